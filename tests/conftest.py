@@ -8,13 +8,54 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from hypothesis import settings
 
+from planner.inputs.catalog.merged import merged_catalog
+from planner.inputs.reading.reader import read_document
+from planner.inputs.rules.book import gathered_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from planner.inputs.reading.locate import Located
+
+ROOT = Path(__file__).parents[1]
+
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+
+# Shipped files are read once for thousands of tests: most plan in less time than reading takes.
+# What tests start as processes reads them each time, as users do.
+
+
+def _shipped(path: Path) -> bool:
+    return any(path.is_relative_to(ROOT / folder) for folder in ("catalog", "rules"))
+
+
+def _document_once(read: Callable[..., Any]) -> Callable[..., Any]:
+    kept = cache(read)
+    return lambda path, **how: (kept if _shipped(path) else read)(path, **how)
+
+
+def _merged_once(merged: Callable[[tuple[Located, ...]], Any]) -> Callable[..., Any]:
+    kept = cache(merged)
+
+    def once(files: Sequence[Located]) -> Any:
+        return (kept if all(_shipped(file.path) for file in files) else merged)(tuple(files))
+
+    return once
+
+
+mock.patch("planner.inputs.reading.locate.read_document", _document_once(read_document)).start()
+mock.patch("planner.inputs.load.merged_catalog", _merged_once(merged_catalog)).start()
+mock.patch("planner.inputs.load.gathered_rules", _merged_once(gathered_rules)).start()
 
 
 def pytest_addoption(parser):

@@ -255,6 +255,47 @@ def test_the_scoreboard_holds_what_it_has_reached_and_fits_a_terminal(capsys):
     assert max(map(len, lines)) <= WIDTH
 
 
+@pytest.mark.parametrize(
+    ("origin", "beyond"), [("fms-acceleration", 1), ("llm-foundry", 2), ("torchtitan", 0)]
+)
+def test_few_throughputs_of_an_origin_are_missed_by_more_than_a_fifth(world, origin, beyond):
+    """The medians have bars."""
+    errors = [
+        world.tokens_per_second_per_gpu(run) / float(run.tokens_per_second_per_gpu) - 1
+        for run in world.times
+        if run.origin == origin
+    ]
+    assert sum(abs(error) > 0.2 for error in errors) == beyond
+
+
+PEAKS_MISSED = {
+    "Axolotl": 2,
+    "LitGPT": 12,
+    "NeMo Automodel": 1,
+    "PEFT": 2,
+    "Qwen": 39,
+    "fms-acceleration": 26,
+    "fsdp_qlora": 15,
+    "ms-swift": 14,
+    "torchtitan": 3,
+    "torchtune": 2,
+}
+
+
+def test_few_peaks_of_an_origin_are_missed_by_more_than_three_per_cent(world):
+    """The means have bars."""
+    missed = Counter(
+        one.run.origin for one in world.runs if one.ratio and abs(1 / one.ratio - 1) > 0.03
+    )
+    assert missed == PEAKS_MISSED
+
+
+def test_no_run_that_ran_out_of_memory_is_said_to_fit_and_few_that_went_through_are_refused(world):
+    fits = Counter((one.run.outcome, world.says_it_fits(one)) for one in world.runs)
+    assert fits["oom", True] == 0
+    assert sum(fits[key] for key in fits if key[0] != "oom" and key[1] is False) <= 5
+
+
 def test_publishing_replaces_the_old_scoreboard_and_nothing_else():
     page = "Above\n<!-- scoreboard, written by `make accuracy` -->\n```\nold\n```\n"
     page += "<!-- end of scoreboard -->\nBelow\n"

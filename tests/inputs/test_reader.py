@@ -134,13 +134,6 @@ def test_all_mistakes_of_a_file_are_told_at_once():
     assert [finding.line for finding in findings] == [2, 3, 4, 5]
 
 
-def test_both_lines_of_a_duplicate_key_are_told():
-    (finding,) = refusal("a: 1\nb: 2\na: 3\n")
-
-    assert (finding.line, finding.column) == (3, 1)
-    assert finding.message == "the key 'a' stands twice, first on line 1"
-
-
 @pytest.mark.parametrize("sign", ["[", "{a: ", "- "])
 def test_deep_nesting_is_refused_at_once(sign):
     began = time.perf_counter()
@@ -152,12 +145,6 @@ def test_deep_nesting_is_refused_at_once(sign):
 
 def test_forty_levels_are_not_too_deep():
     assert read("a: " + "[" * 39 + "1" + "]" * 39)
-
-
-def test_a_number_of_5000_digits_is_refused_without_reading_it():
-    (finding,) = refusal("a: " + "9" * 5000)
-
-    assert finding.message == "a number of 5,000 characters is too long, at most 30"
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x1b", "\x85", "\u2028", "\u202e", "\ufeff"])

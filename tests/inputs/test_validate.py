@@ -85,18 +85,6 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
     assert told[3].hint == "did you mean 'finance'?"
 
 
-def test_a_misspelled_required_key_is_not_reported_missing_as_well():
-    (finding,) = findings(job("{tune: {model: m, methd: lora}}"))
-
-    assert finding.message == "unknown key 'methd'"
-
-
-def test_a_key_of_a_neighbour_is_sent_to_its_place():
-    (finding,) = findings(job("{tune: {model: m, method: lora, team: A}}"))
-
-    assert finding.hint == "`team` belongs under `jobs.one`"
-
-
 @pytest.mark.parametrize(
     ("written", "hint"),
     [
@@ -231,13 +219,6 @@ def test_a_count_by_quarter_names_the_quarter_at_fault():
 
     assert finding.path == "jobs.one.count.2027Q2"
     assert finding.message == "'many' is not a whole number"
-
-
-def test_a_section_left_empty_is_told_how_to_take_its_defaults():
-    (finding,) = findings(job("{tune: {model: m, method: lora, deploy: }}"))
-
-    assert finding.message == "is empty"
-    assert finding.hint == "write `{}` for its defaults or delete the line"
 
 
 def test_options_are_validated_in_the_same_words_under_their_own_names():

@@ -6,6 +6,7 @@ Neither `exhaustive` nor `checker` uses anything of `planner.packing` but the wo
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -109,7 +110,7 @@ def solve() -> Callable[..., Solution | None]:
 @pytest.fixture(scope="session")
 def least_cost() -> Callable[[Problem], int | None]:
     """The cost of the best plan by trying everything; None if there is no plan."""
-    return lambda problem: Exhaustive(problem).least_cost()
+    return cache(lambda problem: Exhaustive(problem).least_cost())
 
 
 @pytest.fixture(scope="session")

@@ -251,5 +251,5 @@ OTHERS = {
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_so_it_does_where_runs_meet_another_limit(other, plans):
-    seeds = [random.Random(f"weeks {other} {number}") for number in range(SIZE)]
+    seeds = [random.Random(f"in turns {other} {number}") for number in range(SIZE)]
     assert plans(in_turns(OTHERS[other](rng), rng) for rng in seeds) >= SIZE // 4

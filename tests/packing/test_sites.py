@@ -304,7 +304,7 @@ def with_budget(problem: Problem, rng: random.Random) -> Problem:
     ids=lambda which: "+".join(sorted(which)) or "sites alone",
 )
 def test_the_search_agrees_with_trying_everything(which, solve, least_cost, faults):
-    rng = random.Random(f"sites {sorted(which)}")
+    rng = random.Random(f"places {sorted(which)}")
     infeasible = 0
     for number in range(40):
         problem = with_limits(draw(rng), rng, which=which)

@@ -53,7 +53,7 @@ def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
 def test_there_is_nearly_always_a_plan_though_time_is_over_at_once(draw, faults):
     planned = without = 0
     for number in range(30):
-        problem = draw(random.Random(f"at once {number}"))
+        problem = draw(random.Random(f"over at once {number}"))
         try:
             found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
         except Infeasible:

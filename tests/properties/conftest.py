@@ -14,20 +14,14 @@ from planner.planning.make import make_plan
 if TYPE_CHECKING:
     from planner.planning.plan import Plan
 
-_facts = cache(load_catalog)
-_book = cache(load_rules)
-
 
 @cache
 def _planned(text: str) -> Plan:
-    inputs = inputs_from(parse_document(text, "scenario.yaml"), _facts, _book)
+    inputs = inputs_from(parse_document(text, "scenario.yaml"), load_catalog, load_rules)
     return make_plan(inputs, asked_gap=0.0)
 
 
 @pytest.fixture(scope="session")
 def planned():
-    """`planned(text)`: the plan of a scenario, proved to the cent.
-
-    The shipped catalog and rules are read once for all.
-    """
+    """`planned(text)`: the plan of a scenario, proved to the cent."""
     return _planned

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
-from unittest import mock
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from planner.errors import InfeasibleError
-from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.load import Question as Asked
-from planner.inputs.rules.book import gathered_rules
 from planner.planning.make import make_plan
 from planner.planning.saved import checked, read_saved
 from planner.planning.store import dumps, loads
@@ -26,22 +22,6 @@ from planner.whatif.comparison.compare import compare
 from planner.whatif.comparison.sides import planned_side, saved_side
 from tests.properties.questions import JOBS, QUESTIONS, Question, drawing, written
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def once(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Read the same files once for all plans."""
-    kept = cache(read)
-    return lambda files: kept(tuple(files))
-
-
-READ_ONCE = mock.patch.multiple(
-    "planner.inputs.load",
-    merged_catalog=once(merged_catalog),
-    gathered_rules=once(gathered_rules),
-)
-"""The shipped catalog and rules, which no step changes."""
 SIZERS = Sizers()
 """One for all plans: what a variant leaves behind may change no other."""
 
@@ -120,8 +100,7 @@ class Editing(RuleBasedStateMachine):
         text = dumps(side.plan)
         assert loads(text, "plan.json") == side.plan
         assert verify(inputs, side.plan) == side.plan.proof.checks
-        with READ_ONCE:
-            saved = saved_side(checked(read_saved(text, "then")))
+        saved = saved_side(checked(read_saved(text, "then")))
         for other in (side, saved):
             assert compare(other, side, planned).same
 
@@ -139,8 +118,7 @@ class Editing(RuleBasedStateMachine):
 
     def inputs(self, variations: list[str] | None = None) -> Any:
         """Read the file."""
-        with READ_ONCE:
-            return Asked(self.path).inputs(variations or [])
+        return Asked(self.path).inputs(variations or [])
 
     def written_out(self) -> dict[str, Any]:
         """The scenario with all overrides where they belong, in the order of their names."""

@@ -305,12 +305,6 @@ def test_what_is_not_bought_has_no_margin(tmp_path):
     assert not any(name in table for name in left)
 
 
-def test_a_plan_without_budgets_and_rents_says_that_no_price_ends_it(plan):
-    told = section_6(plan)
-    assert "No budget stands against a price, and nothing that is bought could be rented" in told
-    assert "| l40s-rent | 2027Q1 | 2027-01-01 | 0 |" in told
-
-
 @pytest.mark.parametrize(
     ("share", "text"),
     [

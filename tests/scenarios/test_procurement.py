@@ -374,21 +374,6 @@ def broken(plan: Plan) -> dict[str, tuple[Plan, str]]:
     }
 
 
-CASES = (
-    "a retired node serves on",
-    "a reservation ends early",
-    "a reservation is made after the end of sale",
-    "a purchase is outside its window",
-    "a large order is paid at the price of a small one",
-    "payments after the horizon are left out",
-    "a licence is too cheap",
-    "a budget is said to be larger",
-    "less is said to be spent",
-    "a budget is left out",
-    "a break-even is flattering",
-)
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inputs, tuple[SizedJob, ...], Plan]:
     """Inputs, sized jobs and plan of the scenario that has everything."""
@@ -396,16 +381,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inputs, tuple[Sized
     return inputs, Sizers().portfolio(inputs), make_plan(inputs)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_independent_check_notices(case, whole):
+def test_the_independent_check_notices(whole):
     inputs, jobs, plan = whole
-    cases = broken(plan)
-    assert set(cases) == set(CASES)
-    changed, words = cases[case]
     check(inputs, jobs, plan)
-    with pytest.raises(CheckError) as caught:
-        check(inputs, jobs, changed)
-    assert any(words in violation for violation in caught.value.violations), caught.value
+    for case, (changed, words) in broken(plan).items():
+        with pytest.raises(CheckError) as caught:
+            check(inputs, jobs, changed)
+        assert any(words in violation for violation in caught.value.violations), case
 
 
 def test_the_independent_check_notices_an_exceeded_budget(whole):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -34,7 +35,10 @@ HARD = {
 @pytest.fixture
 def busy() -> Iterator[None]:
     """Others want the same cores."""
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(6)]
+    others = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(os.cpu_count() or 2)
+    ]
     yield
     for other in others:
         other.kill()

@@ -45,7 +45,6 @@ MODELS = {
     "qwen2.5-7b": shape("7.615616512", 28, 3584, 18944, 28, 4, 128, 152064),
     "qwen2.5-72b": shape("72.706203648", 80, 8192, 29568, 64, 8, 128, 152064),
     "phi-4": shape("14.6595072", 40, 5120, 17920, 40, 10, 128, 100352, max_context=16384),
-    "granite-8b": shape("8.170848256", 40, 4096, 12800, 32, 8, 128, 49155, tied_embeddings=True),
     "gemma-2-27b": shape(
         "27.226704384",
         *(46, 4608, 36864, 32, 16, 128, 256000),
@@ -60,24 +59,6 @@ MODELS = {
         tied_embeddings=True,
         sliding_window=1024,
         sliding_layers=52,
-    ),
-    "mixtral-8x7b": shape(
-        "46.702792704",
-        *(32, 4096, None, 32, 8, 128, 32000),
-        active_parameters_b=Decimal("12.879925248"),
-        experts=8,
-        experts_per_token=2,
-        expert_intermediate=14336,
-        max_context=32768,
-    ),
-    "qwen3-30b": shape(
-        "30.532110336",
-        *(48, 2048, 6144, 32, 4, 128, 151936),
-        active_parameters_b=Decimal("3.353020416"),
-        experts=128,
-        experts_per_token=8,
-        expert_intermediate=768,
-        max_context=40960,
     ),
     "gpt-oss-20b": shape(
         "20.90792736",
@@ -129,26 +110,15 @@ class StartUp(NamedTuple):
 
 START_UPS = (
     StartUp("codellama-7b", 1, 12.56, None, None, 126256),
-    StartUp("llama-8b", 1, 14.99, 1.89, 58.11, 476016),
     StartUp("llama-8b", 1, 14.99, 1.89, 58.11, 952032, kv_bits=8),
-    StartUp("llama-8b", 1, 5.38, 1.89, 67.71, 554704, bits=4),
     StartUp("llama-8b", 1, None, 1.89, 64.61, 529248, bits=8),
-    StartUp("llama-8b", 2, None, None, 63.76, 1044688),
-    StartUp("llama-8b", 4, 3.77, None, 67.44, 2209792),
-    StartUp("llama-70b", 2, 33.88, 1.96, 37.28, 244304, bits=8),
-    StartUp("llama-70b", 4, 16.96, 1.97, 54.09, 708992, bits=8),
-    StartUp("qwen2.5-7b", 1, 8.14, 2.21, 64.64, 1210304, bits=8),
-    StartUp("qwen2.5-7b", 4, 3.55, 2.21, 67.34, 5043280),
     StartUp("qwen2.5-72b", 2, 67.82, 2.29, 3.04, 19920),
-    StartUp("phi-4", 1, 27.39, 1.52, 46.08, 241568),
-    StartUp("granite-8b", 1, 15.25, 0.85, 58.66, 384432),
     StartUp("gemma-2-27b", 1, 50.72, 3.66, 20.59, 58672),
-    StartUp("mixtral-8x7b", 2, 43.51, None, 28.44, 465936),
-    StartUp("qwen3-30b", 1, None, 2.68, 15.41, 168288),
     StartUp("gpt-oss-20b", 1, 13.64, 2.87, 58.47, 1277184),
     StartUp("deepseek-v2-lite", 1, 29.43, 1.93, None, 1505552),
 )
-"""Text models; `kv_tokens` is as logged, which counts sliding layers as if they were whole."""
+"""Beside those of benchmarks/accuracy; `kv_tokens` is as logged, which counts sliding layers as if
+they were whole."""
 
 REQUESTED_GIB = 0.95 * 79.19
 """What the engine asked for in all of them."""
