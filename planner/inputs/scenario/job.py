@@ -130,6 +130,11 @@ class Tune(Frozen):
     """QLoRA at 4 bit: whether the scales of the base are quantized, too."""
     optimizer: Annotated[Optimizer, AsFact("optimizer of the tuning run")] = "adamw"
     """Optimizer of the tuning run; `adamw` is the unfused one of PyTorch."""
+    optimizer_in_backward: Annotated[
+        bool, AsFact("whether each parameter is stepped once its gradient is there")
+    ] = False
+    """Full fine-tunes in one pass per step: whether each parameter is stepped, and its gradient
+    freed, within the backward pass (`optimizer_in_bwd` of torchtune)."""
     batch: Annotated[
         PositiveCount | None, AsFact("sequences per optimizer step, over all GPUs", "sequences")
     ] = None
@@ -252,6 +257,15 @@ class Tune(Frozen):
             raise ValueError(
                 "`embeddings_trained` goes with the methods lora and qlora, "
                 f"not with {self.method!r}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steps_what_is_summed_up(self) -> Tune:
+        if self.optimizer_in_backward and (self.method != "full" or self.gradient_accumulation > 1):
+            raise ValueError(
+                "`optimizer_in_backward` goes with `method: full` and without gradient "
+                "accumulation, which needs the gradients of all passes"
             )
         return self
 
