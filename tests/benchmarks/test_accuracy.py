@@ -273,12 +273,12 @@ PEAKS_MISSED = {
     "LitGPT": 12,
     "NeMo Automodel": 1,
     "PEFT": 2,
-    "Qwen": 39,
+    "Qwen": 52,
     "fms-acceleration": 26,
     "fsdp_qlora": 15,
     "ms-swift": 14,
     "torchtitan": 3,
-    "torchtune": 2,
+    "torchtune": 3,
 }
 
 

@@ -27,7 +27,7 @@ def test_every_key_that_rules_ask_for_has_an_option_in_its_words(model, outer):
         option = options[f"{outer}{key}"]
         assert fact.meaning in option.help
         types = leaves(model.model_fields[key].annotation)
-        words = [str(one) for one in types if isinstance(one, str | int)]
+        words = list(dict.fromkeys(str(one) for one in types if isinstance(one, str | int)))
         asked = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}.get(fact.unit, "NUMBER")
         assert option.metavar == ("true|false" if bool in types else "|".join(words) or asked)
 

@@ -20,6 +20,7 @@ LONG = {
     "model": "llama-3.1-8b",
     "method": "lora",
     "batch": 64,
+    "gradient_accumulation": 1,
     "sequence": 4096,
     "dataset_tokens": 30_000_000_000,
 }
