@@ -66,7 +66,11 @@ class SizeResult(Result):
         ]
 
     def rows(self) -> list[Row]:
-        """A row for each way to run the job, by GPU type; needs of one replica."""
+        """A row for each way to run the job, by GPU type; needs of one replica.
+
+        `weight_bits`, `kv_bits` and `gradient_accumulation` are what was chosen; None where the job
+        states it, and of one pass.
+        """
         return [
             {
                 "gpu_type": one.gpu_type,
@@ -78,6 +82,9 @@ class SizeResult(Result):
                 "cpus": one.cpus,
                 "memory_gb": one.memory_mb / 1000,
                 "hours": one.hours,
+                "weight_bits": one.weight_bits,
+                "kv_bits": one.kv_bits,
+                "gradient_accumulation": one.gradient_accumulation,
                 "decided_by": one.decided_by,
             }
             for one in self._sizing.candidates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 
 import pytest
@@ -39,3 +40,55 @@ def test_a_micro_batch_and_a_sequence_are_enough_for_the_peak():
 
     assert counts(**job) == counts(**job, batch=1)
     assert ("l40s-48gb", 1) in counts(**job)  # the published baseline of an open size is two
+
+
+@pytest.mark.parametrize(
+    "tune",
+    [
+        {"method": "full", "sequence": 8192, "batch": 64},
+        {"method": "lora", "sequence": 4096, "batch": 24},
+        {"method": "qlora", "sequence": 16_384, "batch": 12},
+    ],
+    ids=lambda tune: tune["method"],
+)
+def test_passes_left_open_are_the_fewest_with_which_the_fewest_gpus_do(tune):
+    job = {"model": "llama-3.1-8b", **tune}
+
+    def found(**stated):
+        rows = planner.size({"tune": {**job, **stated}}).rows()
+        return {row["gpu_type"]: (row["gpus"], row["gradient_accumulation"]) for row in rows}
+
+    divisors = [count for count in range(1, job["batch"] + 1) if job["batch"] % count == 0]
+    stated = {count: found(gradient_accumulation=count) for count in divisors}
+    assert all(passes is None for one in stated.values() for _, passes in one.values())
+    chosen = found()
+    for gpu_type, (gpus, passes) in chosen.items():
+        tried = [(stated[n][gpu_type][0], n) for n in divisors if gpu_type in stated[n]]
+        assert (gpus, passes or 1) == min(tried), gpu_type
+    assert any(passes for _, passes in chosen.values())
+
+
+def test_stated_passes_and_a_stated_micro_batch_are_kept():
+    job = {"model": "llama-3.1-8b", "method": "full", "sequence": 8192, "batch": 64}
+    for stated in ({"gradient_accumulation": 1}, {"micro_batch": 2}):
+        for row in planner.size({"tune": {**job, **stated}}).rows():
+            assert row["gradient_accumulation"] is None
+    told = planner.size({"tune": job}).to_text()
+    assert "passes that one optimizer step sums up: 8 (the job leaves it open)" in told
+
+
+def test_a_job_that_states_one_pass_and_one_that_leaves_it_open_are_two():
+    tune = {"model": "llama-3.1-8b", "method": "full", "sequence": 8192, "batch": 64}
+    scenario = {
+        "format": 1,
+        "name": "Two",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+        "offers": {"h100": {"kind": "buy", "node_type": "xe9680-h100", "price_usd": 300_000}},
+        "jobs": {
+            "open": {"tune": tune},
+            "stated": {"tune": {**tune, "gradient_accumulation": 1}},
+        },
+    }
+    sizings = json.loads(planner.plan(scenario).to_json())["sizings"]
+    passes = [one["candidates"][0]["gradient_accumulation"] for one in sizings.values()]
+    assert sorted(passes, key=str) == [8, None]
