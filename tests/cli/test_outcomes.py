@@ -46,7 +46,7 @@ REFUSED_BY_PROOF = {
     ),
     "a model that fits nothing": (
         job("tune: {parameters_b: 5000, method: full}"),
-        ["needs 2,104 GPUs of this type, more than the 64"],
+        ["needs 1,056 GPUs of this type, more than the 64"],
     ),
     "more GPUs than a node without a fabric": (
         job("fixed: {gpus: 9}"),

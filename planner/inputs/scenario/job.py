@@ -118,7 +118,8 @@ class Tune(Frozen):
     """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit, `fp8`
     keeps 16-bit weights and multiplies in 8 bit. Left out, as it is mostly run: `bf16-mixed` for
     full fine-tunes and QLoRA (whose norms and embeddings PEFT casts up to 32 bit; Unsloth, Axolotl
-    and LLaMA-Factory do not: `bf16`), `bf16` for LoRA and p-tuning."""
+    and LLaMA-Factory do not: `bf16`), `bf16` for LoRA and p-tuning, and for a size without a shape,
+    as the published formulas have it."""
     base_bits: Annotated[
         Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
     ] = None
@@ -248,8 +249,13 @@ class Tune(Frozen):
 
     @property
     def usual_precision(self) -> Precision:
-        """What is trained where the job does not say: in 32 bit, unless a 16-bit base is frozen."""
-        return "bf16-mixed" if self.method in ("full", "qlora") else "bf16"
+        """What is trained where the job does not say.
+
+        In 32 bit, unless a 16-bit base is frozen; published formulas, which decide where there is
+        no shape, count everything twice then and are meant for 16 bit.
+        """
+        has_shape = self.model is not None or self.family is not None
+        return "bf16-mixed" if has_shape and self.method in ("full", "qlora") else "bf16"
 
     @model_validator(mode="after")
     def _trains_embeddings_beside_adapters(self) -> Tune:
