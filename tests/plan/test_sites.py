@@ -11,6 +11,7 @@ import re
 
 import pytest
 
+import planner
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.inputs.load import load_inputs
 from planner.packing import work
@@ -555,3 +556,21 @@ def test_nodes_cooled_otherwise_than_the_catalog_says_stand_where_that_is_cooled
     with pytest.raises(InputError, match="needs liquid cooling"):
         read(dry)
     assert read(dry, (wet, f"{wet}, cooling: air")).offers
+
+
+def test_what_names_no_site_stands_at_the_only_one():
+    asked = """
+format: 1
+name: One hall
+horizon: {first_quarter: 2027Q1, quarters: 2}
+sites: {hall: {power_kw: 100}}
+fleet: {old: {node_type: xe9680-a100, count: 1SITE}}
+offers: {more: {node_type: xe9680-h100, kind: buy, price_usd: 300000SITE}}
+jobs: {big: {fixed: {gpus: 8}, count: 2}}
+"""
+    open_site, stated = (
+        planner.plan(asked.replace("SITE", site)).to_dict() for site in ("", ", site: hall")
+    )
+    assert open_site["nodes"] == stated["nodes"]
+    assert {node["site"] for node in open_site["nodes"]} == {"hall"}
+    assert open_site["proof"]["cost_cents"] == stated["proof"]["cost_cents"]

@@ -84,8 +84,7 @@ def _unknown_site(
 ) -> Fault:
     if "site" not in entry.model_fields_set:
         names = sorted(known)
-        several = f"state `site`: one of {', '.join(names)}"
-        hint = several if len(names) > 1 else f"state `site: {names[0]}`"
+        hint = f"state `site`: one of {', '.join(names)}"
         return Fault(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
     hint = _nearest(name, known)
     at = () if isinstance(entry.site, str) else (entry.site.index(name),)

@@ -58,7 +58,8 @@ class FleetEntry(Nodes):
     count: Annotated[PositiveCount, Field(le=LARGEST_FLEET)]
     """Nodes owned, in service over the whole horizon or until they retire."""
     site: Name = "main"
-    """Where they stand; nodes of one type and site form a pool."""
+    """Where they stand, the one of `sites` if there is but one; nodes of one type and site form a
+    pool."""
     retires: Quarter | None = None
     """End of support: from this quarter on they are no longer in service; never if left out."""
     licence_included: Name | None = None
@@ -87,7 +88,8 @@ class Offer(Nodes):
     `term_weeks`. `reserve`: a whole node for a term. `hourly`: a whole node by the hour, for runs
     of known length."""
     site: OneOrMoreNames = "main"
-    """Where they will stand: one site, or several that share the offer; the plan says which."""
+    """Where they will stand: one site, or several that share the offer, and the plan says which; the
+    one of `sites` if there is but one."""
     price_usd: NodePrice | None = None
     """Buy only: price of one node; the price book's if left out."""
     price_usd_per_gpu_hour: HourPrice | None = None

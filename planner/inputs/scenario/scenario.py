@@ -192,6 +192,14 @@ class Scenario(Frozen):
     running: tuple[Running, ...] = ()
     """What runs today, and where; left out, a plan starts on empty nodes."""
 
+    @model_validator(mode="after")
+    def _at_the_only_site(self) -> Scenario:
+        for entries in (self.fleet, self.offers) if len(self.sites) == 1 else ():
+            for name, entry in entries.items():
+                if "site" not in entry.model_fields_set:
+                    entries[name] = entry.model_copy(update={"site": next(iter(self.sites))})
+        return self
+
     def move_cents(self, job: str) -> int:
         """What it costs to move one unit of a job to another pool, whole cents, half to even."""
         stated = self.jobs[job].move_cost_usd
