@@ -88,8 +88,8 @@ class Offer(Nodes):
     `term_weeks`. `reserve`: a whole node for a term. `hourly`: a whole node by the hour, for runs
     of known length."""
     site: OneOrMoreNames = "main"
-    """Where they will stand: one site, or several that share the offer, and the plan says which; the
-    one of `sites` if there is but one."""
+    """Where they will stand: one site, or several that share the offer, and the plan says which;
+    the one of `sites` if there is but one."""
     price_usd: NodePrice | None = None
     """Buy only: price of one node; the price book's if left out."""
     price_usd_per_gpu_hour: HourPrice | None = None

@@ -194,7 +194,8 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _at_the_only_site(self) -> Scenario:
-        for entries in (self.fleet, self.offers) if len(self.sites) == 1 else ():
+        stand: tuple[dict[str, Any], ...] = (self.fleet, self.offers)
+        for entries in stand if len(self.sites) == 1 else ():
             for name, entry in entries.items():
                 if "site" not in entry.model_fields_set:
                     entries[name] = entry.model_copy(update={"site": next(iter(self.sites))})
