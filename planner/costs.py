@@ -2,7 +2,8 @@
 
 Purchase is paid when the node enters service, all else at the start of each quarter in service, and
 the residual value returns at the end of the horizon. What a reservation costs after the horizon is
-left out, as is what the node does then. A quarter's discount factor is (1 + yearly rate)^(-1/4).
+left out, as is what the node does then, unless the scenario charges it. A quarter's discount factor
+is (1 + yearly rate)^(-1/4).
 Each quarter's amount, and the present value of each component, is rounded once, half to even:
 roots are known to some forty digits, so that 10^-20 of a cent off half a cent is taken for half.
 """
@@ -39,11 +40,12 @@ __all__ = [
     "spent_cents",
 ]
 
-CAPEX = "purchase"
-"""The one component that is capital expenditure."""
-NOT_PAID = frozenset({"residual value", "moves", "type changes"})
-"""Components that weigh a worth or a trouble and are no payment; others are operating cost."""
-PRICED = (CAPEX, "residual value", "support", "rent", "reservation")
+CAPEX = frozenset({"purchase", "network"})
+"""Components that are capital expenditure."""
+NOT_PAID = frozenset({"residual value", "commitments", "moves", "type changes"})
+"""Components that weigh a worth, a trouble or what is paid after the horizon, and are no payment
+within it; others are operating cost."""
+PRICED = ("purchase", "residual value", "support", "rent", "reservation", "commitments")
 """Components that move with the price of the offer."""
 
 _PRECISION = 50
@@ -59,7 +61,8 @@ class CostStream:
     name: str
     """As the cost lines of a plan are named."""
     cents: tuple[int, ...]
-    """By quarter, not discounted; the residual value stands in the last quarter."""
+    """By quarter, not discounted; the residual value and what is committed after the horizon stand
+    in the last quarter."""
     present_cents: int
 
 
@@ -76,7 +79,8 @@ def node_costs(
         served = range(quarter, horizon)
         return (
             _stream("purchase", {quarter: price}, settings, horizon),
-            _residual(price, quarter, settings, horizon),
+            *_network(inputs, offer.node_type, quarter),
+            _residual(inputs, price, quarter),
             *_each_quarter("support", _support_usd(price, settings), served, inputs),
             *_running(inputs, offer.node_type, served),
             *_licence(inputs, offer.node_type, served, offer.licence_included),
@@ -86,6 +90,7 @@ def node_costs(
     share = (offer.step_hours or 0) / settings.hours_per_quarter.value or Decimal(1)
     return (
         *_each_quarter(name, price, held, inputs),
+        *_committed(inputs, price, quarter + (offer.term_quarters or 1)),
         *_licence(inputs, offer.node_type, held, offer.licence_included, share),
     )
 
@@ -158,7 +163,7 @@ def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[Booked]) -> 
         one.cents[quarter]
         for one in components
         if one.name not in NOT_PAID
-        and (cap.spend == "spending" or (cap.spend == "capex") == (one.name == CAPEX))
+        and (cap.spend == "spending" or (cap.spend == "capex") == (one.name in CAPEX))
         for quarter in quarters
     )
 
@@ -230,12 +235,36 @@ def _energy_usd(inputs: Inputs, node_type: str) -> Decimal:
     )
 
 
-def _residual(price: Decimal, quarter: int, settings: Settings, horizon: int) -> CostStream:
+def _network(inputs: Inputs, node_type: str, quarter: int) -> Iterator[CostStream]:
+    """The ports of the site's switches that a bought node takes."""
+    price = inputs.scenario.finance.network_usd_per_port
+    ports = inputs.catalog.nodes[node_type].network_ports
+    if price and ports is not None:
+        horizon = inputs.scenario.horizon.quarters
+        yield _stream("network", {quarter: price * ports.value}, inputs.settings, horizon)
+
+
+def _committed(inputs: Inputs, usd: Decimal, end: int) -> Iterator[CostStream]:
+    """What a node is still paid for from the end of the horizon to the end of its term."""
+    settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
+    if inputs.scenario.finance.commitments == "shown" or end <= horizon:
+        return
+    with localcontext() as context:
+        context.prec = _PRECISION
+        rate = settings.discount_rate_per_year.value
+        present = sum((usd * _factor(rate, later) for later in range(horizon, end)), Decimal(0))
+        cents = [0] * (horizon - 1) + [(end - horizon) * in_cents(usd)]
+        yield CostStream("commitments", tuple(cents), in_cents(present))
+
+
+def _residual(inputs: Inputs, price: Decimal, quarter: int) -> CostStream:
+    settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
+    cap = inputs.scenario.finance.residual_at_most
     with localcontext() as context:
         context.prec = _PRECISION
         served = Decimal(horizon - quarter)
         left = max(Decimal(0), 1 - served / (4 * settings.useful_life_years.value))
-        value = -price * left
+        value = -price * (left if cap is None else min(left, cap))
         present = value * _factor(settings.discount_rate_per_year.value, horizon)
         cents = [0] * (horizon - 1) + [in_cents(value)]
         return CostStream("residual value", tuple(cents), in_cents(present))

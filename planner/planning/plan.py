@@ -479,11 +479,13 @@ class PlannedJob(Frozen):
 
 CostName = Literal[
     "purchase",
+    "network",
     "residual value",
     "support",
     "energy",
     "rent",
     "reservation",
+    "commitments",
     "licence",
     "colocation",
     "moves",

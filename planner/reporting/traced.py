@@ -139,7 +139,9 @@ class TracedPlan(TracedFile):
     def committed(self) -> tuple[tuple[str, Figure], ...]:
         """What reservations cost after the horizon, as a field; none where they end within it."""
         after = self.read.sum("acquisitions[*].committed_cents")
-        title = "Still to be paid for reservations after the horizon, in no cost of this plan, USD"
+        charged = any(line.name == "commitments" for line in self.plan.costs)
+        where = "as commitments in the cost" if charged else "in no cost of this plan"
+        title = f"Still to be paid for reservations after the horizon, {where}, USD"
         return ((title, self.figure(after, "usd", "how-bill")),) if after.value else ()
 
     @cached_property

@@ -167,6 +167,7 @@ FIGURES = {
     "max_power_kw": 10.5,
     "mean_power_kw": 2.5,
     "rack_units": 6,
+    "network_ports": 9,
     "cooling": "liquid",
     "price_usd": 90000,
     "price_usd_per_gpu_hour": 3.5,

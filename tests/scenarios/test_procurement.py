@@ -258,6 +258,72 @@ def test_colocation_is_paid_for_the_nameplate_of_nodes_on_the_own_floor(planned,
     assert all(cost.name != "colocation" for cost in rented.costs)
 
 
+def test_what_is_committed_after_the_horizon_weighs_where_it_is_charged(planned):
+    """The term of four quarters from the third on: two are held, two more would be paid.
+
+    35,040 a quarter: 70,080 for the half year within the horizon against a rent of 140,160 and,
+    charged, as much again, so that neither is cheaper; at $2.50 an hour renting is.
+    """
+    hold = {**RESERVE, "price_usd_per_gpu_hour": 2.5}
+    late = {"2027Q3": 1, "2027Q4": 1}
+    finance = {"discount_rate_per_year": 0}
+    shown = planned({"rent": RENT, "hold": hold}, late, finance=finance)
+    assert {offer for offer, _, _ in taken(shown)} == {"hold"}
+    assert "which no cost of this plan holds" in told(shown)
+    charged = {**finance, "commitments": "charged"}
+    dearer = planned({"rent": RENT, "hold": hold}, late, finance=charged)
+    assert {offer for offer, _, _ in taken(dearer)} == {"rent"}
+    plan = planned({"hold": hold}, late, finance=charged)
+    assert line(plan, "commitments") == (0, 0, 0, 2 * 4_380_000)
+    assert plan.proof.cost_cents == 4 * 4_380_000
+    assert "which the plan counts as though the nodes were worth nothing then" in told(plan)
+    assert "in no other figure of this plan" not in told(plan)
+
+
+def test_what_is_committed_after_the_horizon_is_no_payment_within_it(planned):
+    charged = {"commitments": "charged"}
+    late = {"2027Q3": 1, "2027Q4": 1}
+    budget = {"opex_usd": 70_080}
+    plan = planned({"hold": RESERVE}, late, finance=charged, budget=budget)
+    assert plan.budgets[0].spent_cents == 7_008_000
+
+
+def test_a_cap_of_the_residual_value_stops_a_late_purchase(planned):
+    """Bought for the last quarter, 95 % of 300,000 is left: 15,000 against a rent of 70,080."""
+    last = {"2027Q4": 1}
+    finance = {"useful_life_years": 5, "discount_rate_per_year": 0}
+    assert taken(planned({"buy": BUY, "rent": RENT}, last, finance=finance)) == [
+        ("buy", "2027Q4", 1)
+    ]
+    capped = {**finance, "residual_at_most": "50%"}
+    assert taken(planned({"buy": BUY, "rent": RENT}, last, finance=capped)) == [
+        ("rent", "2027Q4", 1)
+    ]
+    plan = planned({"buy": BUY}, last, finance=capped)
+    assert line(plan, "residual value") == (0, 0, 0, -15_000_000)
+    assert "straight line over 5 years, at most 50 % of it" in told(plan)
+    # A cap above what is left changes nothing: of four years, three are left.
+    worn = {**finance, "useful_life_years": 4, "residual_at_most": "80%"}
+    assert line(planned({"buy": BUY}, finance=worn), "residual value")[-1] == -22_500_000
+
+
+def test_the_network_of_a_bought_node_is_capital_by_its_ports(planned, read):
+    node = read({"rent": RENT}).catalog.nodes["xe9680-h100"]
+    assert node.network_ports is not None
+    finance = {"network_usd_per_port": 2_000}
+    due = node.network_ports.value * 200_000
+    plan = planned({"buy": BUY}, finance=finance, budget={"capex_usd": 400_000})
+    assert line(plan, "network") == (due, 0, 0, 0)
+    assert plan.budgets[0].spent_cents == 30_000_000 + due
+    assert "$2,000 per network port: stated in the scenario" in told(plan)
+    rented = planned({"rent": RENT}, finance=finance)
+    assert all(cost.name != "network" for cost in rented.costs)
+    with pytest.raises(InfeasibleError):
+        planned({"buy": BUY}, finance=finance, budget={"capex_usd": 300_000})
+    stated = {**BUY, "network_ports": 4}
+    assert line(planned({"buy": stated}, finance=finance), "network")[0] == 800_000
+
+
 def test_break_even_is_the_use_at_which_both_ways_cost_the_same(planned):
     """At no discount: 300,000 × 4 / 20 quarters is 60,000; a rented hour of four quarters is 32."""
     finance = {

@@ -51,7 +51,7 @@ def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) ->
         _offers(scenario),
         _fleet(scenario),
         _budget(scenario),
-        _colocation(scenario, catalog),
+        _own_floor(scenario, catalog),
         _jobs(scenario, catalog),
         misplaced(scenario, catalog),
         _teams(scenario, catalog),
@@ -265,17 +265,26 @@ def _outside(scenario: Scenario, key: str) -> Iterator[Fault]:
             yield Fault(("budget", key, quarter), message, at_key=True)
 
 
-def _colocation(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    if not scenario.finance.colocation_usd_per_kw_month:
-        return
-    yield from known(*(_on_a_floor(path, entry, catalog) for path, entry in entries(scenario)))
+def _own_floor(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    """Nodes on the buyer's own floor that lack what a price of `finance` goes by."""
+    finance = scenario.finance
+    asked = []
+    if finance.colocation_usd_per_kw_month:
+        asked.append(("max_power_kw", "colocation", True))
+    if finance.network_usd_per_port:
+        asked.append(("network_ports", "what the network costs", False))
+    for figure, what, owned in asked:
+        for path, entry in entries(scenario):
+            yield from known(_lacking(path, entry, catalog, figure, what, owned=owned))
 
 
-def _on_a_floor(path: Path, entry: FleetEntry | Offer, catalog: Catalog) -> Iterator[Fault]:
+def _lacking(
+    path: Path, entry: FleetEntry | Offer, catalog: Catalog, figure: str, what: str, *, owned: bool
+) -> Iterator[Fault]:
     node = catalog.nodes.get(entry.node_type)
-    on_own_floor = isinstance(entry, FleetEntry) or entry.kind == "buy"
-    if on_own_floor and node is not None and node.max_power_kw is None:
-        yield unstated_figure(path, entry.node_type, "max_power_kw", "colocation")
+    meant = owned if isinstance(entry, FleetEntry) else entry.kind == "buy"
+    if meant and node is not None and getattr(node, figure) is None:
+        yield unstated_figure(path, entry.node_type, figure, what)
 
 
 def _teams(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:

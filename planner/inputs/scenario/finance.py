@@ -63,6 +63,15 @@ class Finance(Frozen):
     colocation_usd_per_kw_month: NotNegative | None = None
     """What the data centre charges for one kW of nameplate power of owned and bought nodes; none is
     counted if left out."""
+    network_usd_per_port: NotNegative | None = None
+    """Transceivers, cable and share of the switches for one of the `network_ports` of a bought
+    node, paid with it and worth nothing afterwards; none is counted if left out."""
+    residual_at_most: Annotated[Share, Field(ge=0, le=1)] | None = None
+    """Largest share of its price that a bought node counts as worth at the end of the horizon,
+    however new it is; what its useful life leaves if left out."""
+    commitments: Literal["shown", "charged"] = "shown"
+    """What reservations cost after the horizon: told, and in no cost; or a cost of the plan, as
+    though the nodes were worth nothing then."""
 
     def licence_usd(self, gpu_type: str) -> Decimal:
         """What the licence of one GPU costs for one year; 0 where none is stated."""

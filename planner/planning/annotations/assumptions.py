@@ -10,7 +10,7 @@ from planner.inputs.reading.document import dotted
 from planner.inputs.scenario.offer import OWN_FIGURES
 from planner.inputs.scenario.site import POWER, limits_told
 from planner.planning.annotations.warnings import from_sizing
-from planner.planning.figures.costs import colocation_text, licence_text
+from planner.planning.figures.costs import colocation_text, licence_text, network_text
 from planner.planning.plan import Note
 from planner.planning.words import amount, some_of
 
@@ -186,7 +186,7 @@ def _moves(inputs: Inputs) -> Iterator[Note]:
 
 
 def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
-    """Licences and colocation: at which price, that none is counted, or what shows it is paid."""
+    """What is paid beside the price: how much, that none is counted, or what shows it is paid."""
     finance = inputs.scenario.finance
     licence = finance.licence_usd_per_gpu_year
     none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
@@ -194,7 +194,10 @@ def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
     for key, what, costs in (
         ("licence_usd_per_gpu_year", "a software licence", f"{licence_text(inputs)}{none_else}"),
         ("colocation_usd_per_kw_month", "colocation", colocation_text(inputs)),
+        ("network_usd_per_port", "network", network_text(inputs)),
     ):
+        if getattr(finance, key) is None and key == "network_usd_per_port":
+            continue  # documents list it beside storage and staff as in no input
         if getattr(finance, key) is None:
             silent.append(f"no {what.removeprefix('a ')} is counted ({key})")
         else:

@@ -108,10 +108,16 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
 
 def _committed(plan: Plan) -> Iterator[Note]:
     cents = sum(line.committed_cents for line in plan.acquisitions)
+    charged = any(line.name == "commitments" for line in plan.costs)
     if cents:
         yield Note(
-            text=f"reservations commit to {usd(cents)} after the horizon, which no cost of this "
-            "plan holds: like the residual value of a purchase, it is for what the nodes do then",
+            text=f"reservations commit to {usd(cents)} after the horizon, "
+            + (
+                "which the plan counts as though the nodes were worth nothing then"
+                if charged
+                else "which no cost of this plan holds: like the residual value of a purchase, it "
+                "is for what the nodes do then"
+            ),
             origin="offers",
         )
 

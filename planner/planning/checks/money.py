@@ -110,10 +110,20 @@ def _flows(view: View, node: Node) -> Iterator[Flow]:
     served = [view.labels.index(label) for label in node.in_service]
     if node.origin == "buy":
         yield from _purchase_flows(view, view.offers[node.entry], served[0])
+        ports = view.inputs.catalog.nodes[node.node_type].network_ports
+        each = view.inputs.scenario.finance.network_usd_per_port
+        if each:
+            paid = Fraction(each) * (ports.value if ports else 0)
+            yield "network", served[0], served[0], paid
     if node.origin in ("rent", "reserve", "hourly"):
+        offer = view.offers[node.entry]
         name = "reservation" if node.origin == "reserve" else "rent"
-        price = Fraction(view.offers[node.entry].unit_price_usd)
+        price = Fraction(offer.unit_price_usd)
         yield from ((name, quarter, quarter, price) for quarter in served)
+        if node.origin == "reserve" and view.inputs.scenario.finance.commitments == "charged":
+            end, quarters = served[0] + (offer.term_quarters or 0), len(view.labels)
+            for later in range(quarters, end):
+                yield "commitments", quarters - 1, later, price
     else:
         for name, each_usd in _housing(view, node.node_type):
             yield from ((name, quarter, quarter, each_usd) for quarter in served)
@@ -131,6 +141,9 @@ def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flo
         yield "support", quarter, quarter, support
     life_quarters = 4 * Fraction(settings.useful_life_years.value)
     left = max(Fraction(0), 1 - (quarters - first) / life_quarters)
+    cap = view.inputs.scenario.finance.residual_at_most
+    if cap is not None and left > cap:
+        left = Fraction(cap)
     yield "residual value", quarters - 1, quarters, -price * left
 
 
@@ -188,7 +201,8 @@ def _cost(view: View) -> Findings:
 
 
 _OPEX = ("support", "energy", "rent", "reservation", "licence", "colocation")
-_PAID = {"capex": ("purchase",), "opex": _OPEX, "spending": ("purchase", *_OPEX)}
+_CAPEX = ("purchase", "network")
+_PAID = {"capex": _CAPEX, "opex": _OPEX, "spending": (*_CAPEX, *_OPEX)}
 
 
 def _budgets(view: View) -> Findings:

@@ -49,6 +49,7 @@ __all__ = [
     "colocation_text",
     "cost_lines",
     "licence_text",
+    "network_text",
     "paid_changes",
 ]
 
@@ -173,9 +174,13 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     support = amount(settings.support_share_per_year.value, "share")
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
+        "network": (
+            f"network ports of each bought node × {network_text(inputs)} in the quarter it enters "
+            f"service, {rate}"
+        ),
         "residual value": (
             "what is left of each price at the end of the horizon, straight line over "
-            f"{_plain(settings.useful_life_years)} years, {rate}"
+            f"{_plain(settings.useful_life_years)} years{_cap_text(inputs)}, {rate}"
         ),
         "support": (
             f"{support} of the price a year from entry into service, {rate}; "
@@ -193,6 +198,10 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
         "reservation": (
             "price of each reserved node in each quarter that it is held within the horizon, "
             f"energy and support included, {rate}"
+        ),
+        "commitments": (
+            "price of each reserved node in each quarter of its term after the horizon, as "
+            f"finance.commitments asks, {rate}"
         ),
         "licence": (
             f"{licence_text(inputs)} for each node in service whose licence is not included, {rate}"
@@ -222,6 +231,18 @@ def colocation_text(inputs: Inputs) -> str:
     """`$180 per kW and month`."""
     stated = inputs.scenario.finance.colocation_usd_per_kw_month
     return f"{price(stated or Decimal(0))} per kW and month"
+
+
+def network_text(inputs: Inputs) -> str:
+    """`$1,200 per network port`."""
+    stated = inputs.scenario.finance.network_usd_per_port
+    return f"{price(stated or Decimal(0))} per network port"
+
+
+def _cap_text(inputs: Inputs) -> str:
+    """`, at most 50 %`; nothing where the scenario states no cap."""
+    cap = inputs.scenario.finance.residual_at_most
+    return "" if cap is None else f", at most {amount(cap, 'share')} of it"
 
 
 def _change_text(inputs: Inputs) -> str:

@@ -78,11 +78,11 @@ class Accounts:
 
     def capex(self, quarters: Iterable[int]) -> TracedFigure:
         """Purchases in these quarters."""
-        return self._lines(tuple(quarters), lambda name: name == CAPEX)
+        return self._lines(tuple(quarters), lambda name: name in CAPEX)
 
     def opex(self, quarters: Iterable[int]) -> TracedFigure:
         """All else that is paid in these quarters."""
-        return self._lines(tuple(quarters), lambda name: name not in (CAPEX, *NOT_PAID))
+        return self._lines(tuple(quarters), lambda name: name not in CAPEX | NOT_PAID)
 
     def paid(self, quarters: Iterable[int] | None = None) -> TracedFigure:
         """Everything that is paid in these quarters, or over the horizon."""

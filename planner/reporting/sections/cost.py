@@ -45,8 +45,9 @@ _NONE = "–"
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this a table counts thousands, so that it fits a page."""
 _SPENDS = {"capex": "capital", "opex": "running", "spending": "capital and running"}
+_NETWORK = "Network fabric and cabling"
 _NOT_IN_THE_INPUTS = (
-    "Network fabric and cabling",
+    _NETWORK,
     "Storage",
     "Cooling and space beyond PUE and colocation",
     "Staff",
@@ -95,7 +96,9 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
         tone="faint",
     )
     yield from _chart(traced)
-    yield Fields((*_headlines(traced), *((name, Blank()) for name in _NOT_IN_THE_INPUTS)))
+    counted = {_NETWORK} if any(line.name == "network" for line in plan.costs) else set()
+    left = (name for name in _NOT_IN_THE_INPUTS if name not in counted)
+    yield Fields((*_headlines(traced), *((name, Blank()) for name in left)))
     yield Heading("Cost by quarter", 3)
     yield from cost_by_quarter(traced)
     if break_evens := tuple(_break_evens(traced)):

@@ -163,7 +163,10 @@ def bill_section(
     )
     told = [] if full else [_price_line(line, sources=sources) for _, line in traced.bill]
     told = [*dict.fromkeys(told), *orders_for_several_sites(line for _, line in traced.bill)]
-    told += [_committed_line(line) for _, line in traced.bill if line.committed_cents]
+    charged = any(line.name == "commitments" for line in plan.costs)
+    told += [
+        _committed_line(line, charged=charged) for _, line in traced.bill if line.committed_cents
+    ]
     told += [_hourly_line(plan, one) for one in plan.hourly]
     if told:
         yield Bullets(tuple(told))
@@ -234,12 +237,13 @@ def _hourly_line(plan: Plan, one: HourlyUse) -> str:
     )
 
 
-def _committed_line(line: Acquisition) -> str:
-    """What a reservation costs after the horizon, which no other figure holds."""
+def _committed_line(line: Acquisition, *, charged: bool) -> str:
+    """What a reservation costs after the horizon, which no cost holds unless it is charged."""
     years = count_of((line.term_quarters or 0) // 4, "year")
+    where = "in the cost as commitments" if charged else "in no other figure of this plan"
     return (
         f"committed after the horizon: {usd(line.committed_cents)} for {line.offer} from "
-        f"{line.quarter} ({years}), counted in no other figure of this plan"
+        f"{line.quarter} ({years}), counted {where}"
     )
 
 
