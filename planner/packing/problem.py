@@ -8,6 +8,7 @@ for several *pieces* of its shape, such as the replicas of one endpoint; each ha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -286,6 +287,8 @@ class Choice:
     by_quarter: tuple[int, ...] = ()
     """Pieces in each quarter, one at least while the unit is active, where they differ, as with
     traffic; `copies` is then the most."""
+    share: Fraction = Fraction(1)
+    """What each of its GPUs counts against a quota: less than one where it takes a part of it."""
 
     def copies_in(self, quarter: int) -> int:
         """Pieces that a unit takes in a quarter."""
@@ -335,7 +338,7 @@ class Quota:
     at_most: tuple[int | None, ...]
     """By quarter; None: no quota."""
 
-    def taken(self, choice: Choice, quarter: int | None = None) -> int:
+    def taken(self, choice: Choice, quarter: int | None = None) -> Fraction:
         """GPUs that a unit with this choice counts against it if all of its pieces run at once.
 
         In the quarter given; without one, in that in which it takes the most.
@@ -343,7 +346,7 @@ class Quota:
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
         copies = choice.copies if quarter is None else choice.copies_in(quarter)
-        return choice.shape.gpus * copies if counts else 0
+        return choice.shape.gpus * copies * choice.share if counts else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)

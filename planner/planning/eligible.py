@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
 from planner.inputs.text.words import count_of
-from planner.planning.words import some_of
+from planner.planning.words import gpus_text, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -94,7 +94,7 @@ def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
         for quarter in demand.quarters:
             taken, most = quota.taken(chosen, quarter), quota.at_most[quarter]
             if most is not None and taken > most:
-                return f"one unit takes {count_of(taken, 'GPU')}, {quota.name} is {most:,}"
+                return f"one unit takes {gpus_text(taken)}, {quota.name} is {most:,}"
     return None
 
 

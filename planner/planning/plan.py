@@ -326,8 +326,8 @@ class QuotaUse(Frozen):
     """None: all types together."""
     limit_gpus: tuple[int | None, ...]
     """By quarter; None: no limit."""
-    gpus: tuple[int, ...]
-    """Held in each quarter, at the hour at which most are."""
+    gpus: tuple[int | float, ...]
+    """Counted in each quarter, at the hour at which most are held."""
 
 
 class TeamUse(Frozen):

@@ -10,10 +10,11 @@ from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = ["amount", "moment", "nodes_text", "price", "some_of"]
+__all__ = ["amount", "gpus_text", "moment", "nodes_text", "price", "some_of"]
 
 
 def some_of(names: Sequence[str], shown: int) -> str:
@@ -38,6 +39,12 @@ def nodes_text(count: int, step_hours: int | None) -> str:
     if step_hours == 1:
         return f"{count:,} h"
     return f"{count:,} × {count_of(step_hours // WEEK_HOURS, 'week')}"
+
+
+def gpus_text(gpus: Fraction) -> str:
+    """`1 GPU`, `2.5 GPUs`."""
+    whole = gpus.denominator == 1
+    return count_of(int(gpus), "GPU") if whole else f"{float(gpus):,.6g} GPUs"
 
 
 def moment(quarter: Quarter, hour: int) -> str:

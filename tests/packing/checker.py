@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.packing.problem import (
@@ -114,13 +115,13 @@ class Checker:
                 if most is not None and max(weeks) > most:
                     yield f"{quota.name}: {weeks} by week in {quarter}, {most} allowed"
 
-    def _held(self, quota: Quota, quarter: int) -> list[int]:
-        """GPUs by week that units hold of a quota."""
-        weeks = [0] * SLOTS
+    def _held(self, quota: Quota, quarter: int) -> list[Fraction]:
+        """GPUs by week that units hold of a quota, parts as the choice says."""
+        weeks = [Fraction(0)] * SLOTS
         for pool, layouts in zip(self.problem.pools, self.solution.layouts[quarter], strict=True):
             for layout in layouts:
                 pieces = [
-                    (number, range(SLOTS), units * self._shape(number, choice).gpus)
+                    (number, range(SLOTS), units * self._counted(number, choice))
                     for number, choice, units in layout.parts
                 ]
                 for bundle in layout.bundles:
@@ -128,12 +129,16 @@ class Checker:
                         shape = self._shape(one.demand, one.choice)
                         first = one.start // SLOT
                         held = range(first, first + shape.run.hours // SLOT)
-                        pieces.append((one.demand, held, min(shape.gpus, pool.node.gpus)))
+                        share = self._counted(one.demand, one.choice)
+                        pieces.append((one.demand, held, min(share, Fraction(pool.node.gpus))))
                 for number, held, gpus in pieces:
                     if counts(quota, self.problem.demands[number].owner, pool.gpu_type):
                         for week in held:
                             weeks[week] += gpus * layout.count
         return weeks
+
+    def _counted(self, demand: int, choice: int) -> Fraction:
+        return self._shape(demand, choice).gpus * self.problem.demands[demand].choices[choice].share
 
     def _way(self) -> list[list[Choice]]:
         """Which choice each unit takes."""

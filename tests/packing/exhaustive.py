@@ -32,7 +32,7 @@ Slots = tuple["Shape", ...]
 """What is free of a node, slot by slot."""
 Node: TypeAlias = "tuple[Slots, Gpus]"
 """That, and the opened GPUs of a node."""
-Left = tuple[tuple[int, ...] | None, ...]
+Left = tuple[tuple[int | Fraction, ...] | None, ...]
 """By quota: the GPUs that it leaves, slot by slot; None: any number."""
 Reached: TypeAlias = "tuple[Nodes, tuple[int, ...]]"
 """Nodes in service, and what is spent of each budget."""
@@ -73,7 +73,10 @@ class Exhaustive:
             most is None
             or most * SLOTS
             >= sum(
-                pieces_in(choice, quarter) * choice.shape.gpus * (choice.shape.run.hours // SLOT)
+                pieces_in(choice, quarter)
+                * choice.shape.gpus
+                * choice.share
+                * (choice.shape.run.hours // SLOT)
                 for demand, choices in zip(self._problem.demands, way, strict=True)
                 for choice in choices
                 if quarter in demand.quarters and counts(quota, demand.owner, choice.gpu_type)
@@ -89,11 +92,13 @@ class Exhaustive:
 
     def _taken(self, left: Left, unit: Choice, held: Collection[int]) -> Left | None:
         """What quotas leave when a piece holds its GPUs in these weeks too; None: not so many."""
-        found: list[tuple[int, ...] | None] = []
+        found: list[tuple[int | Fraction, ...] | None] = []
         for weeks, quota in zip(left, self._problem.quotas, strict=True):
             now = weeks
             if weeks is not None and counts(quota, unit.shape.owner, unit.gpu_type):
-                taken = (unit.shape.gpus * (week in held) for week in range(len(weeks)))
+                taken = (
+                    unit.shape.gpus * unit.share * (week in held) for week in range(len(weeks))
+                )
                 now = tuple(have - gone for have, gone in zip(weeks, taken, strict=True))
                 if min(now) < 0:
                     return None

@@ -137,12 +137,25 @@ def with_limits(problem: Problem, rng: random.Random, features: set[str]) -> Pro
         )
     if "quotas" in features:
         demands = tuple(replace(one, owner=rng.choice("pq")) for one in problem.demands)
+        below = 3 if "portions" in features else 6
         quotas = tuple(
-            Quota(f"quota of {owner}", owner, None, (rng.randrange(1, 6),) * problem.quarters)
+            Quota(f"quota of {owner}", owner, None, (rng.randrange(1, below),) * problem.quarters)
             for owner in "pq"
         )
         problem = replace(problem, demands=demands, quotas=quotas)
+    if "portions" in features:
+        demands = tuple(
+            replace(one, choices=tuple(map(in_portions, one.choices))) for one in problem.demands
+        )
+        problem = replace(problem, demands=demands)
     return problem
+
+
+def in_portions(choice: Choice) -> Choice:
+    """The same, its part counted against quotas as a portion of a GPU."""
+    part = choice.shape.part
+    slices = Fraction(int(part.profile[0]), 8) if part.profile else Fraction(part.memory_mb, 80)
+    return replace(choice, share=slices if part != WHOLE else Fraction(1))
 
 
 FEATURES = [
@@ -157,6 +170,9 @@ FEATURES = [
     {"mig", "quotas"},
     {"shared", "quotas"},
     {"mig", "weeks", "quotas"},
+    {"mig", "quotas", "portions"},
+    {"shared", "quotas", "portions", "quarters"},
+    {"mig", "weeks", "quotas", "portions"},
     {"mig", "budget"},
     {"shared", "budget"},
     {"mig", "racks"},

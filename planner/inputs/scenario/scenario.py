@@ -142,6 +142,8 @@ class Policies(Frozen):
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for GPUs that no job holds: `separate`, a line of its own; `spread`, the teams that
     use the pool."""
+    quota_of_part: Literal["share", "whole"] = "share"
+    """What a part of a GPU counts against a quota: its share of the memory, or a whole GPU."""
     shortage: Literal["refuse", "drop"] = "refuse"
     """What happens where not everything fits: `refuse`, there is no plan, and the reasons are told;
     `drop`, jobs are delayed and dropped by priority."""

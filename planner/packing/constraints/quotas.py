@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from math import gcd
+from math import floor, gcd, lcm
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -67,10 +68,12 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
     taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)
     for index, choice in taken:
-        load[index] += quota.taken(choice, quarter) * choice.shape.run.hours / RUN_HOURS
-    whole = not any(choice.shape.is_run for _, choice in taken)
-    divisor = gcd(*(quota.taken(choice, quarter) for _, choice in taken)) if whole else 1
-    yield master.program.row(f"quota[{quota.name}]", load, "<=", most // divisor * divisor)
+        load[index] += float(quota.taken(choice, quarter) * choice.shape.run.hours / RUN_HOURS)
+    at_most = float(most)
+    if not any(choice.shape.is_run for _, choice in taken):
+        divisor = _common_divisor([quota.taken(choice, quarter) for _, choice in taken])
+        at_most = float(floor(most / divisor) * divisor)
+    yield master.program.row(f"quota[{quota.name}]", load, "<=", at_most)
     runs = [(index, choice) for index, choice in taken if choice.shape.is_run]
     for gpus in sorted({choice.shape.gpus for _, choice in runs}):
         lanes = master.program.variable(f"quota-lanes[{quota.name}]", integer=True)
@@ -89,8 +92,14 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
         beside: Terms = defaultdict(float, {lanes: float(gpus)})
         for index, choice in taken:
             if not choice.shape.is_run:
-                beside[index] += quota.taken(choice, quarter)
+                beside[index] += float(quota.taken(choice, quarter))
         yield master.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
+
+
+def _common_divisor(amounts: Sequence[Fraction]) -> Fraction:
+    """The largest of which each of these is a multiple."""
+    below = lcm(*(amount.denominator for amount in amounts))
+    return Fraction(gcd(*(int(amount * below) for amount in amounts)), below)
 
 
 def _gpus_of_runs(
@@ -122,13 +131,14 @@ def _taken(master: MasterProgram, quota: Quota) -> Iterator[tuple[int, Demand, C
 
 def held_all_quarter(
     master: MasterProgram, quota: Quota, quarter: int, values: Sequence[float]
-) -> int:
+) -> Fraction:
     """GPUs of a quota that whole units hold without runs."""
-    return sum(
+    held = (
         quota.taken(choice, quarter) * round(values[index])
         for index, choice in _taken_in(master, quota, quarter)
         if not choice.shape.is_run
     )
+    return sum(held, Fraction(0))
 
 
 def holds(
@@ -165,7 +175,7 @@ class Allowance:
         """Before any unit has taken a choice."""
         self._quotas = problem.quotas
         self._left = {
-            (quota, quarter): most * RUN_HOURS
+            (quota, quarter): Fraction(most * RUN_HOURS)
             for quota in problem.quotas
             for quarter, most in enumerate(quota.at_most)
             if most is not None
@@ -196,11 +206,11 @@ class Allowance:
         ]
 
 
-def _least(key: tuple[Quota, int], demand: Demand) -> int:
-    return min((_gpu_hours(key, choice) for choice in demand.choices), default=0)
+def _least(key: tuple[Quota, int], demand: Demand) -> Fraction:
+    return min((_gpu_hours(key, choice) for choice in demand.choices), default=Fraction(0))
 
 
-def _gpu_hours(key: tuple[Quota, int], choice: Choice) -> int:
+def _gpu_hours(key: tuple[Quota, int], choice: Choice) -> Fraction:
     quota, quarter = key
     return quota.taken(choice, quarter) * choice.shape.run.hours
 
@@ -255,9 +265,9 @@ class _Quota(Rising):
 def _counted(problem: Problem, quota: Quota) -> str:
     """What of its owner a quota counts for more than is held; empty: nothing."""
     parts = any(
-        choice.shape.part != WHOLE and quota.taken(choice)
+        choice.shape.part != WHOLE and choice.share == 1 and quota.taken(choice)
         for demand in problem.demands
         if demand.owner == quota.owner
         for choice in demand.choices
     )
-    return "a part of a GPU as a whole one" if parts else ""
+    return "a part of a GPU as a whole one, as policies.quota_of_part asks" if parts else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
@@ -201,4 +202,5 @@ def _caps(
                 for number, pool in enumerate(master.problem.pools)
                 if quota.gpu_type in (None, pool.gpu_type)
             )
-            yield quota.owner, pools, most - held_all_quarter(master, quota, quarter, values)
+            left = floor(most - held_all_quarter(master, quota, quarter, values))
+            yield quota.owner, pools, left

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.costs import change_costs, portfolio_costs
@@ -29,7 +30,7 @@ from planner.packing.statement.offers import spend_limits, supplies_of
 from planner.packing.statement.sharing import shareable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.scenario.places import NodePlace, RunningUnit
@@ -73,9 +74,7 @@ def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
     supplies = supplies_of(inputs, pools)
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
-    demands, members = _demands(
-        jobs, frozenset(pool.site for pool in pools), owners, running, inputs
-    )
+    demands, members = _demands(jobs, pools, owners, running, inputs)
     horizon = inputs.scenario.horizon
     owned = sum(count * stream.present_cents for count, stream in portfolio_costs(inputs, ()))
     problem = Problem(
@@ -167,7 +166,7 @@ def _retired(
 
 def _demands(
     jobs: tuple[SizedJob, ...],
-    in_play: frozenset[str],
+    pools: Sequence[Pool],
     owners: frozenset[str],
     running: Running,
     inputs: Inputs,
@@ -178,6 +177,8 @@ def _demands(
     teams with a quota: their units are counted apart. Where a change of GPU type has a price, units
     are alike only if they are in every quarter.
     """
+    in_play = {pool.site for pool in pools}
+    shared_mb = {pool.gpu_type: pool.shared_mb for pool in pools}
     groups: dict[_Alike, list[Unit]] = defaultdict(list)
     choices: dict[tuple[str, tuple[str, ...], int, int, int, str], tuple[Choice, ...]] = {}
     for job in jobs:
@@ -197,7 +198,10 @@ def _demands(
                 kind = (job.sizing.id, sites, job.release_hour, job.deadline_hour, job.runs, stays)
                 if kind not in choices:
                     choices[kind] = tuple(
-                        _choice(candidate, job, sites, stays)
+                        replace(
+                            _choice(candidate, job, sites, stays),
+                            share=_counted_share(candidate, inputs, shared_mb),
+                        )
                         for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
                     )
                 stage = not job.keeps_gpu_type
@@ -240,6 +244,18 @@ def _quotas(scenario: Scenario) -> tuple[Quota, ...]:
 
 def _quota_name(team: str, gpu_type: str | None) -> str:
     return f"quota of {team}" if gpu_type is None else f"quota of {team} on {gpu_type}"
+
+
+def _counted_share(candidate: Candidate, inputs: Inputs, shared_mb: Mapping[str, int]) -> Fraction:
+    """What each of its GPUs counts against a quota; `shared_mb` is what can be shared of a GPU."""
+    if inputs.scenario.policies.quota_of_part == "share":
+        if candidate.partition is not None:
+            gpu = inputs.catalog.gpus[candidate.gpu_type]
+            taken = gpu.mig_profiles[candidate.partition].memory_slices
+            return Fraction(taken, gpu.memory_slices)
+        if candidate.shared_mb and shared_mb.get(candidate.gpu_type):
+            return Fraction(candidate.shared_mb, shared_mb[candidate.gpu_type])
+    return Fraction(1)
 
 
 def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: str) -> Choice:

@@ -12,13 +12,14 @@ from planner.planning.checks.money import costs_of_changes, node_costs
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import (
     View,
+    at_once,
     differences,
     gpu_hours,
     in_force,
     most_at_once,
     node_hours,
 )
-from planner.planning.words import moment
+from planner.planning.words import gpus_text, moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,18 +58,20 @@ class _Held:
     unknown: Fraction = Fraction(0)
     """GPU-hours that tuning of unknown run time holds."""
 
-    def most(self, gpu_type: str | None, quarter: int) -> tuple[int, int]:
+    def most(
+        self, gpu_type: str | None, quarter: int, *, parts: bool = False
+    ) -> tuple[int | float, int]:
         """GPUs held together at the fullest hour of a quarter, of a type or of all; and that hour.
 
-        All on which units are, in whatever parts: so do quotas count them.
+        All on which units are, or parts of them by their share of the memory.
         """
         gpus, hour = most_at_once(
-            (one, len(one.gpus))
+            (one, at_once(one) if parts else len(one.gpus))
             for (kind, at), occupants in self.occupants.items()
             if at == quarter and gpu_type in (None, kind)
             for one in occupants
         )
-        return int(gpus), hour
+        return int(gpus) if gpus == int(gpus) else float(gpus), hour
 
 
 def _held(view: View) -> dict[str | None, _Held]:
@@ -116,15 +119,15 @@ def _is_quarter(key: str) -> bool:
 
 
 def _quotas(view: View) -> Findings:
-    held = _held(view)
+    held, parts = _held(view), view.inputs.scenario.policies.quota_of_part == "share"
     for team in sorted(view.inputs.scenario.teams):
         for gpu_type, limits in _limits(view, team).items():
             for quarter, (label, most) in enumerate(zip(view.labels, limits, strict=True)):
-                gpus, hour = held[team].most(gpu_type, quarter)
+                gpus, hour = held[team].most(gpu_type, quarter, parts=parts)
                 if most is not None and gpus > most:
                     on = f" on {gpu_type}" if gpu_type else ""
                     when = f" on {moment(view.quarters[quarter], hour)}" if hour else ""
-                    taken = count_of(gpus, "GPU")
+                    taken = gpus_text(Fraction(gpus))
                     yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
     stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
     if not stated:
@@ -153,6 +156,7 @@ def _hours(view: View) -> Findings:
     if charged is None:
         return _HOURS
     held, quarters = _held(view), range(len(view.labels))
+    parts = view.inputs.scenario.policies.quota_of_part == "share"
     offered = (node_hours(one, view.quarter_hours) * len(one.in_service) for one in view.plan.nodes)
     idle = sum(offered, _0)
     for use in charged.teams:
@@ -164,7 +168,10 @@ def _hours(view: View) -> Findings:
         yield from _figures(use, hours, mine.delivered, mine.unknown)
         limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
         expected = {
-            key: (tuple(limit), tuple(mine.most(key, quarter)[0] for quarter in quarters))
+            key: (
+                tuple(limit),
+                tuple(mine.most(key, quarter, parts=parts)[0] for quarter in quarters),
+            )
             for key, limit in limits.items()
         }
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}

@@ -118,7 +118,7 @@ class _Held:
     occupants: dict[tuple[str, int], list[Occupant]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """By GPU type and quarter: its units, each with all GPUs on which it is, for quotas."""
+    """By GPU type and quarter: its units."""
     delivered: Fraction = Fraction(0)
     """GPU-hours; likewise `open`."""
     open: Fraction = Fraction(0)
@@ -127,13 +127,30 @@ class _Held:
     def total(self) -> Fraction:
         return sum(self.gpus.values(), Fraction(0))
 
-    def by_quarter(self, quarters: int, gpu_type: str | None = None) -> tuple[int, ...]:
-        """GPUs at the hour of each quarter at which most are held, of a type or of all."""
-        held: list[list[Occupant]] = [[] for _ in range(quarters)]
-        for (kind, quarter), occupants in self.occupants.items():
-            if gpu_type in (None, kind):
-                held[quarter] += occupants
-        return tuple(int(at_peak(each, lambda one: len(one.gpus))) for each in held)
+    def by_quarter(self, quarters: int) -> tuple[int, ...]:
+        """GPUs on which it is at the hour of each quarter at which these are most."""
+        peaks = self._peaks(quarters, None, lambda one: len(one.gpus))
+        return tuple(int(peak) for peak in peaks)
+
+    def counted(
+        self, quarters: int, gpu_type: str | None, *, parts: bool
+    ) -> tuple[int | float, ...]:
+        """What quotas count likewise, of a GPU type or of all; of parts their share, if asked."""
+        peaks = self._peaks(
+            quarters, gpu_type, lambda one: one.gpus_at_once if parts else len(one.gpus)
+        )
+        return tuple(int(peak) if peak == int(peak) else float(peak) for peak in peaks)
+
+    def _peaks(
+        self, quarters: int, gpu_type: str | None, amount: Callable[[Occupant], int | Fraction]
+    ) -> Iterator[int | Fraction]:
+        for at in range(quarters):
+            here = (
+                occupants
+                for (kind, quarter), occupants in self.occupants.items()
+                if quarter == at and gpu_type in (None, kind)
+            )
+            yield at_peak([one for occupants in here for one in occupants], amount)
 
 
 def chargeback(
@@ -240,6 +257,7 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
     hours, quarters = Fraction(inputs.settings.hours_per_quarter.value), len(cents)
     listed = inputs.scenario.teams.get(team) if team else None
     quotas = listed.quotas(inputs.scenario.horizon) if listed else ()
+    parts = inputs.scenario.policies.quota_of_part == "share"
     gpu_hours, cost_cents = held.total * hours, sum(cents)
     return TeamUse(
         team=team,
@@ -254,7 +272,9 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
             None if held.open else _usd_per_hour(cost_cents, held.delivered)
         ),
         quotas=tuple(
-            QuotaUse(gpu_type=kind, limit_gpus=limits, gpus=held.by_quarter(quarters, kind))
+            QuotaUse(
+                gpu_type=kind, limit_gpus=limits, gpus=held.counted(quarters, kind, parts=parts)
+            )
             for kind, limits in quotas
         ),
     )

@@ -405,8 +405,7 @@ def _how_charged(plan: Plan, charged: Chargeback, *, some_open: bool) -> str:
     if some_share(plan):
         sentences.append(
             "A run is charged for its hours, a part of a GPU for its share of the memory; under "
-            "GPUs stands what is held at the hour at which most are, each part as a GPU, as for "
-            "quotas."
+            "GPUs stands what is held at the hour at which most are, each part as a GPU."
         )
     if some_open:
         sentences.append(f"Where the time of some run is not known, none are given ({_NONE}).")
@@ -432,7 +431,7 @@ def _quota_line(plan: Plan, quota: QuotaUse) -> str:
     for (gpus, limit), group in groupby(entries, key=lambda entry: entry[1:]):
         labels = [label for label, _, _ in group]
         allowed = "any number" if limit is None else f"{limit:,}"
-        told.append(f"{gpus:,} of {allowed} ({quarter_span(labels[0], labels[-1])})")
+        told.append(f"{gpus:,.6g} of {allowed} ({quarter_span(labels[0], labels[-1])})")
     on = f", on {quota.gpu_type}" if quota.gpu_type else ""
     return f"{', '.join(told)}{on}"
 

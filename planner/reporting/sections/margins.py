@@ -46,7 +46,7 @@ _ROOMS: dict[str, tuple[str, Style]] = {
     **{one.need: (limit_title(one, " at {0}"), limit_style(one)) for one in SITE_LIMITS},
     "rack power": ("Power of the fullest rack at {0}, rack {1}, kW", "kw"),
     "racks": ("Racks at {0}", "count"),
-    "quota": ("Quota of {0}, GPUs", "count"),
+    "quota": ("Quota of {0}, GPUs", "number"),
     "maximum": ("Nodes that {0} gives at a time", "count"),
 }
 

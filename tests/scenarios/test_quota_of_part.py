@@ -1,0 +1,90 @@
+"""A quota counts a part of a GPU by its share of the memory, or as a whole GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from planner.errors import CheckError, InfeasibleError
+from planner.inputs.load import load_inputs
+from planner.planning.make import make_plan
+from planner.planning.verify import check
+from planner.sizing.sizers import Sizers
+
+if TYPE_CHECKING:
+    from planner.planning.plan import QuotaUse
+
+CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concurrency": 1}}
+
+
+@pytest.fixture
+def read(tmp_path: Any) -> Any:
+    """Small endpoints of a team with a quota of one GPU."""
+
+    def inputs(units: int, **policies: Any) -> Any:
+        offer = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
+        scenario = {
+            "format": 1,
+            "name": "parts",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-01"},
+            "teams": {"care": {"quota_gpus": 1}},
+            "policies": policies,
+            "offers": {"buy": offer},
+            "jobs": {"chat": {**CHAT, "count": units}},
+        }
+        path = tmp_path / "scenario.yaml"
+        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
+        return load_inputs(path)
+
+    return inputs
+
+
+def quota_of(plan: Any) -> QuotaUse:
+    quota: QuotaUse = plan.chargeback.teams[0].quotas[0]
+    return quota
+
+
+def test_six_of_eight_slices_are_three_quarters_of_a_gpu(read):
+    assert quota_of(make_plan(read(6, mig="same-node"))).gpus == (0.75, 0.75)
+
+
+def test_one_slice_more_than_a_gpu_has_needs_a_raise_to_two(read):
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(read(9, mig="same-node"))
+    assert "raise the quota of care by 1 GPU, to 2 GPUs" in str(refusal.value)
+
+
+def test_counted_as_whole_gpus_six_parts_need_six(read):
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(read(6, mig="same-node", quota_of_part="whole"))
+    told = str(refusal.value)
+    assert "counts a part of a GPU as a whole one, as policies.quota_of_part asks" in told
+    assert "to 6 GPUs" in told
+
+
+def test_memory_shared_without_partitions_counts_by_the_megabyte(read):
+    plan = make_plan(read(6, shared_gpus=True))
+    shares = [
+        one.part.taken / one.part.of
+        for use in plan.placements[0]
+        for one in use.occupants
+        if one.part is not None
+    ]
+    assert len(shares) == 6
+    assert quota_of(plan).gpus[0] == pytest.approx(sum(shares))
+
+
+def test_the_check_counts_anew_from_the_placements(read):
+    inputs = read(6, mig="same-node")
+    plan = make_plan(inputs)
+    assert plan.chargeback is not None
+    team = plan.chargeback.teams[0]
+    half = team.quotas[0].model_copy(update={"gpus": (0.5, 0.5)})
+    charged = plan.chargeback.model_copy(
+        update={"teams": (team.model_copy(update={"quotas": (half,)}),)}
+    )
+    jobs = Sizers().portfolio(inputs)
+    with pytest.raises(CheckError, match="quotas and their use"):
+        check(inputs, jobs, plan.model_copy(update={"chargeback": charged}))
