@@ -218,9 +218,11 @@ class Move(Frozen):
 
 
 class CurrentPlacement(Frozen):
-    """Units that run today and go on: those that stay, those that are pinned, those that move."""
+    """Units that run today: those that stay, are pinned, move or stop."""
 
     units: int
+    stopped: int = 0
+    """Of them: those of jobs that are dropped or delayed."""
     pinned: int
     """Of them: those that may not move."""
     moves: tuple[Move, ...]

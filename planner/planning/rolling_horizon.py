@@ -70,10 +70,6 @@ def _require_fitting(scenario: Scenario, earlier: Plan, label: str, shown_as: st
     if scenario.running:
         told = "the scenario says itself what runs today"
         hint = "leave out either `running:` or `--from`"
-    elif scenario.policies.shortage == "drop":
-        told = "jobs cannot be dropped where an earlier plan says what runs today: to stop it "
-        told += "has no price here"
-        hint = "set `policies.shortage: refuse`"
     elif label not in earlier.quarters:
         span = " to ".join(dict.fromkeys((earlier.quarters[0], earlier.quarters[-1])))
         told = f"plans {span}, and so says nothing of {label}, the quarter before the horizon"

@@ -270,6 +270,28 @@ def limited(problem: Problem, rng: random.Random) -> Problem:
     return problem
 
 
+def in_use(problem: Problem, rng: random.Random) -> Problem:
+    """The same, where some of those that are active at first run on a pool today, or may not leave.
+
+    Of alike pools one holds them; to leave it costs nothing, little, or more than any node.
+    """
+    homes = [pool.home for pool in problem.pools]
+    demands = []
+    for demand in problem.demands:
+        home, kind = rng.choice(homes), rng.choice(("new", "moves", "moves", "pinned"))
+        if kind == "moves" and 0 in demand.quarters:
+            demands.append(replace(demand, origin=home, move_cents=rng.choice((0, 30, 5000))))
+        elif kind == "pinned":
+            choices = tuple(
+                replace(choice, shape=choice.shape._replace(stays=home))
+                for choice in demand.choices
+            )
+            demands.append(replace(demand, choices=choices))
+        else:
+            demands.append(demand)
+    return replace(problem, demands=tuple(demands))
+
+
 @pytest.fixture
 def agree(least_cost) -> Callable[..., Counter[str]]:
     """Compare triage with trying every way to give way, from the best on; what was seen."""
@@ -304,6 +326,18 @@ def agree(least_cost) -> Callable[..., Counter[str]]:
         return seen
 
     return compared
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_so_it_does_where_jobs_run_today(batch, build, agree):
+    def asked() -> Iterator[tuple[Problem, list[Claim]]]:
+        for seed in range(10):
+            rng = random.Random(f"in use {batch} {seed}")
+            problem, claims = drawn(rng, build)
+            yield in_use(problem, rng), claims
+
+    seen = agree(asked())
+    assert seen["dropped"] >= 3
 
 
 @pytest.mark.parametrize("batch", range(6))

@@ -397,10 +397,6 @@ def test_a_pin_to_a_pool_that_is_gone_says_so(load, moved):
     [
         ([("2027Q1", "2027Q2")], "says itself what runs today"),
         ([("2027Q1", "2028Q1"), ("running:", "#"), ("  - {", "# {")], "says nothing of 2027Q4"),
-        (
-            [("running:", "#"), ("  - {", "# {"), ("_usd: 1000}", "_usd: 1000, shortage: drop}")],
-            "to stop it has no price here",
-        ),
     ],
 )
 def test_an_earlier_plan_that_cannot_say_it_is_refused(load, moved, changes, words):

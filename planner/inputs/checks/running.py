@@ -27,7 +27,7 @@ _LISTED = 8
 
 def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these, in the order of the entries."""
-    yield from known(_listed(scenario, catalog), _nothing_to_keep(scenario), _dropping(scenario))
+    yield from known(_listed(scenario, catalog), _nothing_to_keep(scenario))
 
 
 @dataclass
@@ -82,16 +82,6 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
         if place.numbers and not (unlike or _may_share(scenario, entry, job)):
             today.gpus[place] += entry.count * _gpus(catalog, entry, job, place)
             yield from _too_full(catalog, (*path, *key), name, place, today.gpus[place])
-
-
-def _dropping(scenario: Scenario) -> Iterator[Fault]:
-    if scenario.running and scenario.policies.shortage == "drop":
-        yield Fault(
-            ("policies", "shortage"),
-            "jobs cannot be dropped where `running` says what runs today: what is dropped would "
-            "have to stop, which has no price here",
-            "write `refuse`, or leave `running` out",
-        )
 
 
 def not_staying(scenario: Scenario) -> Iterator[Fault]:

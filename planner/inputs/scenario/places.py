@@ -79,6 +79,7 @@ def pool_places(scenario: Scenario) -> dict[str, NodePlace]:
 class RunningUnit(NamedTuple):
     """One unit that runs today."""
 
+    job: str
     place: NodePlace
     pinned: bool
 
@@ -93,7 +94,7 @@ def running_units(scenario: Scenario) -> dict[tuple[str, int], RunningUnit]:
         pinned = entry.pinned or scenario.jobs[entry.job].pinned
         for _ in range(entry.count):
             done[entry.job] += 1
-            found[entry.job, done[entry.job]] = RunningUnit(place, pinned)
+            found[entry.job, done[entry.job]] = RunningUnit(entry.job, place, pinned)
     return found
 
 

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from planner.packing.constraints.base import Condition
+from planner.packing.problem import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,12 +82,20 @@ def add_rows(master: MasterProgram) -> None:
             terms[stays] = 1.0
             taken = master.choice[number, position]
             program.row(f"stays[{number},{position}]", {stays: 1.0, taken: -1.0}, "<=", 0.0)
+        terms |= dict.fromkeys(_not_run(master, number), 1.0)
         program.row(f"moved[{number}]", terms, ">=", demand.count)
     for (home, shape), staying in sorted(kept.items()):
         load: Terms = defaultdict(float, dict.fromkeys(staying, 1.0))
         for index, factor in _units_at_home(master, home, shape):
             load[index] -= factor
         program.row(f"keeps[{home}]", load, "<=", 0.0)
+
+
+def _not_run(master: MasterProgram, number: int) -> Iterator[int]:
+    """Variables of the units of a demand that stop: they neither stay nor move."""
+    for position, choice in enumerate(master.problem.demands[number].choices):
+        if choice.gpu_type.startswith(NOWHERE) and (number, position) in master.choice:
+            yield master.choice[number, position]
 
 
 def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
@@ -123,7 +132,12 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
     found = list(values)
     demands = master.problem.demands
     room: dict[Home, int] = {}
-    left = {number: demands[number].count for number in master.moved if demands[number].origin}
+    left = {
+        number: demands[number].count
+        - sum(round(values[index]) for index in _not_run(master, number))
+        for number in master.moved
+        if demands[number].origin
+    }
     by_cost = sorted(master.stays, key=lambda key: (-demands[key[0]].move_cents, key))
     for number, position in by_cost:
         demand = demands[number]

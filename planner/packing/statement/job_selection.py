@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.places import running_units
 from planner.packing.limits import SpendLimit
 from planner.packing.problem import NOWHERE, Choice, Pool, Shape, Supply
 from planner.packing.statement.translate import translate
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing.problem import Demand, Problem
+    from planner.packing.statement.translate import Running
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["Claim", "Class", "at_most", "claims_of", "with_classes"]
@@ -61,6 +63,8 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
     for job in jobs:
         if any(job.units):
             together[job.derived_from or job.name].append(job)
+    today = running_units(inputs.scenario)
+    running: Running = {}
     owner: dict[str, tuple[str, int]] = {}
     every: list[SizedJob] = []
     for name, parts in together.items():
@@ -72,7 +76,10 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
                     owner[alias] = name, delay
                     named = {"name": alias, "derived_from": name}
                     every.append(part.later(delay).model_copy(update=named))
-    translation = translate(inputs, tuple(every))
+                    for (stated, number), unit in today.items():
+                        if stated == part.name:
+                            running[alias, number] = unit
+    translation = translate(inputs, tuple(every), running)
     units: dict[tuple[str, int], Counter[int]] = {key: Counter() for key in owner.values()}
     for demand, members in enumerate(translation.members):
         for alias, _ in members:
@@ -80,9 +87,9 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
     starts: dict[str, list[Start]] = defaultdict(list)
     for (name, _), counts in sorted(units.items()):
         starts[name].append(tuple(sorted(counts.items())))
-    stated = inputs.scenario.jobs
+    jobs_stated = inputs.scenario.jobs
     return translation.problem, tuple(
-        Claim(name, stated[name].priority, stated[name].required, tuple(found))
+        Claim(name, jobs_stated[name].priority, jobs_stated[name].required, tuple(found))
         for name, found in starts.items()
     )
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Translation", "held_name", "translate"]
+__all__ = ["Running", "Translation", "held_name", "translate"]
 
 Unit = tuple[str, int]
 """Job name and unit number, from 1."""
@@ -64,12 +64,16 @@ class Translation:
     """Labels such as `2027Q1`."""
 
 
-def translate(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Translation:
+def translate(
+    inputs: Inputs, jobs: tuple[SizedJob, ...], running: Running | None = None
+) -> Translation:
     """State a sized portfolio as an integer problem; units that are alike become one demand.
 
-    A unit that may change its GPU type is asked for in each quarter by itself.
+    A unit that may change its GPU type is asked for in each quarter by itself. `running` says what
+    runs today; left out, it is what the scenario says.
     """
-    running = running_units(inputs.scenario)
+    if running is None:
+        running = running_units(inputs.scenario)
     pools = shareable(_pools(inputs, running), inputs, jobs)
     supplies = supplies_of(inputs, pools)
     quotas = _quotas(inputs.scenario)
@@ -188,7 +192,7 @@ def _demands(
         for quarters, units in _activity(job):
             for number in units:
                 unit = (job.name, number)
-                stays, origin, cents = _today(inputs.scenario, running.get(unit), job.name)
+                stays, origin, cents = _today(inputs.scenario, running.get(unit))
                 active = [q for q, count in enumerate(job.units) if count >= number]
                 chain = f"{active} {changes} {origin} {cents}" if changes and active[1:] else ""
                 if quarters[0]:
@@ -225,13 +229,13 @@ def _change_cents(inputs: Inputs, job: SizedJob) -> tuple[int, ...]:
     return tuple(change_costs(inputs, stated, quarter).present_cents for quarter in quarters)
 
 
-def _today(scenario: Scenario, unit: RunningUnit | None, job: str) -> tuple[str, str, int]:
+def _today(scenario: Scenario, unit: RunningUnit | None) -> tuple[str, str, int]:
     """What a unit may not leave, the pool that it runs in today, and what a move costs, cents."""
     if unit is None:
         return "", "", 0
     if unit.pinned:
         return held_name(unit.place) if unit.place.numbers else unit.place.pool, "", 0
-    return "", unit.place.pool, scenario.move_cents(job)
+    return "", unit.place.pool, scenario.move_cents(unit.job)
 
 
 def _quotas(scenario: Scenario) -> tuple[Quota, ...]:

@@ -176,6 +176,12 @@ def _moves(inputs: Inputs) -> Iterator[Note]:
             "has no price",
             origin="running",
         )
+    if scenario.running and scenario.policies.shortage == "drop":
+        yield Note(
+            text="to stop what runs today costs nothing: a job that is dropped or delayed stops at "
+            "the start of the horizon",
+            origin="policies.shortage",
+        )
     loaded = sorted(name for name, job in scenario.jobs.items() if job.has_load)
     if scenario.running and loaded:
         yield Note(

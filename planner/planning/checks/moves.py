@@ -89,11 +89,13 @@ def _cents(view: View, job: str) -> int:
 def _first_quarter(view: View) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
     """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
 
-    Of one that runs several times in it, those of its first run; jobs that run today have no
-    replicas within a unit.
+    Without those that stop, as their job is dropped or delayed. Of one that runs several times in
+    it, those of its first run; jobs that run today have no replicas within a unit.
     """
     for unit, today in _today(view).items():
         nodes = [node for node, _ in view.seats[0].get((*unit, 1), ())]
+        if not nodes and unit[0] in view.short:
+            continue
         leaves = {_pool(node) for node in nodes} != {today.pool}
         yield unit, today, {node.id for node in nodes}, leaves
 
@@ -131,10 +133,18 @@ def _moves(view: View) -> Findings:
         for move in current.moves
     }
     yield from differences("the moves of running units", found, expected)
-    figures = (len(current.moves), current.units, current.pinned, current.cost_cents)
+    figures = (
+        len(current.moves),
+        current.units,
+        current.stopped,
+        current.pinned,
+        current.cost_cents,
+    )
+    stopped = len(today) - sum(1 for _ in _first_quarter(view))
     pinned = sum(place.pinned for place in today.values())
-    wanted = (len(expected), len(today), pinned, sum(moves_cents(view).values()))
-    yield from differences("(moves, running units, pinned, cents)", figures, wanted)
+    cents = sum(moves_cents(view).values())
+    wanted = (len(expected), len(today), stopped, pinned, cents)
+    yield from differences("(moves, running units, stopped, pinned, cents)", figures, wanted)
     return "what moves is counted from the placements, and its cost is right to the cent"
 
 

@@ -63,6 +63,8 @@ def current_placement(
     sized = {job.name: job for job in jobs}
     moves = []
     for (job, unit), today in sorted(running.items()):
+        if (job, unit) not in now:
+            continue
         nodes = sorted(now[job, unit])
         first = fleet.nodes[nodes[0]]
         leaves = (first.node_type, first.site) != (today.place.node_type, today.place.site)
@@ -85,6 +87,7 @@ def current_placement(
         )
     return CurrentPlacement(
         units=len(running),
+        stopped=sum(unit not in now for unit in running),
         pinned=sum(unit.pinned for unit in running.values()),
         moves=tuple(moves),
         cost_cents=sum(move.cost_cents for move in moves),

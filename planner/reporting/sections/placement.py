@@ -338,16 +338,19 @@ def _sentence(current: CurrentPlacement) -> str:
     leaving = sum(move.leaves_pool for move in current.moves)
     within = len(current.moves) - leaving
     running = count_of(current.units, "unit")
-    if not current.moves:
+    if not current.moves and not current.stopped:
         return f"{running} of this plan run today, and all stay where they are."
     parts = []
+    if current.stopped:
+        verb = "stops" if current.stopped == 1 else "stop"
+        parts.append(f"{current.stopped:,} {verb}, as not everything fits")
     if leaving:
         verb = "leaves its pool" if leaving == 1 else "leave their pools"
         parts.append(f"{leaving:,} {verb} for {usd(current.cost_cents)}")
     if within:
         verb = "changes its node" if within == 1 else "change their nodes"
         parts.append(f"{within:,} {verb} within the pool, which has no price")
-    stay = current.units - len(current.moves)
+    stay = current.units - len(current.moves) - current.stopped
     return f"{running} of this plan run today: {stay:,} stay, {', '.join(parts)}."
 
 
