@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
+from planner.inputs.scenario.scenario import NO_SITE
 from planner.packing import solve, translate
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.pack import attempt
@@ -154,5 +155,16 @@ def _unfit(
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
         require_eligible(found, translation)
-    mine = {name: [job for job in found if name in (job.name, job.derived_from)] for name in names}
-    return {name: remedies(every, translation) for name, every in mine.items()}
+    unfit: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for name in names:
+        job = scenario.jobs[name]
+        if scenario.sites_of(job) == (NO_SITE,):
+            labels = ", ".join(job.labels)
+            unfit[name] = (
+                f"no site where it may run carries all of its labels: {labels}",
+                (f"let a site carry all of its labels: {labels}",),
+            )
+        else:
+            mine = [one for one in found if name in (one.name, one.derived_from)]
+            unfit[name] = "no GPU type in play can run it", remedies(mine, translation)
+    return unfit

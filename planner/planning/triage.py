@@ -34,8 +34,8 @@ _UNKNOWN = "what keeps it from fitting could not be told within the time"
 Jobs = tuple["SizedJob", ...]
 
 
-Unfit = Mapping[str, tuple[str, ...]]
-"""Jobs of the scenario that no node in play can run: what would give each a node that can."""
+Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Jobs of the scenario that no node in play can run: why, and what would give each one that can."""
 
 
 def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
@@ -139,7 +139,7 @@ def _explained(
         # Jobs that ask for the same lack the same, whatever they are called.
         alike = (delay, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
         if name in unfit:
-            known[alike] = name, "no GPU type in play can run it", unfit[name]
+            known[alike] = name, *unfit[name]
         if alike not in known:
             left_s = min(_TIME_S, deadline - spent())
             pairs = zip(jobs, kept, strict=True)

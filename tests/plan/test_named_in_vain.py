@@ -42,3 +42,29 @@ def test_a_type_of_which_there_is_no_node_is_warned_of_and_changes_no_cost(origi
 def test_a_type_that_nobody_knows_is_refused_still():
     with pytest.raises(planner.InputError, match="unknown node type"):
         planner.plan(scenario({"policies": {"spare_nodes": {"xe9680-h2000": 1}}}))
+
+
+LABELLED = {
+    "sites": {"main": {"labels": ["gdpr"]}},
+    "policies": {"shortage": "drop"},
+    "jobs": {"chat": {"fixed": {"gpus": 2}, "labels": ["gpdr"]}, "other": {"fixed": {"gpus": 2}}},
+}
+
+
+def test_a_job_whose_label_no_site_carries_is_dropped_where_jobs_may_be():
+    plan = json.loads(planner.plan(scenario(LABELLED)).to_json())
+    (short,) = plan["shortage"]["jobs"]
+    assert (short["name"], short["outcome"]) == ("chat", "dropped")
+    assert short["cause"] == "no site where it may run carries all of its labels: gpdr"
+    assert short["remedies"] == ["let a site carry all of its labels: gpdr"]
+    (note,) = [one for one in plan["warnings"] if one["origin"] == "jobs.chat.labels"]
+    assert note["text"].endswith("so that chat is dropped; did you mean 'gdpr'?")
+
+
+@pytest.mark.parametrize("change", [{"policies": {}}, {"required": True}], ids=str)
+def test_it_is_refused_where_it_may_not_be(change):
+    job = {**LABELLED["jobs"]["chat"], "required": change.get("required", False)}
+    jobs = {**LABELLED["jobs"], "chat": job}
+    policies = {key: change[key] for key in change if key == "policies"}
+    with pytest.raises(planner.InputError, match="no site carries the label 'gpdr'"):
+        planner.plan(scenario({**LABELLED, "jobs": jobs, **policies}))

@@ -8,6 +8,7 @@ from planner.inputs.checks.faults import Fault, entries, held_figures, known, un
 from planner.inputs.layers.written import flow
 from planner.inputs.reading.document import dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, Offer
+from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS
 from planner.inputs.text.words import did_you_mean
 
@@ -179,6 +180,8 @@ def _sites_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
 
 
 def _labels_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+    if scenario.may_give_way(job):
+        return  # it is dropped, and a warning tells why
     labels = sorted({label for site in scenario.sites.values() for label in site.labels})
     for position, label in enumerate(job.labels):
         if label not in labels:
@@ -188,7 +191,7 @@ def _labels_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
 
 
 def _nowhere(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
-    if (job.sites or job.labels) and not scenario.sites_of(job):
+    if scenario.sites_of(job) == (NO_SITE,) and not scenario.may_give_way(job):
         asked = ", ".join(job.labels)
         among = " among those it names" if job.sites else ""
         message = f"no site{among} carries all of its labels: {asked}"

@@ -24,6 +24,7 @@ from planner.inputs.scenario.team import Team
 
 __all__ = [
     "DELETE",
+    "NO_SITE",
     "REPLACE",
     "Budget",
     "Finance",
@@ -42,6 +43,9 @@ __all__ = [
     "VariationName",
     "Variations",
 ]
+
+NO_SITE = "\n"
+"""Where a job may run that no site will do for: no site is named so, as names are printable."""
 
 
 class Running(Frozen):
@@ -237,17 +241,23 @@ class Scenario(Frozen):
         return (*self.fleet.values(), *self.offers.values())
 
     def sites_of(self, job: Job) -> tuple[str, ...]:
-        """Sites at which a job may run, sorted; empty where it may run at any."""
+        """Sites at which a job may run, sorted; empty where it may run at any.
+
+        Where no site will do, the one that none is: `NO_SITE`.
+        """
         if job.sites is None and not job.labels:
             return ()
         known = self.sites or dict.fromkeys(self.sites_in_play, Site())
-        return tuple(
-            sorted(
-                name
-                for name, site in known.items()
-                if name in (job.sites or known) and set(job.labels) <= set(site.labels)
-            )
+        found = sorted(
+            name
+            for name, site in known.items()
+            if name in (job.sites or known) and set(job.labels) <= set(site.labels)
         )
+        return tuple(found) or (NO_SITE,)
+
+    def may_give_way(self, job: Job) -> bool:
+        """Whether a job is dropped where it cannot run."""
+        return self.policies.shortage == "drop" and not job.required
 
 
 class ScenarioFile(Variations, Scenario):

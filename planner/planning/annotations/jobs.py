@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.text.words import usd
 from planner.planning.eligible import beyond_quota, obstacle
 from planner.planning.plan import Alternative, PlannedJob
@@ -58,7 +59,7 @@ def planned_jobs(
                 derived_from=job.derived_from,
                 derived_by=job.derived_by,
                 team=job.team,
-                sites=job.sites,
+                sites=tuple(site for site in job.sites if site != NO_SITE),
                 sizing=job.sizing.id,
                 units=job.units,
                 runs=job.runs,
