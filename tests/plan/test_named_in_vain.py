@@ -1,6 +1,7 @@
 """What policies, quotas and licences name without a node of it is warned of, and does nothing."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_a_type_that_nobody_knows_is_refused_still():
         planner.plan(scenario({"policies": {"spare_nodes": {"xe9680-h2000": 1}}}))
 
 
-LABELLED = {
+LABELLED: dict[str, Any] = {
     "sites": {"main": {"labels": ["gdpr"]}},
     "policies": {"shortage": "drop"},
     "jobs": {"chat": {"fixed": {"gpus": 2}, "labels": ["gpdr"]}, "other": {"fixed": {"gpus": 2}}},
