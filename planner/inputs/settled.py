@@ -25,7 +25,7 @@ from planner.inputs.scenario.scenario import Finance, Policies, Scenario
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.inputs.scenario.scenario import Offer
+    from planner.inputs.scenario.scenario import Horizon, Offer
 
 __all__ = [
     "ChangeNote",
@@ -95,6 +95,8 @@ class SettledOffer(Frozen):
     illustrative: bool
     lead_time_weeks: int
     maximum: int | None
+    deliveries: tuple[int, ...] | None = None
+    """Nodes that may enter service in each quarter of the horizon; None: any number."""
     levels: tuple[PriceLevel, ...] = ()
     """Prices of larger orders, fewest nodes first."""
     term_quarters: int | None = None
@@ -239,12 +241,14 @@ def settled_offers(
     """Give each offer its price, sorted by name; an offer without any is a KeyError here."""
     hours = settings.hours_per_quarter.value
     return tuple(
-        _settled_offer(name, scenario.offers[name], catalog, hours)
+        _settled_offer(name, scenario.offers[name], catalog, hours, scenario.horizon)
         for name in sorted(scenario.offers)
     )
 
 
-def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) -> SettledOffer:
+def _settled_offer(
+    name: str, offer: Offer, catalog: Catalog, hours: Decimal, horizon: Horizon
+) -> SettledOffer:
     own = offer.stated_price
     if own is None:
         price, origin, priced_on, illustrative = _listed_price(offer, catalog)
@@ -270,6 +274,7 @@ def _settled_offer(name: str, offer: Offer, catalog: Catalog, hours: Decimal) ->
         illustrative=illustrative,
         lead_time_weeks=offer.lead_time_weeks,
         maximum=_maximum(offer, catalog),
+        deliveries=_deliveries(offer, horizon),
         levels=tuple(
             PriceLevel(
                 from_nodes=level.from_nodes,
@@ -293,6 +298,13 @@ def _maximum(offer: Offer, catalog: Catalog) -> int | None:
     if offer.maximum_gpus is not None:
         most.append(offer.maximum_gpus // catalog.nodes[offer.node_type].gpus.value)
     return min(most, default=None)
+
+
+def _deliveries(offer: Offer, horizon: Horizon) -> tuple[int, ...] | None:
+    stated = offer.deliveries
+    if isinstance(stated, dict):
+        return tuple(stated.get(label, 0) for label in horizon.labels)
+    return None if stated is None else (stated,) * horizon.quarters
 
 
 def _listed_price(offer: Offer, catalog: Catalog) -> tuple[Decimal, str, date | None, bool]:

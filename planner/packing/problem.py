@@ -258,6 +258,9 @@ class Supply:
     them at one level."""
     offer: int | None = None
     """The offer that it shares with other supplies; None: it is one by itself."""
+    deliveries: tuple[int, ...] | None = None
+    """Nodes that may enter service in each quarter, of all supplies of one offer together; None:
+    any number."""
 
     def lasts(self) -> int | None:
         """Quarters that a node stays in service; None: to the end of the horizon."""

@@ -155,9 +155,12 @@ def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
             continue
         if supply.offer is not None:
             counted.add(supply.offer)
-        if supply.maximum is None:
+        caps = [] if supply.maximum is None else [supply.maximum]
+        if supply.deliveries is not None:
+            caps.append(sum(supply.deliveries[entry] for entry in supply.entries(quarter)))
+        if not caps:
             return None
-        nodes += supply.maximum
+        nodes += min(caps)
     return max(0, nodes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from planner.packing.problem import (
     WHOLE,
@@ -93,6 +93,14 @@ class Checker:
                 orders[offer, entry] += Counter({supply.lot: nodes})
                 for quarter in supply.served(entry):
                     held[offer][quarter] += nodes
+        arriving = {
+            number if supply.offer is None else ("offer", supply.offer): supply.deliveries
+            for number, supply in enumerate(self.problem.supplies)
+        }
+        for (which, entry), order in orders.items():
+            delivered = arriving[cast("Any", which)]
+            if delivered is not None and sum(order.values()) > delivered[entry]:
+                yield f"{which}: {order} arrive in {entry}, not {delivered[entry]}"
         for offer, maximum in most.items():
             if maximum is not None and max(held[offer].values(), default=0) > maximum:
                 yield f"{offer}: more than {maximum}"

@@ -277,7 +277,8 @@ class Exhaustive:
                 ]
                 fewest = lot.fewest if lot else 1
                 useful = self._most({supplies[index].pool for index in alike}) if alike else 0
-                caps = [max(useful, fewest), first.maximum, lot.most if lot else None]
+                arriving = first.deliveries[quarter] if first.deliveries else None
+                caps = [max(useful, fewest), first.maximum, lot.most if lot else None, arriving]
                 cap = min(cap for cap in caps if cap is not None)
                 options[-1] += [
                     tuple(zip(alike, nodes, strict=True))

@@ -18,7 +18,7 @@ from planner.packing.limits import Limit, Reserve, SpendLimit
 from planner.packing.problem import Choice, Demand, Pool, PriceTier, Problem, Shape, Supply
 from planner.packing.solution import Status
 
-FEATURES = ("window", "reserve", "retire", "lots", "budget", "sites")
+FEATURES = ("window", "reserve", "retire", "lots", "budget", "sites", "deliveries")
 SIZE = 12
 
 
@@ -102,6 +102,9 @@ def draw_supplies(
         ]
     else:
         supplies = [Supply(f"buy{pool}", "buy", pool, maximum, tuple(costs))]
+    if "deliveries" in features:
+        arriving = tuple(rng.choice((0, 1, 1, 2)) for _ in range(quarters))
+        supplies = [replace(supply, deliveries=arriving) for supply in supplies]
     if "reserve" in features:
         term = rng.choice((1, 2, 2, 5))
         share = rng.randrange(20, 60)

@@ -93,6 +93,29 @@ def test_a_site_without_power_takes_no_node_until_it_has_some(planned):
     assert taken(found) == [("rent", "2027Q1", 1), ("rent", "2027Q2", 1), ("buy", "2027Q3", 1)]
 
 
+def test_a_delivery_in_parts_is_taken_before_it_is_needed(planned):
+    """Four are needed from the third quarter on, and three at the most arrive in it."""
+    parts = {**BUY, "deliveries": {"2027Q1": 2, "2027Q3": 3}}
+    late = {"2027Q3": 4, "2027Q4": 4}
+    assert taken(planned({"buy": parts}, late)) == [("buy", "2027Q1", 1), ("buy", "2027Q3", 3)]
+    each = {**BUY, "deliveries": 2}
+    plan = planned({"buy": each}, late)
+    assert taken(plan) == [("buy", "2027Q2", 2), ("buy", "2027Q3", 2)]
+    with pytest.raises(InfeasibleError) as refusal:
+        planned({"buy": each}, {"2027Q1": 3})
+    assert "raise the deliveries of offer buy by 1 node, to 3 nodes" in str(refusal.value)
+    with pytest.raises(InfeasibleError) as refusal:
+        planned({"buy": {**BUY, "deliveries": {"2027Q2": 9}}}, {"2027Q1": 1})
+    assert "offer buy delivers 0 nodes until 2027Q1" in str(refusal.value)
+
+
+def test_the_check_notices_more_than_is_delivered(planned, read):
+    free = planned({"buy": BUY}, {"2027Q1": 3})
+    few = read({"buy": {**BUY, "deliveries": 2}}, {"2027Q1": 3})
+    with pytest.raises(CheckError, match="offer buy delivers 2 nodes, 3 arrive"):
+        check(few, Sizers().portfolio(few), free)
+
+
 def test_nothing_is_ordered_after_the_end_of_sale(planned):
     """12 weeks before July is 8 April: where sale ends on the 7th, a node comes a quarter early."""
     offer = {**BUY, "lead_time_weeks": 12}

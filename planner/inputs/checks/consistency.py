@@ -232,6 +232,11 @@ def _retired(scenario: Scenario, path: Path, entry: FleetEntry) -> Iterator[Faul
 def _window(scenario: Scenario, path: Path, offer: Offer) -> Iterator[Fault]:
     if offer.available is not None and not any(map(scenario.horizon.includes, offer.available)):
         yield Fault((*path, "available"), "lies wholly outside the horizon", "leave the offer out")
+    if isinstance(offer.deliveries, dict):
+        quarters = map(Quarter.parse, offer.deliveries)
+        if not any(map(scenario.horizon.includes, quarters)):
+            message = "names no quarter of the horizon"
+            yield Fault((*path, "deliveries"), message, "leave the offer out")
 
 
 def _end_of_sale(scenario: Scenario, path: Path, offer: Offer) -> Iterator[Fault]:

@@ -20,7 +20,12 @@ from planner.inputs.base import (
 )
 from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS, Quarter
 from planner.inputs.scenario.site import SITE_LIMITS, Cooling
-from planner.inputs.scenario.spelling import LARGEST_FLEET, OneOrMoreNames, Quarters
+from planner.inputs.scenario.spelling import (
+    LARGEST_FLEET,
+    CountByQuarter,
+    OneOrMoreNames,
+    Quarters,
+)
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -116,6 +121,9 @@ class Offer(Nodes):
     """Last day of an order."""
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """Buy: nodes over the whole horizon. All else: nodes at any one time. No limit if left out."""
+    deliveries: CountByQuarter | None = None
+    """Buy and reserve: nodes that may enter service in one quarter, at all sites together: one
+    figure for each, or by quarter, and none in those left out; no limit if left out."""
     maximum_gpus: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """By the hour only: GPUs at any one time, of whole nodes; no limit if left out."""
     licence_included: Name | None = None
@@ -174,6 +182,15 @@ class Offer(Nodes):
                     raise ValueError(f"only an offer of kind hourly has `{key}`, not {self.kind}")
         if self.step_hours is not None and len(self.sites) > 1:
             raise ValueError("an offer by the hour or by the week stands at one site")
+        return self
+
+    @model_validator(mode="after")
+    def _delivered(self) -> Offer:
+        if self.deliveries is not None and self.kind not in ("buy", "reserve"):
+            raise ValueError(
+                f"an offer of kind {self.kind} has no `deliveries`; `maximum` says how many nodes "
+                "it gives at one time"
+            )
         return self
 
     @model_validator(mode="after")

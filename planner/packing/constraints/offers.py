@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.packing.constraints.base import LIMITED_OFFERS, Condition, resupplied
+from planner.packing.constraints.base import (
+    LIMITED_OFFERS,
+    Condition,
+    Rising,
+    resupplied,
+    the_one,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.master import MasterProgram
     from planner.packing.node_packing.list_schedule import Placed
@@ -33,9 +40,10 @@ def _offers_of(problem: Problem) -> list[list[int]]:
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State the rows `maximum` and `lot`."""
+    """State the rows `maximum`, `deliveries` and `lot`."""
     for supplies in _offers_of(master.problem):
         _maximum(master, supplies)
+        _deliveries(master, supplies)
         if master.problem.supplies[supplies[0]].lot is not None:
             for quarter in range(master.problem.quarters):
                 _one_lot(master, supplies, quarter)
@@ -57,6 +65,15 @@ def _maximum(master: MasterProgram, supplies: Sequence[int]) -> None:
             name = f"maximum[{supplies[0]}]"
             terms = dict.fromkeys(group, 1.0)
             master.program.row(name, terms, "<=", supply.maximum)
+
+
+def _deliveries(master: MasterProgram, supplies: Sequence[int]) -> None:
+    """So many nodes arrive in one quarter."""
+    for quarter, most in enumerate(master.problem.supplies[supplies[0]].deliveries or ()):
+        keys = [(number, quarter) for number in supplies]
+        terms = {master.acquire[key]: 1.0 for key in keys if key in master.acquire}
+        if terms:
+            master.program.row(f"deliveries[{supplies[0]},{quarter}]", terms, "<=", most)
 
 
 def _windows(problem: Problem, supply: Supply) -> list[range]:
@@ -120,11 +137,12 @@ def _useful(problem: Problem) -> int:
 def holds(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Whether the nodes acquired keep to maxima and price levels, in whole numbers."""
+    """Whether the nodes acquired keep to maxima, deliveries and price levels, in whole numbers."""
     del schedule
     taken = {key: round(values[index]) for key, index in master.acquire.items()}
     return all(
         _within_maximum(master.problem, supplies, taken)
+        and _delivered(master.problem, supplies, taken)
         and _in_lots(master.problem, supplies, taken)
         for supplies in _offers_of(master.problem)
     )
@@ -143,6 +161,15 @@ def _within_maximum(
     )
 
 
+def _delivered(
+    problem: Problem, supplies: Sequence[int], taken: Mapping[tuple[int, int], int]
+) -> bool:
+    return all(
+        sum(taken.get((number, quarter), 0) for number in supplies) <= most
+        for quarter, most in enumerate(problem.supplies[supplies[0]].deliveries or ())
+    )
+
+
 def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, int], int]) -> bool:
     """Whether every order is at one price, and at that of its size."""
     for quarter in range(problem.quarters):
@@ -158,9 +185,15 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The maxima of offers, and their dates."""
+    """The maxima of offers, their deliveries, and their dates."""
     for supplies in _offers_of(translation.problem):
         maximum = translation.problem.supplies[supplies[0]].maximum
+        deliveries = translation.problem.supplies[supplies[0]].deliveries
+        if deliveries is not None:
+            name = f"the deliveries of offer {translation.offers[supplies[0]]}"
+            told = partial(count_of, singular="node")
+            figure = _in_quarters(deliveries, told, translation.quarters)
+            yield _Deliveries(name, figure, None, the_one(deliveries), tuple(supplies))
         if maximum is not None:
             name = f"the maximum of offer {translation.offers[supplies[0]]}"
             yield _Maximum(name, count_of(maximum, "node"), None, tuple(supplies), maximum)
@@ -185,6 +218,25 @@ class _Maximum(Condition):
 
     def mended(self, more: int) -> str:
         return f"raise {self.name} by {more:,}, to {count_of(self.stated + more, 'node')}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Deliveries(Rising):
+    supplies: tuple[int, ...]
+    """Those of one offer."""
+
+    procures = True
+
+    def _told(self, amount: int) -> str:
+        return count_of(amount, "node")
+
+    def raised(self, problem: Problem, more: int | None) -> Problem:
+        def wider(supply: Supply) -> Supply:
+            before = supply.deliveries or ()
+            after = None if more is None else tuple(nodes + more for nodes in before)
+            return replace(supply, deliveries=after)
+
+        return resupplied(problem, self.supplies, wider)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +283,20 @@ class _Dates(Condition):
 
     def mended(self, more: int) -> str:
         return f"have offer {self.offer} enter service {_entries(self._open(more), self.labels)}"
+
+
+def _in_quarters(
+    deliveries: Sequence[int], told: Callable[[int], str], labels: Sequence[str]
+) -> str:
+    """`2 nodes a quarter`, `2 nodes in 2027Q1, 6 nodes in 2027Q2`."""
+    if len(set(deliveries)) == 1:
+        return f"{told(deliveries[0])} a quarter"
+    stated = (
+        f"{told(nodes)} in {label}"
+        for nodes, label in zip(deliveries, labels, strict=True)
+        if nodes
+    )
+    return ", ".join(stated)
 
 
 def _entries(opens: range, labels: Sequence[str]) -> str:

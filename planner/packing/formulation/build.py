@@ -93,7 +93,8 @@ def _acquisitions(master: MasterProgram) -> None:
     }
     for number, supply in enumerate(problem.supplies):
         for quarter, cents in enumerate(supply.unit_cost_cents):
-            if cents is None or supply.maximum == 0:
+            arriving = supply.deliveries[quarter] if supply.deliveries else None
+            if cents is None or 0 in (supply.maximum, arriving):
                 continue
             hire = problem.pools[supply.pool].hire
             most = supply.maximum

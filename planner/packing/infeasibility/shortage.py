@@ -240,6 +240,10 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
         yield f"{name} is in service from {translation.quarters[open_in[0]]} at the earliest"
     elif not any(entry in open_in for entry in supply.entries(quarter)):
         yield f"{name} gives no node in {translation.quarters[quarter]}"
+    if supply.deliveries is not None and open_in:
+        arrived = sum(supply.deliveries[entry] for entry in supply.entries(quarter))
+        told = f"{name} delivers {count_of(arrived, 'node')}"
+        yield f"{told} until {translation.quarters[quarter]}"
     if supply.maximum is not None and open_in:
         at_sites = _at_several_sites(translation.problem, supply)
         everywhere = " at all of its sites together" if at_sites else ""

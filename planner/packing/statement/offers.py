@@ -34,6 +34,7 @@ def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
             offer.term_quarters,
             lot,
             number if lot or len(offer.sites) > 1 else None,
+            offer.deliveries,
         )
         for number, offer in enumerate(inputs.offers)
         for site in offer.sites

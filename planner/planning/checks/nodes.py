@@ -173,7 +173,14 @@ def _maxima(view: View) -> Findings:
             most = int(max(most_at_once((node, 1) for node in nodes)[0] for nodes in there))
         if offer.maximum is not None and most > offer.maximum:
             yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
-    return "no offer is taken beyond its maximum"
+        stated = view.inputs.scenario.offers[offer.name].deliveries
+        for quarter, label in enumerate(view.labels if stated is not None else ()):
+            nodes = view.entering()[offer.name, quarter]
+            delivered = stated.get(label, 0) if isinstance(stated, dict) else stated
+            if nodes > (delivered or 0):
+                yield f"{label}: offer {offer.name} delivers {delivered} nodes, {nodes} arrive"
+    parts = any(offer.deliveries is not None for offer in view.inputs.offers)
+    return "no offer is taken beyond its maximum" + (" or its deliveries" if parts else "")
 
 
 def _acquisitions(view: View) -> Findings:
