@@ -305,7 +305,7 @@ def _decided_by(at: Reasoning) -> str:
     """Which layer set the count."""
     needed = at.number("gpus_needed")
     derivation = at.derive("gpus")
-    if derivation is None or derivation.rule is None or needed is None:
+    if derivation is None or derivation.rule is None or needed is None or at.number("stated_gpus"):
         return "stated"
     if _number(at, "gpus") > needed:
         return "parallelism"

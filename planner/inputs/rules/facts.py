@@ -96,7 +96,7 @@ _FACTS = (
     ),
     Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
     Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for", "truth"),
-    Fact("stated_gpus", "job", "GPUs", "the same, for rules that leave stated figures alone"),
+    Fact("stated_gpus", "job", "GPUs", "number of GPUs that a job states"),
     _text("model", "model", "model id of the catalog"),
     _text(
         "family",

@@ -129,6 +129,12 @@ class Tune(Frozen):
         bool, AsFact("whether the scales of a 4-bit base are quantized, too")
     ] = True
     """QLoRA at 4 bit: whether the scales of the base are quantized, too."""
+    gpus: Annotated[
+        Annotated[PositiveCount, Field(le=1024)] | None,
+        AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
+    ] = None
+    """GPUs that a run takes, where it takes just so many; the fewest that hold it, or that meet its
+    deadline, of 1, 2, 4, 8 and whole eights if left out."""
     optimizer: Annotated[Optimizer, AsFact("optimizer of the tuning run")] = "adamw"
     """Optimizer of the tuning run; `adamw` is the unfused one of PyTorch."""
     optimizer_in_backward: Annotated[
@@ -338,9 +344,10 @@ class Serve(Frozen):
     """How long users will wait; goes with `load`."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
-        AsFact("GPUs of each replica, if the job states them", "GPUs"),
+        AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
     ] = None
-    """GPUs that each replica takes; chosen on each GPU type if left out. Goes with `load`."""
+    """GPUs that each replica takes, where it takes just so many; chosen on each GPU type if left
+    out."""
     replicas: Replicas | None = None
     """Copies that serve side by side; 1 if neither this nor `load` is given."""
     whole_gpu: bool = False
@@ -368,9 +375,8 @@ class Serve(Frozen):
 
     @model_validator(mode="after")
     def _goes_with_load(self) -> Serve:
-        for key in ("latency", "gpus_per_replica"):
-            if self.load is None and getattr(self, key) is not None:
-                raise ValueError(f"`{key}` needs `load`: what arrives decides how long users wait")
+        if self.load is None and self.latency is not None:
+            raise ValueError("`latency` needs `load`: what arrives decides how long users wait")
         return self
 
     @model_validator(mode="after")
