@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from planner.api.knowledge import schema as schema
     from planner.api.planning import Effort as Effort
     from planner.api.planning import ExplainResult as ExplainResult
+    from planner.api.planning import JobsResult as JobsResult
     from planner.api.planning import PlanResult as PlanResult
     from planner.api.planning import explain as explain
     from planner.api.planning import plan as plan
@@ -70,7 +71,15 @@ _MODULES = {
     "comparing": ("ComparisonResult", "ReplayResult", "compare", "replay"),
     "documents": ("ExportResult", "ReportResult", "export", "report"),
     "knowledge": ("KnowledgeResult", "catalog", "doctor", "rules", "schema", "examine_rules"),
-    "planning": ("Effort", "ExplainResult", "PlanResult", "explain", "plan", "read_plan"),
+    "planning": (
+        "Effort",
+        "ExplainResult",
+        "JobsResult",
+        "PlanResult",
+        "explain",
+        "plan",
+        "read_plan",
+    ),
     "result": ("Result",),
     "scenario": ("Changes", "Scenario", "check", "load"),
     "sizing": ("SizeResult", "size"),

@@ -127,8 +127,8 @@ class ReportResult(Result):
     def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
         return self._documents["justification"]
 
-    def _brief(self) -> Document:
-        return self._document()
+    def _brief(self, page: int = 0) -> Document:
+        return self._document(page or None)
 
 
 def report(  # noqa: PLR0913 - a parameter for each option

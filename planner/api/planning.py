@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
 
 from planner.api.folder import plan_text
 from planner.api.result import Result, paths, require, warn
@@ -23,9 +23,14 @@ from planner.planning.rolling_horizon import carried_over
 from planner.planning.saved import Saved, checked, read_saved, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
-from planner.reporting.document import Heading
 from planner.reporting.format import gap_percent, listed, usd
-from planner.reporting.plan import FULL, SCREEN, plan_document
+from planner.reporting.plan import (
+    FULL,
+    SCREEN,
+    brief_document,
+    jobs_document,
+    plan_document,
+)
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import action_of
 
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Effort",
     "ExplainResult",
+    "JobsResult",
     "PlanResult",
     "PlanSource",
     "explain",
@@ -53,8 +59,6 @@ __all__ = [
     "text_of",
 ]
 
-_IN_BRIEF = frozenset({"Warnings", "Dropped and delayed jobs", "Purchases and rents", "Cost"})
-"""Sections that a notebook shows."""
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
 
@@ -218,14 +222,8 @@ class PlanResult(Result):
             return plan_document(self._plan, FULL)
         return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
 
-    def _brief(self) -> Document:
-        blocks, shown = [], True
-        for block in self._document(SCREEN.page):
-            if isinstance(block, Heading) and block.level == 2:
-                shown = block.text in _IN_BRIEF
-            if shown:
-                blocks.append(block)
-        return tuple(blocks)
+    def _brief(self, page: int = SCREEN.page) -> Document:
+        return brief_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
 
 
 PlanSource: TypeAlias = PlanResult | str | PathLike[str] | Mapping[str, Any]
@@ -367,8 +365,43 @@ class ExplainResult(Result):
         return self._drawn
 
 
-def explain(plan: PlanSource, job: str) -> ExplainResult:
-    """Say why a job of a plan runs where it runs, and why not elsewhere.
+class JobsResult(Result):
+    """The jobs of a plan: what each runs on, and what the next best GPU type would add."""
+
+    _name = "jobs"
+
+    def __init__(self, made: PlanResult) -> None:
+        """Private: `planner.explain` without a job gives them."""
+        self._made = made
+
+    @property
+    def title(self) -> str:
+        """The scenario's name."""
+        return self._made.title
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Their names."""
+        return (listed([str(row["job"]) for row in self.rows()]),)
+
+    def rows(self) -> list[Row]:
+        """As the plan has them."""
+        return self._made.jobs
+
+    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+        return jobs_document(self._made._plan)
+
+
+@overload
+def explain(plan: PlanSource, job: str) -> ExplainResult: ...
+
+
+@overload
+def explain(plan: PlanSource, job: None = None) -> JobsResult: ...
+
+
+def explain(plan: PlanSource, job: str | None = None) -> ExplainResult | JobsResult:
+    """Say why a job of a plan runs where it runs, and why not elsewhere; without one, list them.
 
     >>> import planner
     >>> made = planner.plan("scenarios/quickstart.yaml")
@@ -378,6 +411,8 @@ def explain(plan: PlanSource, job: str) -> ExplainResult:
     Raises InputError for a job that the plan does not have, and what `read_plan` raises.
     """
     saved = read_plan(plan)
+    if job is None:
+        return JobsResult(saved)
     with sound(saved.label):
         told = explained(saved._plan, job)
     return ExplainResult(told, saved.label)

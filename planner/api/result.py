@@ -59,11 +59,11 @@ class Result(ABC):
         """By file name."""
         return {}
 
-    def _brief(self) -> Document:
+    def _brief(self, page: int = _PAGE) -> Document:
         """What a notebook shows."""
         from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
 
-        return with_pictures(self._document(_PAGE), self._pictures())
+        return with_pictures(self._document(page), self._pictures())
 
     def __repr__(self) -> str:
         """One to five lines."""
@@ -76,12 +76,19 @@ class Result(ABC):
 
         return fragment(self._brief(), self.title)
 
-    def to_text(self, *, width: int = _PAGE, colour: bool = False, unicode: bool = True) -> str:
-        """The result as the terminal shows it, on lines of `width` cells."""
+    def to_text(
+        self,
+        *,
+        width: int = _PAGE,
+        colour: bool = False,
+        unicode: bool = True,
+        brief: bool = False,
+    ) -> str:
+        """The result as the terminal shows it, on lines of `width` cells, or `brief`ly."""
         from planner.reporting.terminal import TerminalOptions, render  # noqa: PLC0415 - slow to load
 
         look = TerminalOptions(width=width, colour=colour, unicode=unicode)
-        return render(self._document(width), look)
+        return render(self._brief(width) if brief else self._document(width), look)
 
     def to_markdown(self) -> str:
         """The whole result as Markdown."""

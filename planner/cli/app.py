@@ -17,34 +17,49 @@ from planner.cli.typos import Group, with_hint
 from planner.errors import ExitCode
 from planner.version import __version__
 
-__all__ = ["COMMANDS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
+__all__ = ["COMMANDS", "GROUPS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
 
-COMMANDS = {
-    "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
-    "size": ("size", "Size one job on every GPU type, side by side."),
-    "explain": ("plan", "Say why a job of a saved plan runs where it runs."),
-    "compare": ("compare", "Show what differs between two plans, and why."),
-    "sweep": ("sweep", "Plan many variants of a scenario, a row each."),
-    "replay": ("replay", "Make a saved plan again and say whether it is the same."),
-    "sensitivity": ("sensitivity", "Show which figures cost and recommendation hang on."),
-    "alternatives": (
-        "alternatives",
-        "Show plans that differ where people care, beside the cheapest.",
-    ),
-    "risk": ("risk", "Plan many futures: cost bands, and the chance of falling short."),
-    "report": ("report", "Write the justification and the quarterly plan of a saved plan."),
-    "export": ("export", "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets."),
-    "import": ("import_", "Read jobs from a table, or actuals from Slurm."),
-    "check": ("check", "Find all mistakes of scenarios at once."),
-    "rules": ("knowledge", "List, show and test the rules."),
-    "catalog": ("knowledge", "List and show the facts."),
-    "schema": ("check", "Print the JSON Schema of a scenario."),
-    "doctor": ("doctor", "Say whether the installed solver can be trusted."),
+GROUPS = {
+    "Decide": {
+        "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
+        "size": ("size", "Size one job on every GPU type, side by side."),
+        "check": ("check", "Find all mistakes of scenarios at once."),
+    },
+    "Understand": {
+        "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
+        "compare": ("compare", "Show what differs between two plans, and why."),
+        "replay": ("replay", "Make a saved plan again and say whether it is the same."),
+    },
+    "Ask what if": {
+        "sweep": ("sweep", "Plan many variants of a scenario, a row each."),
+        "sensitivity": ("sensitivity", "Show which figures cost and recommendation hang on."),
+        "alternatives": (
+            "alternatives",
+            "Show plans that differ where people care, beside the cheapest.",
+        ),
+        "risk": ("risk", "Plan many futures: cost bands, and the chance of falling short."),
+    },
+    "Hand on": {
+        "report": ("report", "Write the justification and the quarterly plan of a saved plan."),
+        "export": (
+            "export",
+            "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.",
+        ),
+        "import": ("import_", "Read jobs from a table, a load from a trace, actuals from Slurm."),
+    },
+    "Look up": {
+        "rules": ("knowledge", "List, show and test the rules."),
+        "catalog": ("knowledge", "List and show the facts."),
+        "schema": ("check", "Print the JSON Schema of a scenario."),
+        "doctor": ("doctor", "Say whether the installed solver can be trusted."),
+    },
 }
-"""The module that has the function of a command, and what the command does in short, in the order
-in which users meet them.
+"""Commands by what one wants to do: the module that has the function of each, and what it does in
+short, in the order in which users meet them.
 
 Where the name is a word of Python, the function's ends in `_`."""
+
+COMMANDS = {name: known for group in GROUPS.values() for name, known in group.items()}
 
 OBJECTS_BETWEEN_SCANS = 1_000_000
 
@@ -67,8 +82,12 @@ class _Planner(Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The commands in short, without a look into their modules."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:{widest}}", told) for name, (_, told) in group.items()]
+                )
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
         """Run; whatever a user can cause becomes a sentence and an exit code."""

@@ -11,7 +11,7 @@ import planner
 from planner.api.folder import Folder
 from planner.cli.options import FILE, NEW_FILE, asking, effort_options, format_option, out_option
 from planner.cli.progress import Progress
-from planner.cli.screen import print_result, say_written, write
+from planner.cli.screen import page_width, print_result, say_written, write
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["explain", "plan"]
 
 _FILES = ("plan.json", "plan.md")
+_MORE = "All of it, with schedule, use, assumptions, sources and proof"
 _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 """What `--crosscheck` writes where another solver refutes the proof."""
 
@@ -48,6 +49,11 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
     metavar="FILE.lp",
     help="Also write the integer program, for any solver: its least value is the bound.",
 )
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Print all of the plan: schedule, use, sites, teams, assumptions, sources and proof.",
+)
 @format_option
 @click.pass_context
 def plan(  # noqa: PLR0913, PLR0917 - click's options
@@ -59,6 +65,7 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
     effort: Effort,
     crosscheck: bool,
     lp: Path | None,
+    full: bool,
     format_: str,
 ) -> None:
     """Plan a scenario: what to buy or rent when, what runs where, what it costs, and the proof.
@@ -93,18 +100,23 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
     if lp and beside and made.program is not None:
         beside.write({lp.name: made.program})
         say_written(beside, [lp.name])
-    print_result(made, format_)
+    print_result(made, format_, brief=not full)
+    if format_ == "terminal" and not full:
+        more = f"{_MORE}: {out.path / 'plan.md' if out else '--full'}"
+        click.echo(f"\n{click.wrap_text(more, page_width())}")
     if not made.proved:
         ctx.exit(ExitCode.LIMIT)
 
 
 @click.command()
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
-@click.argument("job")
-def explain(plan_json: Path, job: str) -> None:
+@click.argument("job", required=False)
+def explain(plan_json: Path, job: str | None) -> None:
     """Say why a job of a saved plan runs where it runs, every number with formula and source.
+
+    Without a job: all of them, with what each would cost on the next best GPU type.
 
     PLAN.json is what `planner plan SCENARIO --out DIR` has written; it is checked against the
     inputs that it names first.
     """
-    print_result(planner.explain(plan_json, job))
+    print_result(planner.explain(plan_json, job) if job else planner.explain(plan_json))

@@ -35,8 +35,8 @@ _PIPE_WIDTH = 100
 _SYMBOLS = "×–·…─ä"
 
 
-def print_result(result: Result, format_: str = "terminal") -> None:
-    """A result in the format asked for (`--format`).
+def print_result(result: Result, format_: str = "terminal", *, brief: bool = False) -> None:
+    """A result in the format asked for (`--format`), or what comes first of it on a terminal.
 
     On a terminal it is drawn for standard output as it is: wide or narrow, Unicode or not.
     """
@@ -44,7 +44,8 @@ def print_result(result: Result, format_: str = "terminal") -> None:
         print_exact(result.to_json() if format_ == "json" else result.to_markdown())
         return
     colour = _colour(sys.stdout)
-    text = result.to_text(width=page_width(), colour=colour, unicode=_unicode(sys.stdout))
+    unicode = _unicode(sys.stdout)
+    text = result.to_text(width=page_width(), colour=colour, unicode=unicode, brief=brief)
     click.echo(text, nl=False, color=colour)
 
 

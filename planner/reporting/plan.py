@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.reporting.document import Document, Heading, Paragraph, titled
+from planner.reporting.document import Bullets, Document, Heading, Paragraph, table, titled
+from planner.reporting.format import code, dollars
 from planner.reporting.sections.capacity import utilization_section
-from planner.reporting.sections.cost import plan_cost_section, teams_section
+from planner.reporting.sections.cost import cost_by_quarter, plan_cost_section, teams_section
 from planner.reporting.sections.jobs import jobs_section, rejections_section
 from planner.reporting.sections.nodemap import node_map
 from planner.reporting.sections.notes import changes_section, notes_section
@@ -20,9 +21,12 @@ from planner.reporting.sections.traffic import traffic_section
 from planner.reporting.traced import TracedPlan
 
 if TYPE_CHECKING:
-    from planner.planning.plan import Plan
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["FULL", "SCREEN", "Detail", "plan_document"]
+    from planner.planning.plan import Alternative, Plan, PlannedJob
+    from planner.reporting.document import Block
+
+__all__ = ["FULL", "SCREEN", "Detail", "brief_document", "jobs_document", "plan_document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,82 @@ class Detail:
 SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
 """For a terminal."""
 
+_WARNINGS_IN_BRIEF = 3
+
 FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 """For a document."""
+
+
+def brief_document(plan: Plan, detail: Detail) -> Document:
+    """What a person wants first: the ask, orders, who runs where, the cost, and three warnings."""
+    traced, lines = TracedPlan(plan), detail.map_lines
+    return (
+        Heading(plan.scenario, 1),
+        Paragraph(ask_sentence(plan), tone="strong"),
+        *titled(
+            (
+                ("Changes to the scenario", changes_section(plan.changes)),
+                ("Dropped and delayed jobs", _unexplained(shortage_section(plan))),
+                ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
+                ("Moves", moves_section(plan, lines)),
+                ("Node map", _unexplained(node_map(plan, lines, detail.page))),
+                ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
+                ("Traffic and latency", _unexplained(traffic_section(traced))),
+                ("Cost", _unexplained(cost_by_quarter(traced, full=False))),
+                (
+                    "Warnings",
+                    notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
+                ),
+                *(
+                    [("Proof and provenance", proof_section(traced, every_check=False))]
+                    if plan.proof.second_opinions
+                    else []
+                ),
+            )
+        ),
+    )
+
+
+def jobs_document(plan: Plan) -> Document:
+    """Jobs with what each runs on, and what one unit would add on the next best GPU type."""
+    rows = [(job, _next_best(job)) for job in plan.jobs]
+    return (
+        Heading(plan.scenario, 1),
+        table(
+            rows,
+            ("Job", "name", lambda row: row[0].name),
+            ("Runs on", "text", lambda row: ", ".join(name for name, _ in row[0].gpu_types) or "–"),
+            ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
+            ("Extra a unit, USD", "number", lambda row: dollars(_extra(row[1])) if row[1] else "–"),
+        ),
+        Paragraph(
+            "Extra is what one unit would add to the bound if it had to run there, over the "
+            f"horizon. {code('planner explain PLAN.json JOB')} tells all GPU types, and every sum.",
+            tone="faint",
+        ),
+    )
+
+
+def _next_best(job: PlannedJob) -> Alternative | None:
+    """The way on another GPU type that adds the least; None where none can be had."""
+    taken = {name for name, _ in job.gpu_types}
+    known = [
+        one for one in job.alternatives if one.gpu_type not in taken and one.extra_cents is not None
+    ]
+    return min(known, key=lambda one: (_extra(one), one.way), default=None)
+
+
+def _extra(one: Alternative) -> int:
+    return one.extra_cents or 0
+
+
+def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Without what explains how a section is to be read."""
+    return (one for one in blocks if not (isinstance(one, Paragraph) and one.tone == "faint"))
+
+
+def _unlisted(blocks: Iterable[Block]) -> Iterator[Block]:
+    return (one for one in blocks if not isinstance(one, Bullets))
 
 
 def plan_document(plan: Plan, detail: Detail) -> Document:

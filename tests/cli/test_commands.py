@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from planner.cli.app import COMMANDS, planner
+from planner.cli.app import COMMANDS, GROUPS, planner
 from planner.cli.guard import BROKEN_PIPE
 from planner.errors import ExitCode
 
@@ -105,7 +105,16 @@ def test_help_of_every_command_is_printed(run, name):
 
 @pytest.mark.parametrize("name", [(), ("rules",), ("catalog",), ("export",)])
 def test_no_command_is_listed_with_half_a_sentence(run, name):
-    assert "..." not in run(*name, "--help").stdout.partition("Commands:")[2]
+    listed = run(*name, "--help").stdout.partition("--help")[2]
+    assert listed.count("\n") > 2
+    assert "..." not in listed
+
+
+def test_the_commands_are_grouped_by_what_one_wants_to_do(run):
+    told = run("--help").stdout
+    titles = [line[:-1] for line in told.splitlines() if line.endswith(":") and line[0] != " "]
+    assert titles == ["Options", *GROUPS]
+    assert all(f"\n  {name} " in told for name in COMMANDS)
 
 
 def test_a_mistyped_command_is_recognised(run):

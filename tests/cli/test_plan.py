@@ -16,6 +16,38 @@ def test_a_proved_plan_goes_to_standard_output_alone(scenario, run):
     assert result.stderr == ""
 
 
+def headings(text):
+    return [line.split("── ")[1].split(" ─")[0] for line in text.splitlines() if "── " in line]
+
+
+def test_a_plan_prints_what_one_wants_first_and_says_how_to_see_more(scenario, run):
+    brief, full = (run("plan", scenario, *more).stdout for more in ((), ("--full",)))
+    first = ["Purchases and rents", "Node map", "Jobs", "Cost", "Warnings"]
+    assert headings(brief) == first
+    assert set(first) < set(headings(full))
+    assert {"Assumptions", "Proof and provenance", "Utilization"} <= set(headings(full))
+    assert brief.endswith("schedule, use, assumptions, sources and proof: --full\n")
+    assert len(brief.splitlines()) < len(full.splitlines()) / 2
+    written = run("plan", scenario, "--out", "out").stdout
+    assert written.endswith("assumptions, sources and proof: out/plan.md\n")
+    assert written.count("\n· ") <= 3, "three warnings at the most"
+
+
+def test_explain_without_a_job_lists_them_with_the_next_best_gpu_type(scenario, run):
+    run("plan", scenario, "--out", "out")
+    told = run("explain", "out/plan.json").stdout
+    plan = json.loads(Path("out/plan.json").read_text(encoding="utf-8"))
+    for job in plan["jobs"]:
+        (line,) = [line for line in told.splitlines() if line.startswith(f"{job['name']} ")]
+        taken = {gpu_type for gpu_type, _ in job["gpu_types"]}
+        others = [
+            (one["extra_cents"], one["way"])
+            for one in job["alternatives"]
+            if one["gpu_type"] not in taken and one["extra_cents"] is not None
+        ]
+        assert (min(others)[1] if others else "no other in play") in line
+
+
 def test_out_writes_both_files_and_says_so_on_standard_error(scenario, run):
     result = run("plan", scenario, "--out", "deep/out", "--format", "json")
     assert result.exit_code == 0, result.stderr
