@@ -12,6 +12,7 @@ from planner.inputs.base import (
     Name,
     NotNegative,
     PositiveCount,
+    PositiveNumber,
     Share,
 )
 from planner.inputs.scenario.finance import Budget, Finance
@@ -121,6 +122,10 @@ class Policies(Frozen):
     `policies/headroom` if left out."""
     spare_nodes: CountByNodeType = 0
     """Nodes kept empty in each pool that runs a job: one figure for all, or by node type."""
+    repair_days: PositiveNumber | None = None
+    """Mean days until a failed node serves again. With it, the plan tells for each pool in what
+    share of the time its spare nodes suffice, by rule `reliability/failures-per-gpu`, and how many
+    would in 99 %."""
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Share of the GPUs in service that no job holds in any quarter, by GPU type over all sites;
     GPUs of spare nodes are free ones too, and a run counts by its hours."""

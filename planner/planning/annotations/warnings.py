@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import count as naturals
+from math import exp, floor, lgamma, log
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.places import node_places, place_of, pool_places
@@ -29,6 +31,9 @@ __all__ = ["from_sizing", "warning_notes"]
 _JOBS_NAMED = 3
 _HELD_NAMED = 12
 _SPARE_NODES = "policies.spare_nodes"
+_FAILURES = "failures_per_gpu_year"
+_DAYS_A_YEAR = 365.25
+_SUFFICE = 0.99
 
 _Pool = tuple[str, str]
 """Node type and site."""
@@ -53,6 +58,7 @@ def warning_notes(
         *_other_counts_today(inputs, jobs),
         *_idle_though_owned(inputs, jobs, plan),
         *_no_spare(inputs, plan),
+        *_failures(inputs, plan),
         *from_sizing(
             jobs, lambda sizing: [text for text in sizing.warnings if text != LENGTH_UNKNOWN]
         ),
@@ -309,6 +315,38 @@ def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
             "a failed node stops its jobs",
             origin=_SPARE_NODES,
         )
+
+
+def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """In what share of the time spare nodes replace all that are out for repair, by pool.
+
+    Nodes fail at random and are repaired side by side, so that those out at one time are Poisson.
+    """
+    days = inputs.scenario.policies.repair_days
+    if days is None:
+        return
+    (rule,) = inputs.rules.by_result[_FAILURES]
+    for pool, nodes in sorted(_most_at_work(plan).items()):
+        gpus = inputs.catalog.nodes[pool[0]].gpus.value
+        out = float(rule.value or 0) * gpus * nodes * float(days) / _DAYS_A_YEAR
+        kept = spare_nodes(inputs, *pool)
+        enough = next(most for most, sure in _at_most(out) if sure >= _SUFFICE)
+        sure = next(sure for most, sure in _at_most(out) if most == kept)
+        suffice = f"with {kept or 'no'} spare, all are replaced in {floor(1000 * sure) / 10} %"
+        need = "" if kept == enough else f"; {count_of(enough, 'spare node')} would in 99 %"
+        yield Note(
+            text=f"{pool[0]} @ {pool[1]}: of {count_of(nodes, 'node')} at work, {out:.2f} are out "
+            f"for repair on the average; {suffice} of the time{need} ({rule.id})",
+            origin="policies.repair_days",
+        )
+
+
+def _at_most(mean: float) -> Iterator[tuple[int, float]]:
+    """0, 1, 2, … with the probability that a Poisson variable is at most so much."""
+    sure = 0.0
+    for number in naturals():
+        sure += exp(number * log(mean) - mean - lgamma(number + 1))
+        yield number, min(sure, 1.0)
 
 
 def from_sizing(
