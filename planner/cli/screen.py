@@ -7,6 +7,7 @@ import shutil
 import sys
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -86,7 +87,9 @@ def print_exact(text: str) -> None:
 
 def error_pen() -> Styler:
     """What standard error can show."""
-    return Styler(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
+    look = Styler(colour=_colour(sys.stderr), unicode=_unicode(sys.stderr))
+    known = sys.stderr.isatty() or os.environ.get("COLUMNS")
+    return replace(look, width=_width(sys.stderr)) if known else look
 
 
 def page_width() -> int:

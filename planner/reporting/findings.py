@@ -32,6 +32,8 @@ class Styler:
 
     colour: bool = False
     unicode: bool = True
+    width: int = _WIDEST_SOURCE_LINE
+    """Cells of a line; a longer line of a file is shown around the mistake alone."""
 
     def red(self, text: str) -> str:
         """An error word."""
@@ -93,8 +95,9 @@ def _short(text: str) -> str:
 
 def _source(finding: Finding, source_line: str, pen: Styler) -> list[str]:
     number = str(finding.line)
-    before, rest = _cut(source_line.rstrip("\r\n"), (finding.column or 1) - 1)
     margin = " " * len(number)
+    room = min(pen.width, _WIDEST_SOURCE_LINE) - len(margin) - len(" | ")
+    before, rest = _cut(source_line.rstrip("\r\n"), (finding.column or 1) - 1, max(room, 20))
     lines = [f"{pen.cyan(f'{margin} |')}", f"{pen.cyan(f'{number} |')} {before}{rest}"]
     if finding.column is not None:
         caret = pen.red("^")
@@ -102,13 +105,14 @@ def _source(finding: Finding, source_line: str, pen: Styler) -> list[str]:
     return lines
 
 
-def _cut(line: str, column: int) -> tuple[str, str]:
+def _cut(line: str, column: int, widest: int) -> tuple[str, str]:
     """What stands before and from the column on, a long line shortened around it."""
     before, rest = line[:column], line[column:]
-    if len(line) > _WIDEST_SOURCE_LINE:
-        if len(before) > _CONTEXT_BEFORE:
-            before = "…" + before[-_CONTEXT_BEFORE:]
-        room = max(_WIDEST_SOURCE_LINE - len(before), 1)
+    if len(line) > widest:
+        context = min(_CONTEXT_BEFORE, widest // 2)
+        if len(before) > context:
+            before = "…" + before[-context:]
+        room = max(widest - len(before) - 1, 1)
         rest = rest if len(rest) <= room else rest[:room] + "…"
     return visible(before.replace("\t", " ")), visible(rest.replace("\t", " "))
 

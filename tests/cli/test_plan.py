@@ -210,3 +210,24 @@ def test_the_program_that_is_written_has_the_bound_as_its_least_value(scenario, 
     again = run("plan", str(scenario), "--write-lp", str(tmp_path / "plan.lp"))
     assert again.exit_code == 2
     assert "is there already" in again.stderr
+
+
+def test_warnings_of_sizing_name_the_gpu_types_that_the_plan_uses(run):
+    quickstart = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
+    plan = json.loads(run("plan", quickstart, "--format", "json").stdout)
+    used = {way for job in plan["jobs"] for way, _ in job["ways"]}
+    named = [
+        way
+        for note in plan["warnings"]
+        if note["text"].startswith("on ")
+        for way in note["text"].removeprefix("on ").partition(": ")[0].split(", ")
+    ]
+    assert named
+    assert used.issuperset(named)
+    others = {
+        text
+        for sizing in plan["sizings"].values()
+        for text in sizing["warnings"]
+        if text[:3] == "on "
+    }
+    assert any("h100-80gb-sxm" in text.partition(": ")[0] for text in others), "told by size still"

@@ -1,3 +1,5 @@
+import pytest
+
 from planner.errors import CheckError, Finding, InfeasibleError, InputError, LimitError
 from planner.reporting.findings import Styler, render_error, render_findings
 
@@ -49,6 +51,16 @@ def test_a_very_long_line_is_cut_around_the_mistake():
     lines = render_findings((finding,), Styler()).splitlines()
     assert len(lines[2]) < 140
     assert lines[2][lines[3].index("^")] == "!"
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 100])
+@pytest.mark.parametrize("column", [1, 3, 40, 501, 1001])
+def test_an_excerpt_is_no_wider_than_the_terminal_and_shows_the_mistake(width, column):
+    line = "a" * (column - 1) + "!" + "b" * (1002 - column)
+    finding = Finding("x", file="f", line=12345, column=column, source_line=line)
+    _, _, excerpt, caret, *_ = render_findings((finding,), Styler(width=width)).splitlines()
+    assert len(excerpt) <= max(width, 30)
+    assert excerpt[caret.index("^")] == "!"
 
 
 def test_no_file_steers_the_terminal():

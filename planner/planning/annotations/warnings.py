@@ -59,9 +59,7 @@ def warning_notes(
         *_idle_though_owned(inputs, jobs, plan),
         *_no_spare(inputs, plan),
         *_failures(inputs, plan),
-        *from_sizing(
-            jobs, lambda sizing: [text for text in sizing.warnings if text != LENGTH_UNKNOWN]
-        ),
+        *_of_sizing(jobs, plan),
     )
 
 
@@ -347,6 +345,27 @@ def _at_most(mean: float) -> Iterator[tuple[int, float]]:
     for number in naturals():
         sure += exp(number * log(mean) - mean - lgamma(number + 1))
         yield number, min(sure, 1.0)
+
+
+def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
+    """What sizing warns of, of the ways alone in which the plan runs a job."""
+    taken: dict[str, set[str]] = defaultdict(set)
+    for job in plan.jobs:
+        taken[job.sizing].update(way for way, _ in job.ways)
+
+    def of_plan(sizing: Sizing) -> Iterator[str]:
+        ways = {one.way for one in sizing.candidates}
+        for text in sizing.warnings:
+            where, _, said = text.removeprefix("on ").partition(": ")
+            named = where.split(", ")
+            if text == LENGTH_UNKNOWN:
+                continue
+            if not (text.startswith("on ") and ways.issuperset(named)):
+                yield text
+            elif here := [way for way in named if way in taken[sizing.id]]:
+                yield f"on {', '.join(here)}: {said}"
+
+    yield from from_sizing(jobs, of_plan)
 
 
 def from_sizing(
