@@ -39,6 +39,7 @@ COMMANDS = {
     "rules": ("knowledge", "List, show and test the rules."),
     "catalog": ("knowledge", "List and show the facts."),
     "schema": ("check", "Print the JSON Schema of a scenario."),
+    "mcp": ("mcp", "Answer an assistant over MCP: size, check, plan, explain, compare."),
     "doctor": ("doctor", "Say whether the installed solver can be trusted."),
 }
 """The module that has the function of a command, and what the command does in short, in the order
