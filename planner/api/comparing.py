@@ -16,6 +16,7 @@ from planner.costs import in_usd
 from planner.planning.make import make_plan
 from planner.reporting.format import count_of, usd
 from planner.reporting.sections.comparison import (
+    OPEN,
     comparison_document,
     replay_document,
     waterfall_chart,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ComparisonResult", "ReplayResult", "compare", "compared", "replay"]
 
-_ON_SCREEN, _IN_FULL = 40, 1000
+_ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 
 
 class ComparisonResult(Result):
@@ -118,6 +119,16 @@ class ComparisonResult(Result):
     def to_json(self) -> str:
         """The comparison as `compare.json`."""
         return self._found.model_dump_json(indent=1) + "\n"
+
+    def to_github(self) -> str:
+        """The comparison as a comment on a pull request: Markdown of at most 65,000 bytes.
+
+        Money and nodes are open, all else opens on a click; long tables are cut, and say so.
+        """
+        from planner.reporting.github import render  # noqa: PLC0415 - slow to load
+
+        document = comparison_document(self._found, _ALL)
+        return render(document, OPEN, "`planner compare --format json` has all.")
 
     def _document(self, page: int | None = None) -> Document:
         return comparison_document(self._found, _IN_FULL if page is None else _ON_SCREEN)

@@ -45,6 +45,7 @@ GROUPS = {
             "export",
             "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.",
         ),
+        "mcp": ("mcp", "Answer an assistant over MCP: size, check, plan, explain, compare."),
         "import": ("import_", "Read jobs from a table, a load from a trace, actuals from Slurm."),
     },
     "Look up": {

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 import planner
-from planner.cli.options import FILE, asking, effort_options, format_option, out_option
+from planner.cli.options import FILE, asking, effort_options, format_choice, out_option
 from planner.cli.progress import Progress
-from planner.cli.screen import print_result, write
+from planner.cli.screen import print_exact, print_result, write
 from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.text.words import did_you_mean
 
@@ -36,7 +36,7 @@ _FILES = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
 )
 @click.option("--exit-code", is_flag=True, help="End with exit code 1 where anything differs.")
 @effort_options
-@format_option
+@format_choice("github")
 @asking
 def compare(
     before: str,
@@ -52,7 +52,8 @@ def compare(
 
     BEFORE and AFTER are each a plan.json, a scenario, or SCENARIO:NAME for one of its overrides or
     scenarios; AFTER may be such a NAME alone. Scenarios are planned first; `--scenario` and `--set`
-    apply to both sides. A side that has no plan is an error, never a figure.
+    apply to both sides. A side that has no plan is an error, never a figure. `--format github`
+    prints a comment for a pull request.
     """
     sides = [_side(before, changes), _side(after, changes, beside=before)]
     if out is not None:
@@ -64,7 +65,10 @@ def compare(
         )
     if out is not None:
         write(found, out)
-    print_result(found, format_)
+    if format_ == "github":
+        print_exact(found.to_github())
+    else:
+        print_result(found, format_)
     if exit_code and not found.same:
         click.get_current_context().exit(ExitCode.DIFFERENT)
 

@@ -29,6 +29,7 @@ __all__ = [
     "effort_options",
     "folder_option",
     "force_option",
+    "format_choice",
     "format_option",
     "jobs_option",
     "out_option",
@@ -267,11 +268,18 @@ _cluster_option = click.option(
     callback=_address,
     help="Plan on the workers of the Dask scheduler at this address instead.",
 )
-format_option = click.option(
-    "--format",
-    "format_",
-    type=click.Choice(("terminal", "json", "markdown")),
-    default="terminal",
-    show_default=True,
-    help="What to print on standard output.",
-)
+
+
+def format_choice(*more: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`--format` of a command that prints its result in `more` formats than all others do."""
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(("terminal", "json", "markdown", *more)),
+        default="terminal",
+        show_default=True,
+        help="What to print on standard output.",
+    )
+
+
+format_option = format_choice()

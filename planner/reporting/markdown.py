@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["picture", "render"]
 
-_MARKED = re.compile(r"[\\`*\[\]|~_@&<>]")
+_MARKED = re.compile(r"[\\`*\[\]|~_@#&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")
 _NO_CODE = re.compile(r"[\\`|]|^\s|\s$")
 _EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _MENTION = re.compile(r"(?<![\w.])@(?=\w)")
+_REFERENCE = re.compile(r"#(?=\d)")
+"""GitHub takes `#12` for an issue, and tells that issue of it."""
 _BLOCK_START = re.compile(r"^(\s*\d*)([#>+=-]|(?<=\d)[.)])(?=\s|$|[#=-])")
 
 
@@ -99,4 +101,4 @@ def _words(raw: str, around: str) -> str:
         return text
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _EDGE_UNDERSCORE.sub(r"\\_", _SPECIAL.sub(r"\\\1", text))
-    return _MENTION.sub("&#64;", text)
+    return _MENTION.sub("&#64;", _REFERENCE.sub("&#35;", text))

@@ -45,18 +45,19 @@ def table(options: list[click.Option]) -> str:
 
 def block(name: str) -> str:
     """What stands between the marks of a command."""
+    known = {
+        flag: one for command in COMMANDS.values() for flag, one in options_of(command).items()
+    }
     if name == "shared":
-        known = {
-            flag: one for command in COMMANDS.values() for flag, one in options_of(command).items()
-        }
         return table([known[flag] for flag in SHARED]) + "\n"
     command = COMMANDS[name]
     ctx = click.Context(command, info_name=name)
     options = options_of(command)
     usage = " ".join(("   ", *name.split(), *command.collect_usage_pieces(ctx)))
     told = " ".join((command.help or "").split())
-    own = table([one for flag, one in options.items() if flag not in SHARED])
-    also = [f"`{flag}`" for flag in SHARED if flag in options]
+    shared = [one for one in SHARED if one in options and row(options[one]) == row(known[one])]
+    own = table([one for flag, one in options.items() if flag not in shared])
+    also = [f"`{flag}`" for flag in shared]
     more = (
         f"Also: {', '.join(also)}; see [above](#options-that-several-commands-share)."
         if also

@@ -1,12 +1,13 @@
 """A comparison as people read it."""
 
+import re
 from fractions import Fraction
 
 import pytest
 
-from planner.reporting import markdown
+from planner.reporting import github, markdown
 from planner.reporting.document import Fields, Figure
-from planner.reporting.sections.comparison import changes_since, comparison_document
+from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.whatif.comparison.actuals import PlannedAndActual
 from planner.whatif.comparison.compare import compare
@@ -71,3 +72,37 @@ def test_the_forecast_error_weighs_differences_by_what_came(compared):
     assert error((6, 8), (4, 2)) == [Fraction(4, 10)]
     assert error((5, 5), (7, None), (None, 3)) == [0]
     assert error((5, 0)) == error() == []
+
+
+# As a comment on a pull request
+
+
+def commented(compared):
+    return github.render(comparison_document(compared, 10**9), OPEN, "elsewhere.")
+
+
+@pytest.mark.parametrize("most", [1, 30, 2_000, 20_000])
+def test_a_comment_keeps_within_the_limit_and_says_what_it_leaves_out(compared, most):
+    names = [f"jobs.{'ä|<' * 30}{number}.count" for number in range(most)]
+    inputs = tuple(compared.inputs[0].model_copy(update={"path": name}) for name in names)
+    bought = compared.purchases * most
+    warned = ("w" * 900,) * most
+    changes = {"inputs": inputs, "purchases": bought, "warnings_new": warned}
+    text = commented(compared.model_copy(update=changes))
+    assert len(text.encode()) <= github.MOST_BYTES
+    left = [int(one.replace(",", "")) for one in re.findall(r"… ([\d,]+) more row", text)]
+    assert len(left) == (3 if most > 30 else 0)
+    assert all(count < most for count in left)
+    assert text.count("<details>") == text.count("</details>") == 9
+
+
+def test_no_name_refers_to_an_issue_or_a_person(compared):
+    change = compared.inputs[0].model_copy(update={"path": "jobs.#12 of @ann.count"})
+    text = commented(compared.model_copy(update={"inputs": (change,)}))
+    assert "&#35;12 of &#64;ann" in text
+
+
+def test_a_label_of_any_length_is_shortened(compared):
+    side = compared.before.model_copy(update={"label": "x" * 100_000})
+    text = commented(compared.model_copy(update={"before": side}))
+    assert len(text.partition("\n")[0]) < 210

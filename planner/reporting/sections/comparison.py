@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from planner.whatif.comparison.comparison import Amount, Comparison
     from planner.whatif.comparison.replay import Origin, Replay
 
-__all__ = ["changes_since", "comparison_document", "replay_document", "waterfall_chart"]
+__all__ = ["OPEN", "changes_since", "comparison_document", "replay_document", "waterfall_chart"]
+
+OPEN = ("Purchases and rents", "Cost", "Jobs dropped or delayed")
+"""Titles of the sections that a reader of a pull request sees at once."""
 
 _TRACE = "how-since"
 """Where it is said in which file the figures stand."""
