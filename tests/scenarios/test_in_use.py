@@ -55,7 +55,7 @@ def test_who_gives_way_stops_and_its_node_takes_the_more_important(read):
     assert [(job.name, job.outcome) for job in plan.shortage.jobs] == [("lab", "dropped")]
     assert plan.current is not None
     assert (plan.current.units, plan.current.stopped, plan.current.moves) == (2, 1, ())
-    assert "2 units of this plan run today: 1 stay, 1 stops, as not everything fits." in told(plan)
+    assert "2 units of this plan run today: 1 stays, 1 stops, as not everything fits." in told(plan)
     assert "to stop what runs today costs nothing" in told(plan)
 
 

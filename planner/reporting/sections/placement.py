@@ -351,7 +351,8 @@ def _sentence(current: CurrentPlacement) -> str:
         verb = "changes its node" if within == 1 else "change their nodes"
         parts.append(f"{within:,} {verb} within the pool, which has no price")
     stay = current.units - len(current.moves) - current.stopped
-    return f"{running} of this plan run today: {stay:,} stay, {', '.join(parts)}."
+    verb = "stays" if stay == 1 else "stay"
+    return f"{running} of this plan run today: {stay:,} {verb}, {', '.join(parts)}."
 
 
 def _units(moves: Sequence[Move]) -> str:
