@@ -109,6 +109,23 @@ def test_a_delivery_in_parts_is_taken_before_it_is_needed(planned):
     assert "offer buy delivers 0 nodes until 2027Q1" in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("holidays", "as_of", "day"),
+    [
+        ([], "2027-10-01", "2027-12-24"),
+        (["2027-12-24"], "2027-10-01", "2027-12-23"),
+        (["2027-12-23", "2027-12-24", "2027-12-20"], "2027-10-01", "2027-12-22"),
+        (["2027-12-24"], "2027-12-24", "2027-12-24"),
+        ([], "2027-12-25", "2027-12-25"),
+    ],
+)
+def test_an_order_is_placed_on_a_working_day(planned, holidays, as_of, day):
+    """A week before 1 January 2028 is Christmas Day, a Saturday; none is before the plan itself."""
+    horizon = {"first_quarter": "2028Q1", "quarters": 2, "as_of": as_of, "holidays": holidays}
+    plan = planned({"buy": {**BUY, "lead_time_weeks": 1}}, horizon=horizon)
+    assert [(line.quarter, line.order_by) for line in plan.acquisitions] == [("2028Q1", day)]
+
+
 def test_the_check_notices_more_than_is_delivered(planned, read):
     free = planned({"buy": BUY}, {"2027Q1": 3})
     few = read({"buy": {**BUY, "deliveries": 2}}, {"2027Q1": 3})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -23,6 +23,9 @@ class Horizon(Frozen):
     as_of: Day | None = None
     """Earliest day an order can be placed, from which lead times count; the first day of the first
     quarter if left out."""
+    holidays: tuple[Day, ...] = ()
+    """Days on which nobody places an order: its date moves to the working day before, as it does
+    from Saturdays and Sundays in any case."""
 
     @property
     def all_quarters(self) -> tuple[Quarter, ...]:
@@ -39,11 +42,20 @@ class Horizon(Frozen):
         """The first day on which an order can be placed."""
         return self.as_of or self.first_quarter.start
 
+    def order_day(self, latest: date) -> date:
+        """The last working day on or before a day, though none before the day of the plan."""
+        while latest > self.earliest_order and (
+            latest.isoweekday() > _FRIDAY or latest in self.holidays
+        ):
+            latest -= timedelta(days=1)
+        return latest
+
     def includes(self, quarter: Quarter) -> bool:
         """Whether a quarter is planned."""
         return 0 <= quarter - self.first_quarter < self.quarters
 
 
+_FRIDAY = 5
 _WEEKS = 13
 _DAY_HOURS = 24
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from datetime import timedelta
+from itertools import count as naturals
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -12,6 +13,7 @@ from planner.planning.checks.view import View, differences, most_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import date
 
     from planner.inputs.settled import SettledOffer
     from planner.planning.checks.view import Findings
@@ -236,11 +238,19 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "sites": offer.sites if len(offer.sites) > 1 else (),
         "maximum": offer.maximum,
         "end_of_sale": offer.end_of_sale.isoformat() if offer.end_of_sale else None,
-        "order_by": (start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+        "order_by": _order_by(view, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
     for name, value in expected.items():
         what = f"{line.quarter}: {name} of offer {line.offer}"
         yield from differences(what, getattr(line, name), value)
+
+
+def _order_by(view: View, latest: date) -> date:
+    """The last day until then that is neither of a weekend nor a holiday; none before the plan."""
+    off = view.inputs.scenario.horizon.holidays
+    days = (latest - timedelta(days=back) for back in naturals())
+    working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
+    return max(view.earliest_order, working)
 
 
 FIRST = (horizon, _figures)

@@ -68,7 +68,7 @@ def acquisitions(
         level = offer.level(ordered)
         price = in_cents(level.unit_price_usd)
         term, left = offer.term_quarters or 1, len(quarters) - quarter
-        start = quarters[quarter].start
+        latest = quarters[quarter].start - timedelta(weeks=offer.lead_time_weeks)
         lines.append(
             Acquisition(
                 offer=offer.name,
@@ -87,7 +87,7 @@ def acquisitions(
                 price_date=offer.price_date,
                 illustrative=offer.illustrative,
                 lead_time_weeks=offer.lead_time_weeks,
-                order_by=(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+                order_by=inputs.scenario.horizon.order_day(latest).isoformat(),
                 term_quarters=offer.term_quarters,
                 step_hours=offer.step_hours,
                 committed_cents=count * price * max(0, term - left),
