@@ -144,14 +144,14 @@ def _traffic(path: Path, say: Callable[[str], object]) -> ImportResult:
     return ImportResult(path, scenario_part(jobs, f"Traffic of {path.name}"), jobs)
 
 
-def table_template() -> str:
-    """A CSV file with every column of a job to fill in.
+def table_template(*, full: bool = False) -> str:
+    """A CSV file of jobs to write over, with the usual columns, or with every key of a job.
 
     >>> import planner
     >>> planner.table_template().splitlines()[0].split(",")[0]
     'job'
     """
-    return template()
+    return template(full=full)
 
 
 def _text(file: Path) -> str | None:

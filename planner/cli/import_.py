@@ -36,7 +36,8 @@ __all__ = ["import_"]
 @click.option(
     "--sheet", metavar="NAME", help="Sheet of a workbook; its only visible one if not given."
 )
-@click.option("--template", is_flag=True, help="Print a CSV file with every column to fill in.")
+@click.option("--template", is_flag=True, help="Print a CSV file of jobs to write over.")
+@click.option("--full", is_flag=True, help="The template with every column that there is.")
 def import_(
     file: Path | None,
     out: Path | None,
@@ -45,6 +46,7 @@ def import_(
     mapping: Path | None,
     sheet: str | None,
     template: bool,
+    full: bool,
 ) -> None:
     """Read jobs from CSV, Excel or a trace of requests, or actuals from `sacct --parsable2`.
 
@@ -52,8 +54,10 @@ def import_(
     the load that arrived; actuals a table for `planner compare --actuals`. Every mistake is told
     with its cell, and then nothing is written.
     """
+    if full and not template:
+        raise click.UsageError("--full goes with --template")
     if template:
-        print_exact(planner.table_template())
+        print_exact(planner.table_template(full=full))
         return
     if file is None or out is None:
         raise click.UsageError("name a file to read, and `--out FILE` to write; or `--template`")

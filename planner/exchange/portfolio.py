@@ -7,10 +7,11 @@ would say there.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
@@ -21,10 +22,10 @@ from planner.inputs.reading.reader import parse_document, read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, csv_text, plain_value
-from planner.inputs.text.words import key_meant
+from planner.inputs.text.words import did_you_mean, key_meant, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from planner.inputs.reading.grid import Cell, Grid
@@ -44,7 +45,11 @@ NAME = "job"
 """The column that names the job."""
 
 _SHAPE = FieldTree(Job)
-_COLUMNS_KNOWN = "`planner import --template` has all; `--mapping` says what they are called here"
+_COLUMNS_KNOWN = (
+    "`planner import --template --full` has all; `--mapping` says what they are called here"
+)
+_KINDS = ("tune", "serve", "fixed")
+"""Sections of a job, of which it has one."""
 _FLOW = ("[", "{", '"')
 _ERROR = re.compile(
     r"#(CALC|DIV/0|FIELD|NULL|NUM|REF|SPILL|VALUE)!|#N/A|#NAME\?|#GETTING_DATA", re.IGNORECASE
@@ -53,17 +58,44 @@ _ERROR = re.compile(
 
 Jobs = dict[str, dict[str, Any]]
 _Path = tuple[str, ...]
+ByValue = dict[str, dict[str, Any]]
+Meaning = TypeVar("Meaning")
+
+
+def _shape(value: object) -> str:
+    if isinstance(value, dict):
+        return "by value"
+    return "several" if isinstance(value, list | tuple) else "one"
 
 
 class Columns(Frozen):
     """How the columns of a foreign table are called here."""
 
-    columns: dict[str, str] = Field(default_factory=dict)
-    """Their name and ours."""
+    columns: dict[
+        str,
+        Annotated[
+            Annotated[str, Tag("one")]
+            | Annotated[tuple[str, ...], Tag("several"), Field(min_length=1)]
+            | Annotated[ByValue, Tag("by value"), Field(min_length=1)],
+            Discriminator(_shape),
+        ],
+    ] = Field(default_factory=dict)
+    """Their name and ours; several of ours, of which a cell is the one of the kind of its job; or
+    what a job has by what the cell says: `{LoRA: {tune.method: lora}, endpoint: {serve: {}}}`."""
+    values: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """What their words mean here, by their column: `{Model: {Llama 8B: llama-3.1-8b}}`."""
     ignore: tuple[str, ...] = ()
     """Columns of theirs that say nothing of a job."""
     always: dict[str, Any] = Field(default_factory=dict)
-    """What holds for every job whose cell is empty, by our column: `{serve.bits: 8}`."""
+    """What holds for every job whose cell is empty, by our column: `{serve.bits: 8}`; of a kind of
+    job for those of that kind."""
+
+    def paths(self, column: str) -> tuple[str, ...]:
+        """Our columns that one of theirs may go to."""
+        ours = self.columns.get(column, column)
+        if isinstance(ours, str):
+            return (ours,)
+        return ours if isinstance(ours, tuple) else tuple({k: 0 for v in ours.values() for k in v})
 
 
 def read_columns(path: Path) -> Columns:
@@ -71,16 +103,32 @@ def read_columns(path: Path) -> Columns:
     return validate(read_document(path), Columns)
 
 
-def template() -> str:
-    """A CSV file with every key of a job, and three jobs to write over."""
+def template(*, full: bool = False) -> str:
+    """A CSV file with three jobs to write over, in the columns that they use or in all."""
     keys = (path for path in _leaves(()) if not _SHAPE.model(path))
-    return portfolio_csv(_EXAMPLES, tuple(".".join(path) for path in keys))
+    return portfolio_csv(_EXAMPLES, tuple(".".join(path) for path in keys) if full else ())
 
 
 _EXAMPLES: Jobs = {
-    "summaries": {"tune": {"model": "llama-3.1-8b", "method": "lora"}, "quarters": "2027Q1"},
-    "assistant": {"serve": {"model": "llama-3.1-8b"}, "count": 2},
-    "notebooks": {"fixed": {"gpus": 1, "cpus": 4, "memory_gb": 32}},
+    "summaries": {
+        "team": "research",
+        "tune": {
+            "model": "llama-3.1-8b",
+            "method": "lora",
+            "dataset_tokens": 50_000_000,
+            "sequence": 4096,
+            "batch": 16,
+        },
+        "quarters": "2027Q1",
+    },
+    "assistant": {
+        "team": "support",
+        "serve": {
+            "model": "llama-3.1-8b",
+            "load": {"requests_per_second": 2, "input_tokens": 1000, "output_tokens": 200},
+        },
+    },
+    "notebooks": {"fixed": {"gpus": 1, "cpus": 4, "memory_gb": 32}, "count": 3},
 }
 
 
@@ -129,13 +177,12 @@ def _flat(outer: _Path, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def jobs_from(grid: Grid, columns: Columns) -> Jobs:
     """The jobs of a table as plain data; raises InputError with all mistakes, cell by cell."""
-    heads = _heads(grid, columns)
+    named = _column_of_names(grid, columns)
     attempts = Attempts()
     jobs: Jobs = {}
     first: dict[str, Cell] = {}
     for row in grid.rows:
-        cells = {head: cell for head, cell in zip(heads, row, strict=True) if head}
-        name = cells.pop(NAME)
+        name = row[named]
         if name.text in first:
             attempts.findings.append(
                 name.finding(f"the job {name.text!r} stands above already", NAME)
@@ -147,6 +194,11 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
         elif fault := _fault_of_text(name):
             attempts.findings.append(name.finding(fault, NAME))
         first.setdefault(name.text, name)
+        cells = {
+            head.text: cell
+            for head, cell in zip(grid.header, row, strict=True)
+            if cell.text and cell is not name and head.text not in columns.ignore
+        }
         job = attempts.take(partial(_job, cells, name, columns))
         jobs[name.text] = job or {}
     if not attempts.findings and not jobs:
@@ -158,21 +210,29 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
     return jobs
 
 
-def _heads(grid: Grid, columns: Columns) -> list[str]:
-    """Our name of each column, empty where it is left out."""
+def _column_of_names(grid: Grid, columns: Columns) -> int:
+    """Which column names the job; raises InputError for columns and mappings that say nothing."""
     known = sorted({NAME, *(".".join(path) for path in _leaves(()))})
+    hint = _COLUMNS_KNOWN
     findings: list[Finding] = []
+    theirs: list[str] = []
     heads: list[str] = []
-    for cell in grid.header:
-        head = "" if cell.text in columns.ignore else columns.columns.get(cell.text, cell.text)
-        if head in heads and head:
-            findings.append(cell.finding("stands twice in the header", head))
-        elif head and head not in known:
-            hint = key_meant(head, known) or _COLUMNS_KNOWN
-            findings.append(cell.finding(f"{head!r} is no column of jobs", hint=hint))
-        elif not head and any(row[len(heads)].text for row in grid.rows) and not cell.text:
-            findings.append(cell.finding("a column with values has no name"))
-        heads.append(head)
+    for place, cell in enumerate(grid.header):
+        ours = () if cell.text in columns.ignore else columns.paths(cell.text)
+        alone = isinstance(columns.columns.get(cell.text, ""), str)
+        if not cell.text:
+            if any(row[place].text for row in grid.rows):
+                findings.append(cell.finding("a column with values has no name"))
+        elif ours and (cell.text in theirs or (alone and ours[0] in heads)):
+            findings.append(cell.finding("stands twice in the header", ours[0]))
+        else:
+            findings += (
+                cell.finding(f"{one!r} is no column of jobs", hint=key_meant(one, known) or hint)
+                for one in ours
+                if one not in known
+            )
+            heads += ours if alone else ()
+        theirs.append(cell.text)
     if NAME not in heads and not findings:
         hint = "name it `job`, or map it: `--mapping`"
         findings.append(grid.header[0].finding("no column names the job", hint=hint))
@@ -181,34 +241,84 @@ def _heads(grid: Grid, columns: Columns) -> list[str]:
         for name in columns.always
         if name not in known or _SHAPE.model(parts_of(name))
     ]
+    findings += [
+        Finding("the table has no such column", path=f"values.{name}", hint=key_meant(name, theirs))
+        for name in columns.values
+        if name not in theirs
+    ]
     if findings:
         raise InputError(*findings)
-    return heads
+    return next(
+        place
+        for place, name in enumerate(theirs)
+        if columns.paths(name) == (NAME,) and name not in columns.ignore
+    )
 
 
 def _job(cells: Mapping[str, Cell], name: Cell, columns: Columns) -> dict[str, Any]:
     """One row, checked as a job by itself."""
     findings: list[Finding] = []
-    data: dict[str, Any] = {}
-    for column, value in columns.always.items():
-        if not (column in cells and cells[column].text):
-            _put(data, column, value)
-    for column, cell in cells.items():
-        if cell.text:
-            try:
-                _put(data, column, _value(cell, column))
-            except ScalarError as error:
-                findings.append(cell.finding(str(error), column))
-            except InputError as error:
-                findings += (cell.finding(one.message, column) for one in error.findings)
+    said: dict[str, tuple[object, Cell]] = {}
+    by_kind: list[tuple[Cell, tuple[str, ...]]] = []
+
+    def say(path: str, cell: Cell, value: Callable[[], object]) -> None:
+        if path in said:
+            findings.append(cell.finding("another cell of the row says it, too", path))
+        try:
+            said[path] = value(), cell
+        except ScalarError as error:
+            findings.append(cell.finding(str(error), path))
+        except InputError as error:
+            findings.extend(cell.finding(one.message, path) for one in error.findings)
+
+    for head, shown in cells.items():
+        ours = columns.columns.get(head, head)
+        cell = replace(shown, text=_meant(shown.text, columns.values.get(head, {})) or shown.text)
+        if isinstance(ours, str):
+            say(ours, cell, partial(_value, cell, ours))
+        elif isinstance(ours, tuple):
+            by_kind.append((cell, ours))
+        elif (stated := _meant(cell.text, ours)) is None:
+            message = f"{cell.text!r} is not in the mapping, which has {one_of(list(ours))}"
+            findings.append(cell.finding(message, head, did_you_mean(cell.text, ours)))
+        else:
+            for path, value in stated.items():
+                say(path, cell, partial(_stated, value, path))
+    kinds = _kinds(said)
+    for cell, paths in by_kind:
+        fitting = [path for path in paths if not _kinds([path]) or _kinds([path]) <= kinds]
+        if len(fitting) == 1:
+            say(fitting[0], cell, partial(_value, cell, fitting[0]))
+        else:
+            message = f"is {one_of([f'`{path}`' for path in fitting or paths])}"
+            hint = "another column has to tell which kind of job this is"
+            findings.append(cell.finding(message, hint=hint))
     if findings:
         raise InputError(*findings)
+    data: dict[str, Any] = {}
+    for path, value in columns.always.items():
+        if path not in said and _kinds([path]) <= (kinds or set(_KINDS)):
+            _put(data, path, value)
+    for path, (value, _) in said.items():
+        _put(data, path, value)
     try:
         validate_values(data, Job, str)
     except InputError as error:
-        found = [_placed(one, cells, name) for one in error.findings]
+        placed = {path: cell for path, (_, cell) in said.items()}
+        found = [_placed(one, placed, name) for one in error.findings]
         raise InputError(*found) from None
     return data
+
+
+def _kinds(paths: Iterable[str]) -> set[str]:
+    """The kinds of job that have these columns."""
+    return {parts_of(path)[0] for path in paths}.intersection(_KINDS)
+
+
+def _meant(text: str, words: Mapping[str, Meaning]) -> Meaning | None:
+    """What a mapping has for a word, in whatever case it is written."""
+    folded = {word.casefold(): meaning for word, meaning in words.items()}
+    return words.get(text, folded.get(text.casefold()))
 
 
 def _placed(finding: Finding, cells: Mapping[str, Cell], name: Cell) -> Finding:
@@ -245,13 +355,18 @@ def _value(cell: Cell, column: str) -> object:
         if fault := _fault_of_text(cell):
             raise InputError(Finding(fault))
         return cell.text
-    if _SHAPE.model(path) and cell.text != "{}":
+    if not cell.text.startswith(_FLOW):
+        return _stated(plain_value(cell.text), column)
+    text = " ".join(cell.text.splitlines())
+    return _stated(parse_document(f"value: {text}\n", cell.file).data["value"], column)
+
+
+def _stated(value: object, column: str) -> object:
+    """A value for a column; of a section only that it is there."""
+    if _SHAPE.model(parts_of(column)) and value != {}:
         message = "holds a section, which is written key by key in columns of their own"
         raise InputError(Finding(message))
-    if not cell.text.startswith(_FLOW):
-        return plain_value(cell.text)
-    text = " ".join(cell.text.splitlines())
-    return parse_document(f"value: {text}\n", cell.file).data["value"]
+    return value
 
 
 def scenario_part(jobs: Mapping[str, Mapping[str, Any]], name: str) -> str:

@@ -47,6 +47,13 @@ def test_the_template_is_a_table_to_start_from(run):
     Path("part.yaml").unlink()
 
 
+def test_the_full_template_is_longer_and_goes_with_the_template_alone(run):
+    short, full = (run("import", "--template", *more).stdout for more in ((), ("--full",)))
+    columns = [set(text.splitlines()[0].split(",")) for text in (short, full)]
+    assert columns[0] < columns[1]
+    assert "--full goes with --template" in run("import", "--full").stderr
+
+
 def test_a_workbook_is_known_by_its_content(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     book = Workbook()

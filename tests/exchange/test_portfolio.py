@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
+import planner
 from planner.errors import InputError
 from planner.exchange.portfolio import (
     NAME,
@@ -30,6 +31,10 @@ from planner.inputs.reading.locate import shipped
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.text.scalars import PLACEHOLDER, csv_text, plain_cell
 
+REST = """\
+horizon: {first_quarter: 2027Q1, quarters: 2}
+fleet: {a: {node_type: xe9680-h100, count: 3}}
+"""
 SHIPPED = sorted(shipped("scenarios").glob("*.yaml"))
 
 
@@ -125,8 +130,14 @@ def test_numbers_below_zero_stay_numbers(number):
     assert csv_text([[number]]) == f"{number}\n"
 
 
-def test_the_template_has_every_key_of_a_job():
-    header = template().splitlines()[0].split(",")
+def test_the_template_is_short_and_its_jobs_can_be_planned(tmp_path):
+    assert len(template().splitlines()[0].split(",")) <= 16
+    part = scenario_part(jobs_of(template()), "Jobs").replace("jobs:", f"{REST}jobs:", 1)
+    assert planner.plan(part).proved
+
+
+def test_the_full_template_has_every_key_of_a_job():
+    header = template(full=True).splitlines()[0].split(",")
     assert header[0] == NAME
     assert {
         "tune.method",
@@ -208,6 +219,135 @@ def test_a_foreign_table_is_read_by_its_mapping(tmp_path):
     assert "always: 'fixd.cpus' is no column of jobs" in told(
         "job,fixed.gpus\na,1\n", read_columns(path)
     )
+
+
+MAPPING = """\
+columns:
+  Title: job
+  Method:
+    LoRA: {tune.method: lora}
+    QLoRA: {tune.method: qlora, tune.base_bits: 4}
+    serve: {serve: {}}
+  Model: [tune.model, serve.model]
+  Parallel: [serve.concurrency, tune.batch]
+  Length: [serve.context, tune.sequence]
+values: {Model: {Llama 8B: llama-3.1-8b}}
+always: {tune.offload: none, team: ml}
+"""
+MAPPED = {
+    "a": {
+        "tune": {
+            **{"method": "lora", "model": "llama-3.1-8b", "batch": 8, "sequence": 4096},
+            "offload": "none",
+        },
+        "team": "ml",
+    },
+    "b": {
+        "tune": {
+            **{"method": "qlora", "base_bits": 4, "model": "llama-3.1-70b", "batch": 4},
+            **{"sequence": 2048, "offload": "none"},
+        },
+        "team": "ml",
+    },
+    "c": {
+        "serve": {"model": "llama-3.1-8b", "concurrency": 16, "context": 8192},
+        "team": "ml",
+    },
+}
+TABLE: list[list[object]] = [
+    ["Title", "Model", "Method", "Parallel", "Length"],
+    ["a", "llama 8b", "LoRA", 8, 4096],
+    ["b", "llama-3.1-70b", "qlora", 4, 2048],
+    ["c", "Llama 8B", "Serve", 16, 8192],
+]
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    """`mapped(text)`: the mapping that a file of this text says."""
+
+    def read(text):
+        path = tmp_path / "map.yaml"
+        path.write_text(text, encoding="utf-8")
+        return read_columns(path)
+
+    return read
+
+
+@pytest.mark.parametrize("way", ["csv", "workbook"])
+def test_one_column_goes_where_the_kind_of_job_or_its_word_says(tmp_path, mapped, way):
+    if way == "workbook":
+        grid = workbook_grid(workbook(tmp_path, TABLE))
+    else:
+        grid = csv_grid(csv_text(TABLE), "p.csv")
+    assert jobs_from(grid, mapped(MAPPING)) == MAPPED
+
+
+@pytest.mark.parametrize(
+    ("row", "told_of"),
+    [
+        ("d,llama-3.1-8b,LoRAx,,", "p.csv:2:3: Method: 'LoRAx' is not in the mapping, which has"),
+        ("d,llama-3.1-8b,,,", "p.csv:2:2: is `tune.model` or `serve.model`"),
+        ("d,llama-3.1-8b,serve,many,", "p.csv:2:4: serve.concurrency: "),
+        ("d,,serve,1,100", "p.csv:2:3: serve: "),
+    ],
+)
+def test_what_a_mapping_does_not_decide_is_told_at_its_cell(mapped, row, told_of):
+    found = told(f"Title,Model,Method,Parallel,Length\n{row}\n", mapped(MAPPING))
+    assert any(one.startswith(told_of) for one in found), found
+
+
+def test_two_cells_that_say_the_same_are_told(mapped):
+    text = "Title,Model,Method,Parallel,Length,tune.base_bits\nd,llama-3.1-8b,QLoRA,8,2048,8\n"
+    (found,) = told(text, mapped(MAPPING))
+    assert found.startswith("p.csv:2:6: tune.base_bits: another cell of the row says it, too")
+
+
+@pytest.mark.parametrize(
+    ("mapping", "told_of"),
+    [
+        ("columns: {Title: job, M: {LoRA: {tune.metod: lora}}}", "p.csv:1:2: 'tune.metod' is no"),
+        ("columns: {Title: job, M: [tune.model, tune.mdel]}", "p.csv:1:2: 'tune.mdel' is no"),
+        (
+            "columns: {Title: job, M: {x: {fixed: {gpus: 3}}}}",
+            "p.csv:2:2: fixed: holds a section",
+        ),
+        ("columns: {Title: job, M: fixed.gpus}\nvalues: {N: {x: y}}", "values.N: the table has no"),
+    ],
+)
+def test_a_mapping_that_names_nothing_is_told(mapped, mapping, told_of):
+    found = told("Title,M\na,x\n", mapped(mapping))
+    assert any(one.startswith(told_of) for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("mapping", "told_of"),
+    [
+        ("columns: {M: []}", "map.yaml:1:11: columns.M: "),
+        ("columns: {M: {}}", "map.yaml:1:11: columns.M: "),
+        ("columns: {M: {LoRA: tune.method}}", "map.yaml:1:"),
+        ("vlaues: {M: {a: b}}", "map.yaml:1:1: "),
+    ],
+)
+def test_a_mapping_of_another_shape_is_told_with_its_place(mapped, mapping, told_of):
+    with pytest.raises(InputError) as caught:
+        mapped(mapping)
+    found = [one.headline() for one in caught.value.findings]
+    assert any(told_of in one for one in found), found
+    assert not any("several" in one or "by value" in one for one in found), found
+
+
+def test_a_column_that_is_left_out_may_be_called_job(mapped):
+    found = jobs_of("job,T,fixed.gpus\n7,a,1\n", mapped("columns: {T: job}\nignore: [job]"))
+    assert found == {"a": {"fixed": {"gpus": 1}}}
+
+
+def test_the_same_heading_twice_is_refused_also_where_it_is_mapped(mapped):
+    found = told(
+        "Title,Model,Model\na,x,y\n",
+        mapped("columns: {Title: job, Model: [tune.model, serve.model]}"),
+    )
+    assert found == ["p.csv:1:3: tune.model: stands twice in the header"]
 
 
 # Workbooks
