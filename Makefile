@@ -8,6 +8,8 @@ STAMP := $(VENV)/.installed
 
 FUZZ ?= 500
 EXAMPLE := docs/examples/quickstart
+# What stands here is run, not another checkout that a shell names.
+unexport PYTHONPATH
 
 .PHONY: demo test fuzz bench accuracy examples clean
 
