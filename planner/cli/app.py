@@ -34,7 +34,7 @@ COMMANDS = {
     "risk": ("risk", "Plan many futures: cost bands, and the chance of falling short."),
     "report": ("report", "Write the justification and the quarterly plan of a saved plan."),
     "export": ("export", "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets."),
-    "import": ("import_", "Read jobs from a table, or actuals from Slurm."),
+    "import": ("import_", "Read jobs from a table, loads from traffic, actuals from a cluster."),
     "check": ("check", "Find all mistakes of scenarios at once."),
     "rules": ("knowledge", "List, show and test the rules."),
     "catalog": ("knowledge", "List and show the facts."),
