@@ -46,7 +46,10 @@ GROUPS = {
             "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.",
         ),
         "mcp": ("mcp", "Answer an assistant over MCP: size, check, plan, explain, compare."),
-        "import": ("import_", "Read jobs from a table, a load from a trace, actuals from Slurm."),
+        "import": (
+            "import_",
+            "Read jobs from a table, loads from traffic, actuals from a cluster.",
+        ),
     },
     "Look up": {
         "rules": ("knowledge", "List, show and test the rules."),

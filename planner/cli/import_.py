@@ -1,4 +1,4 @@
-"""`planner import`: jobs from a table or a trace, actuals from Slurm."""
+"""`planner import`: jobs from tables, traces and metrics, actuals from clusters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["import_"]
     "--mapping",
     type=FILE,
     metavar="FILE",
-    help="A YAML file that says what the columns, or the jobs of Slurm, are called here.",
+    help="A YAML file that says what the columns, or the jobs of a cluster, are called here.",
 )
 @click.option(
     "--sheet", metavar="NAME", help="Sheet of a workbook; its only visible one if not given."
@@ -48,11 +48,12 @@ def import_(
     template: bool,
     full: bool,
 ) -> None:
-    """Read jobs from CSV, Excel or a trace of requests, or actuals from `sacct --parsable2`.
+    """Read jobs from a table, the load of models from traffic, or actuals from a cluster.
 
-    Jobs become a scenario file that yours may extend, of a trace a serving job for each model with
-    the load that arrived; actuals a table for `planner compare --actuals`. Every mistake is told
-    with its cell, and then nothing is written.
+    Tables are CSV or Excel. Traffic is a trace of requests, or vLLM's counters as Prometheus or
+    Grafana export them. Actuals come from `sacct --parsable2`, Kueue's `kubectl get workloads -o
+    json`, or DCGM's gauges. Jobs become a scenario file that yours may extend, actuals a table for
+    `planner compare --actuals`. Every mistake is told with its place, and then nothing is written.
     """
     if full and not template:
         raise click.UsageError("--full goes with --template")

@@ -1,28 +1,20 @@
-"""What ran on a Slurm cluster, from `sacct --parsable2`, as the actuals of a plan."""
+"""What ran on a Slurm cluster, from `sacct --parsable2`."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.base import Frozen, Name
-from planner.inputs.reading.diagnostics import validate
-from planner.inputs.reading.reader import read_document
-from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.scalars import csv_text
+from planner.exchange.usage import ClusterUsage, quarter_of, scenario_name
 from planner.inputs.text.words import count_of, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-__all__ = ["SlurmUsage", "actuals_csv", "is_sacct", "read_names", "usage_of"]
+__all__ = ["is_sacct", "usage_of"]
 
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
 _FORMAT = "JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES"
@@ -58,56 +50,12 @@ class _Run:
     gpus: int
 
 
-@dataclass(slots=True)
-class SlurmUsage:
-    """What jobs of each name held, by quarter."""
-
-    runs: defaultdict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By quarter and name, the jobs that ran; a job that was requeued is one, and so is one of
-    several components."""
-    gpu_seconds: Counter[tuple[str, str]] = field(default_factory=Counter)
-    most_gpus: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Of one run."""
-    left_out: Counter[str] = field(default_factory=Counter)
-    """Why, and how many jobs."""
-    seconds_left_out: Counter[str] = field(default_factory=Counter)
-    """Why, and GPU-seconds."""
-    days: set[date] = field(default_factory=set)
-    """On which a run that counts began or ended."""
-
-    def leave_out(self, why: str, run: _Run) -> None:
-        """Count a job that does not count, with what it held."""
-        self.left_out[why] += 1
-        self.seconds_left_out[why] += run.gpus * run.seconds
-
-    @property
-    def notes(self) -> list[str]:
-        """What is left out and why, and from when to when the others ran."""
-        told = [
-            f"{count_of(count, 'job')} left out: {why}{_gpu_hours(self.seconds_left_out[why])}"
-            for why, count in sorted(self.left_out.items())
-        ]
-        if self.days:
-            told.append(f"runs from {min(self.days)} to {max(self.days)}")
-        return told
-
-
 def is_sacct(text: str) -> bool:
     """Whether a text begins as `sacct` does; without `--parsable2` it is refused later."""
     return "JobID" in re.split(r"\||  +", text.partition("\n")[0])
 
 
-class _Mapping(Frozen):
-    jobs: Annotated[dict[str, Name], Field(min_length=1)]
-    """Slurm's name of a job, and the scenario's; several may become one."""
-
-
-def read_names(path: Path) -> dict[str, str]:
-    """Read what the jobs of Slurm are called in the scenario; raises InputError."""
-    return validate(read_document(path), _Mapping).jobs
-
-
-def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> SlurmUsage:
+def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> ClusterUsage:
     """Count allocations and their GPU-hours; `names` are Slurm's job names and the scenario's.
 
     Steps are parts of their allocation, and typed GPUs parts of `gres/gpu`, so neither is counted
@@ -183,8 +131,8 @@ def _impossible(run: _Run) -> Iterator[str]:
     if run.begins is None:
         return
     try:
-        _quarter(run.begins + timedelta(seconds=run.seconds))
-        _quarter(run.begins)
+        quarter_of(run.begins + timedelta(seconds=run.seconds))
+        quarter_of(run.begins)
     except (OverflowError, ValueError):
         told = f"Start {run.begins} and ElapsedRaw {run.seconds:,}"
         yield f"{told} lie outside the years 2000 to 2100"
@@ -236,25 +184,22 @@ def _repeated(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
                 yield run.line, f"job {run.job} from {run.begins} stands in line {first} already"
 
 
-def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> SlurmUsage:
-    usage = SlurmUsage()
+def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> ClusterUsage:
+    usage = ClusterUsage()
     for run in runs:
-        name = names.get(run.name, "" if names else run.name)
+        name = scenario_name(run.name, names)
         if run.begins is None:
-            usage.leave_out("have no start" if run.seconds else "never started", run)
+            why = "have no start" if run.seconds else "never started"
         elif not run.seconds:
-            usage.leave_out("ended in the second in which they began", run)
+            why = "ended in the second in which they began"
         elif not run.gpus:
-            usage.leave_out("held no GPU", run)
+            why = "held no GPU"
         elif not name:
-            usage.leave_out("are not in the mapping", run)
+            why = "are not in the mapping"
         else:
-            for quarter, held in _by_quarter(run.begins, run.seconds):
-                usage.runs[quarter, name].add(run.job.partition("+")[0])
-                usage.gpu_seconds[quarter, name] += held * run.gpus
-                usage.most_gpus[quarter, name] = max(usage.most_gpus[quarter, name], run.gpus)
-            ends = run.begins + timedelta(seconds=run.seconds)
-            usage.days |= {run.begins.date(), ends.date()}
+            usage.add(run.job.partition("+")[0], name, run.begins, run.seconds, run.gpus)
+            continue
+        usage.leave_out(why, run.gpus * run.seconds)
     return usage
 
 
@@ -271,33 +216,3 @@ def _time(column: str, text: str) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=None)
     except ValueError:
         raise ValueError(f"{column} {text!r} is not a time, as 2027-01-31T08:00:00") from None
-
-
-def _quarter(time: datetime) -> Quarter:
-    return Quarter.parse(f"{time.year}Q{(time.month + 2) // 3}")
-
-
-def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
-    """The quarters that a run lies in, with its seconds in each."""
-    ends = begins + timedelta(seconds=seconds)
-    while begins < ends:
-        quarter = _quarter(begins)
-        over = datetime.combine((quarter + 1).start, datetime.min.time())
-        yield str(quarter), int((min(over, ends) - begins).total_seconds())
-        begins = over
-
-
-def actuals_csv(usage: SlurmUsage) -> str:
-    """Runs of each job by quarter as `planner compare --actuals` reads them, notes above them."""
-    return "".join(f"# {note}\n" for note in usage.notes) + csv_text(_rows(usage))
-
-
-def _gpu_hours(seconds: int) -> str:
-    return f" ({seconds / 3600:,.1f} GPU-hours)" if seconds else ""
-
-
-def _rows(usage: SlurmUsage) -> Iterable[tuple[object, ...]]:
-    yield ("quarter", "job", "count", "gpu_hours", "gpus")
-    for key, jobs in sorted(usage.runs.items()):
-        hours = f"{usage.gpu_seconds[key] / 3600:.1f}"
-        yield *key, len(jobs), hours, usage.most_gpus[key]

@@ -24,10 +24,10 @@ from planner.exchange.names import cluster_names
 from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["is_trace", "loads_of"]
+__all__ = ["is_trace", "job_names", "lasting", "loads_of", "seconds_of"]
 
 _COLUMNS: Final = {
     "time": {"timestamp", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"},
@@ -78,17 +78,21 @@ def loads_of(
     """
     found = _read(path)
     jobs, notes = {}, []
-    labels = {name: f"{path.stem} {name}".strip() for name in sorted(found)}
-    names = cluster_names(labels.values())
-    for name, label in labels.items():
+    for name, job in job_names(path.stem, found).items():
         load, said = _load(found[name], f"{path}{f', {name}' if name else ''}")
         model = models.get(name.casefold())
-        job = names[label]
         jobs[job] = {"serve": ({} if model is None else {"model": model}) | {"load": load}}
         notes += said
         if model is None:
             notes.append(f"{job}: say which model serves this, as `serve.model`")
     return jobs, tuple(notes)
+
+
+def job_names(file_stem: str, models: Iterable[str]) -> dict[str, str]:
+    """What the job of each model is called, by the file and the model."""
+    labels = {name: f"{file_stem} {name}".strip() for name in sorted(models)}
+    names = cluster_names(labels.values())
+    return {name: names[label] for name, label in labels.items()}
 
 
 def _names(line: str) -> list[str]:
@@ -171,7 +175,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
-    at_s = _seconds(row["time"])
+    at_s = seconds_of(row["time"])
     taken, given = (_tokens(row[what], what) for what in ("input", "output"))
     requests = found[str(row.get("model") or "")]
     if taken == 0 or given == 0:
@@ -182,7 +186,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     requests.output_tokens.append(given)
 
 
-def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
+def seconds_of(cell: Any) -> float:  # noqa: ANN401 - text or a number
     """A time as a number of seconds, or as a date with its time, UTC unless it says otherwise."""
     try:
         number = float(cell)
@@ -216,7 +220,7 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
     rate = (len(at_s) - 1) / lasts_s
     window_s = _HOUR_S if lasts_s >= _DAY_S else 5 * _MINUTE_S if lasts_s >= _HOUR_S / 2 else None
     first, last = 0, len(at_s)
-    notes = [f"{shown_as}: {count_of(len(at_s), 'request')} in {_lasting(lasts_s)}"]
+    notes = [f"{shown_as}: {count_of(len(at_s), 'request')} in {lasting(lasts_s)}"]
     load: dict[str, Any] = {"requests_per_second": float(f"{rate:.4g}")}
     if window_s is None:
         notes.append("too short to tell a peak: state `peak_to_mean`")
@@ -226,7 +230,7 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
         last = int(ends[first])
         peak = max(1.0, (last - first) / window_s / rate)
         load["peak_to_mean"] = float(f"{peak:.3g}")
-        notes.append(f"its busiest {_lasting(window_s)} have {peak:.3g} times as many as the mean")
+        notes.append(f"its busiest {lasting(window_s)} have {peak:.3g} times as many as the mean")
     gaps = np.diff(at_s[first:last])
     if len(gaps) > 1 and gaps.mean() > 0:
         load["arrivals_cv"] = float(f"{min(gaps.std() / gaps.mean(), _MOST_CV):.3g}")
@@ -240,7 +244,8 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
     return load, notes
 
 
-def _lasting(seconds: float) -> str:
+def lasting(seconds: float) -> str:
+    """A span in the largest unit of which it has two."""
     for length, unit in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
         if seconds >= 2 * length:
             return f"{seconds / length:,.3g} {unit}s"

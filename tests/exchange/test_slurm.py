@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import InputError
-from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
+from planner.exchange.slurm import is_sacct, usage_of
+from planner.exchange.usage import actuals_csv, read_names
 from planner.inputs.reading.grid import table_rows
 
 ACTUALS = ("quarter", "job", "node_type", "count", "gpu_hours", "gpus")
@@ -79,7 +80,7 @@ def test_what_is_left_out_is_said_with_its_reason():
 
 def test_names_of_slurm_become_those_of_the_scenario_by_a_mapping(tmp_path):
     path = tmp_path / "map.yaml"
-    path.write_text("jobs: {chat: assistant, wide: assistant}\n", encoding="utf-8")
+    path.write_text("jobs: {c*t: assistant, wide: assistant}\n", encoding="utf-8")
     found = usage(names=read_names(path))
     assert counts(found) == {("2027Q1", "assistant"): 3, ("2027Q2", "assistant"): 1}
     assert found.left_out["are not in the mapping"] == 4
