@@ -6,6 +6,7 @@ from concurrent.futures.process import BrokenProcessPool
 from decimal import Decimal
 from multiprocessing import active_children
 from pathlib import Path
+from threading import Thread
 from xml.etree import ElementTree
 
 import pytest
@@ -170,6 +171,20 @@ def test_the_plans_of_a_worker_that_is_killed_are_made_again(planner):
     with ProcessExecutor(planner, 2) as executor:
         executor.plan(variants, done)
     assert found == {key: planner.figures(variant) for key, variant in variants.items()}
+
+
+def test_workers_end_though_one_was_killed_while_it_waited_for_work(planner):
+    """It may hold the lock of the queue, at which the other would wait for good."""
+    variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
+    for turn in range(6):
+        with ProcessExecutor(planner, 2) as executor:
+            executor.plan(variants, lambda *_: None)
+            workers = active_children()
+            os.kill(workers[turn % len(workers)].pid or 0, signal.SIGKILL)
+            closing = Thread(target=executor._close, daemon=True)
+            closing.start()
+            closing.join(20)
+            assert not closing.is_alive()
 
 
 def test_workers_are_replaced_after_their_share_of_rows(planner, monkeypatch):

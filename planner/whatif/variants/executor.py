@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from planner.errors import LimitError
 from planner.whatif.variants.variant_planner import VariantPlanner
@@ -30,6 +30,8 @@ __all__ = ["Executor", "ProcessExecutor"]
 
 _ROWS_OF_A_WORKER = 250
 """After so many plans workers are replaced: what they hold in memory cannot grow for good."""
+
+_A_MOMENT_S = 0.2
 
 _MOST_DEATHS = 3
 """Workers that may die one after the other without a plan in between."""
@@ -118,9 +120,24 @@ class ProcessExecutor:
                 future.cancel()
 
     def _close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        """Wait until the workers have ended.
+
+        One that is killed while it waits for work holds the lock of the queue for good, so that
+        the others never hear that they are to end: they are ended then.
+        """
+        if self._pool is None:
+            return
+        workers = tuple((self._pool._processes or {}).values())
+        manager: Any = self._pool._executor_manager_thread  # a Thread, whatever its stub says
+        self._pool.shutdown(wait=False, cancel_futures=True)
         self._pool = None
+        while left := [worker for worker in workers if worker.is_alive()]:
+            if any(worker.exitcode for worker in workers):
+                for worker in left:
+                    worker.terminate()
+            wait([worker.sentinel for worker in left], _A_MOMENT_S)
+        if manager is not None:
+            manager.join()
 
 
 @contextmanager
