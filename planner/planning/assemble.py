@@ -65,6 +65,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     current = current_placement(inputs, jobs, translation, fleet, placement)
     tags, bound_terms = bill(translation, solution)
     scenario = inputs.scenario
+    bias = scenario.finance.optimism_bias
     bought = acquisitions(inputs, translation, solution)
     gpu_types = {node.id: node.gpu_type for node in fleet.nodes}
     changed = type_changes(placement.uses, gpu_types)
@@ -74,6 +75,11 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         format=FORMAT,
         scenario=scenario.name,
         description=scenario.description,
+        owner=scenario.owner,
+        objective=scenario.objective,
+        benefit=scenario.benefit,
+        if_not_met=scenario.if_not_met,
+        optimism_bias=None if bias is None else float(bias),
         as_of=scenario.horizon.earliest_order.isoformat(),
         quarters=scenario.horizon.labels,
         changes=inputs.changes,
@@ -83,7 +89,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         placements=placement.uses,
         moves=placement.moves,
         current=current,
-        jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
+        jobs=planned_jobs(jobs, scenario, translation, solution, placement.kept, tags),
         shortage=shortage,
         sizings={
             sizing.id: sizing

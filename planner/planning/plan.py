@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
 
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
@@ -58,6 +60,10 @@ __all__ = [
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
+
+V = TypeVar("V")
+IfStated = Annotated[V | None, Field(exclude_if=lambda value: value is None)]
+"""What a scenario may state for readers; where it does not, the file has no such key."""
 
 Origin = Literal["owned", "buy", "rent", "reserve", "hourly"]
 """The last one: had and paid for some hours or weeks of a quarter."""
@@ -461,6 +467,10 @@ class PlannedJob(Frozen):
     derived_from: str | None
     derived_by: str | None
     team: str | None
+    owner: IfStated[str] = None
+    """Who answers for it; here and below as stated, None too of a derived job."""
+    benefit: IfStated[str] = None
+    if_not_met: IfStated[str] = None
     sites: tuple[str, ...] = ()
     """Sites at which it may run; empty: any."""
     sizing: str
@@ -694,6 +704,12 @@ class Plan(Frozen):
     format: str
     scenario: str
     description: str | None
+    owner: IfStated[str] = None
+    objective: IfStated[str] = None
+    benefit: IfStated[str] = None
+    if_not_met: IfStated[str] = None
+    optimism_bias: IfStated[float] = None
+    """Share by which purchases tend to turn out dearer; in no cost of the plan."""
     as_of: str
     """ISO date: the earliest day of an order."""
     quarters: tuple[str, ...]

@@ -69,6 +69,9 @@ class Finance(Frozen):
     residual_at_most: Annotated[Share, Field(ge=0, le=1)] | None = None
     """Largest share of its price that a bought node counts as worth at the end of the horizon,
     however new it is; what its useful life leaves if left out."""
+    optimism_bias: Annotated[Share, Field(ge=0, le=10)] | None = None
+    """Share by which purchases tend to turn out dearer than planned, as the UK Green Book asks for;
+    shown as an adjusted figure beside the plan's, which it does not change; none if left out."""
     commitments: Literal["shown", "charged"] = "shown"
     """What reservations cost after the horizon: told, and in no cost; or a cost of the plan, as
     though the nodes were worth nothing then."""

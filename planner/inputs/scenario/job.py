@@ -476,6 +476,12 @@ class Job(Frozen):
     move_cost_usd: NotNegative | None = None
     """What it costs to move one of its running units to another pool; as `policies` say if left
     out."""
+    owner: str | None = None
+    """Who answers for it; for the documents, as are the next two."""
+    benefit: str | None = None
+    """What it is worth, and how that is measured."""
+    if_not_met: str | None = None
+    """What happens if it does not run."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 

@@ -161,6 +161,10 @@ def _settings(view: View) -> Findings:
                 f"give {setting.value} {setting.unit} of {setting.origin}"
             )
         yield from _stated(view, use)
+    bias = view.inputs.scenario.finance.optimism_bias
+    told = view.plan.optimism_bias
+    if (None if told is None else _exact(told)) != (None if bias is None else Fraction(bias)):
+        yield f"the optimism bias is {told}, the inputs give {bias}"
     return "every parameter of cost and policy is that of the inputs"
 
 
