@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from planner.api.variants import Work as Work
     from planner.api.variants import alternatives as alternatives
     from planner.api.variants import read_alternatives as read_alternatives
+    from planner.api.variants import read_risk as read_risk
     from planner.api.variants import read_sensitivity as read_sensitivity
     from planner.api.variants import risk as risk
     from planner.api.variants import sensitivity as sensitivity
@@ -86,7 +87,7 @@ _MODULES = {
     "tables": ("ImportResult", "import_table", "table_template"),
     "variants": (
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),
-        *("alternatives", "read_alternatives", "read_sensitivity"),
+        *("alternatives", "read_alternatives", "read_risk", "read_sensitivity"),
         *("risk", "sensitivity", "sweep"),
     ),
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Getter = Callable[[Row], "Cell"]
 
 __all__ = [
+    "SPARE",
     "Bands",
     "Bar",
     "Blank",
@@ -54,6 +55,9 @@ __all__ = [
     "table",
     "titled",
 ]
+
+SPARE = ""
+"""Stands for a job on the GPUs of a node that is kept empty."""
 
 Tone = Literal["plain", "strong", "warning", "faint"]
 """Emphasis only: the words must say the same without it."""
@@ -260,7 +264,8 @@ class NodeMap:
     says: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[tuple[tuple[str, ...], ...] | None, ...]], ...]
-    """Name of the node or nodes; by column the jobs on each GPU, None: not in service."""
+    """Name of the node or nodes; by column the jobs on each GPU, or `SPARE`; None: not in
+    service."""
     numbers: Mapping[str, int]
     """The number that stands for each job."""
 

@@ -257,12 +257,20 @@ class Capacity:
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)
 
+    def rack_peaks(self, site: str) -> dict[int, tuple[int, TracedFigure]]:
+        """The quarter in which each rack takes the most, and how much; without those not known."""
+        peaks: dict[int, tuple[int, TracedFigure]] = {}
+        for quarter in range(len(self._plan.quarters)):
+            for rack, taken in (self.racks(site, quarter) or {}).items():
+                if rack not in peaks or taken.value > peaks[rack][1].value:
+                    peaks[rack] = quarter, taken
+        return dict(sorted(peaks.items()))
+
     def _fullest_rack(self, stem: str, site: str) -> Iterator[LimitMargin]:
         allowed = self._read.at(f"{stem}.power_per_rack_w")
         rooms = [
             LimitMargin("rack power", (site, str(rack)), quarter, taken, allowed)
-            for quarter in range(len(self._plan.quarters))
-            for rack, taken in (self.racks(site, quarter) or {}).items()
+            for rack, (quarter, taken) in self.rack_peaks(site).items()
         ]
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.reporting.html.chart import canvas, colour_class, put
+from planner.reporting.document import SPARE
+from planner.reporting.html.chart import canvas, colour_class, coloured, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -105,9 +106,7 @@ def gantt(picture: Gantt) -> Element:
 def _bar(svg: Element, bar: Bar, labels: int, y: int) -> None:
     put(svg, "text", bar.label, x=12, y=y + 13)
     left, width = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
-    drawn = put(
-        svg, "rect", class_=colour_class(bar.number), x=left + 1, y=y, width=width - 2, height=18
-    )
+    drawn = coloured(svg, bar.number, left + 1, y, width - 2, 18)
     put(drawn, "title", f"{bar.name}: {bar.when}")
     middle = left + width / 2
     put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
@@ -149,10 +148,17 @@ def _node(
                     height=_GPU - 1,
                 )
             continue
+        if jobs == (SPARE,):
+            frame = put(svg, "rect", class_="kept", x=left, y=y, width=width, height=_GPU)
+            put(frame, "title", f"kept empty as spare: {gpus}")
+            put(svg, "text", "spare", x=left + width / 2, y=y + 13, text_anchor="middle")
+            continue
         alone = len(jobs) == 1
         label = str(picture.numbers[jobs[0]]) if alone else "+"
-        colour = colour_class(picture.numbers[jobs[0]]) if alone else "shared"
-        band = put(svg, "rect", class_=colour, x=left, y=y, width=width, height=_GPU)
+        if alone:
+            band = coloured(svg, picture.numbers[jobs[0]], left, y, width, _GPU)
+        else:
+            band = put(svg, "rect", class_="shared", x=left, y=y, width=width, height=_GPU)
         put(band, "title", f"{', '.join(jobs)}: {gpus}")
         middle = left + width / 2
         put(svg, "text", label, class_="on", x=middle, y=y + 13, text_anchor="middle")

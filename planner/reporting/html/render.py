@@ -210,7 +210,8 @@ def _cell(cell: Cell) -> Markup:
     text = _escaped(visible(cell.text))
     if isinstance(cell, Figure):
         trace, terms, plain = map(_escaped, (cell.trace, cell.sum, _plain(cell)))
-        told = f'<a class="n" href="#{trace}" title="{terms}" data-v="{plain}">{text}</a>'
+        leads = f'href="#{trace}"' if trace else 'tabindex="0"'
+        told = f'<a class="n" {leads} title="{terms}" data-v="{plain}">{text}</a>'
     elif isinstance(cell, Link):
         told = f'<a href="#{_escaped(cell.to)}">{text}</a>'
     else:

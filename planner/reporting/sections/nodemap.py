@@ -8,7 +8,16 @@ from itertools import groupby
 from string import ascii_letters
 from typing import TYPE_CHECKING, TypeVar
 
-from planner.reporting.document import Block, Heading, Link, NodeMap, Paragraph, Verbatim, table
+from planner.reporting.document import (
+    SPARE,
+    Block,
+    Heading,
+    Link,
+    NodeMap,
+    Paragraph,
+    Verbatim,
+    table,
+)
 from planner.reporting.format import cells_of, code, count_of, filled, quarter_span
 
 if TYPE_CHECKING:
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["node_map", "node_map_picture", "range_of_ids"]
 
-_FREE, _SEVERAL = "·", "+"
+_FREE, _SEVERAL, _KEPT = "·", "+", "-"
 _OTHER = "#"
 """A job for which no letter is left on one line."""
 _LETTERS = ascii_letters[26:] + ascii_letters[:26]
@@ -29,7 +38,8 @@ _GAP, _IN_USE = "  ", "nodes in use"
 _ROWS = 120
 
 _Held = tuple[tuple[str, ...], ...]
-"""Jobs on each GPU of a node at some hour; several where they share it in time or in parts."""
+"""Jobs on each GPU of a node at some hour; several where they share it in time or in parts, and
+`SPARE` on those of a node that is kept empty."""
 
 
 def range_of_ids(ids: Sequence[str]) -> str:
@@ -62,6 +72,7 @@ def _alike(
     gpus = {node.id: node.gpus for node in plan.nodes}
     held = [
         {use.node: show(_holders(use, gpus[use.node])) for use in plan.placements[place]}
+        | {name: show(((SPARE,),) * gpus[name]) for name in _spares(plan, place)}
         for place in quarters
     ]
     alike: dict[tuple[str, str, tuple[Shown, ...]], list[str]] = {}
@@ -74,6 +85,22 @@ def _alike(
         )
         alike.setdefault((node.node_type, node.site, row), []).append(node.id)
     return [(row, ids) for (_, _, row), ids in alike.items()]
+
+
+def _spares(plan: Plan, quarter: int) -> Iterator[str]:
+    """Nodes that are kept empty; where a pool has more empty ones, the last of them by name."""
+    used = {use.node for use in plan.placements[quarter]}
+    for pool in plan.pools:
+        if kept := pool.nodes_spare[quarter]:
+            empty = [
+                node.id
+                for node in plan.nodes
+                if (node.node_type, node.site) == (pool.node_type, pool.site)
+                and plan.quarters[quarter] in node.in_service
+                and node.id not in used
+                and not node.hours
+            ]
+            yield from empty[-kept:]
 
 
 def _cells(held: _Held, marks: Mapping[str, str]) -> str:
@@ -95,9 +122,9 @@ def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
     yield NodeMap(
         title="Who holds which GPU",
         says="A row is a node, or several that look alike; a square is a GPU, a band the GPUs of "
-        "one job side by side, + a GPU that several share in time or in parts, an empty square is "
-        "free. The numbers are those of the jobs below; "
-        f"which unit sits where is in {code('placements')} of plan.json.",
+        "one job side by side, + a GPU that several share in time or in parts, an empty square "
+        "is free, a frame marked spare a node that is kept empty. The numbers are those of the jobs "
+        f"below; which unit sits where is in {code('placements')} of plan.json.",
         columns=tuple(plan.quarters[place] for place in traced.columns),
         rows=tuple((range_of_ids(ids), row) for row, ids in shown),
         numbers=numbers,
@@ -136,7 +163,7 @@ def node_map(plan: Plan, most_lines: int, page: int) -> tuple[Block, ...]:
     )
     aid = f" {_SEVERAL} is one that several jobs share, in time or in parts." if shared else ""
     if len(first_seen) <= len(_LETTERS):
-        letters = dict(zip(first_seen, _LETTERS, strict=False))
+        letters = dict(zip(first_seen, _LETTERS, strict=False)) | {SPARE: _KEPT}
         return _grid(plan, letters, most_lines, page, aid)
     return _by_quarter(plan, most_lines, aid)
 
@@ -145,6 +172,8 @@ def _grid(
     plan: Plan, letters: Mapping[str, str], most_lines: int, page: int, aid: str
 ) -> tuple[Block, ...]:
     """Lines of nodes under their quarters, then what each letter stands for."""
+    kept = any(any(pool.nodes_spare) for pool in plan.pools)
+    spare = f" {_KEPT} one of a node that is kept empty as spare;" if kept else ""
     places = range(len(plan.quarters))
     rows = _alike(plan, places, lambda held: "" if held is None else _cells(held, letters))
     lines = _chunks(plan, [(range_of_ids(ids), row) for row, ids in rows], most_lines, page)
@@ -155,11 +184,12 @@ def _grid(
     named = (
         f"{letter}={job}{' (spans nodes)' if job in spanning else ''}"
         for job, letter in letters.items()
+        if job != SPARE
     )
     return (
         Paragraph(
-            f"One cell per GPU, a letter for each job, {_FREE} is a free GPU; blank: the node is "
-            f"not in service. {code('planner explain')} tells which unit sits where.{aid}",
+            f"One cell per GPU, a letter for each job, {_FREE} is a free GPU;{spare} blank: the "
+            f"node is not in service. {code('planner explain')} tells which unit sits where.{aid}",
             tone="faint",
         ),
         Verbatim(tuple(lines)),

@@ -145,8 +145,13 @@ def rules_section(plan: Plan, most: int) -> Iterator[Block]:
         yield Bullets(errata)
 
 
-def provenance_section(traced: TracedPlan, changed: tuple[str, ...]) -> Iterator[Block]:
-    """What was proved and checked, from which files, by which versions; and who signs."""
+def provenance_section(
+    traced: TracedPlan, changed: tuple[str, ...], *, full: bool = True
+) -> Iterator[Block]:
+    """What was proved and checked, from which files, by which versions; and who signs.
+
+    Not `full`, each kind of check is counted, and so are files of which there are many.
+    """
     plan = traced.plan
     proof, made_by = plan.proof, plan.provenance
     off = usd(proof.cost_cents - proof.bound_cents)
@@ -177,23 +182,29 @@ def provenance_section(traced: TracedPlan, changed: tuple[str, ...]) -> Iterator
         tone="faint",
     )
     yield from _second_opinions(proof.second_opinions)
-    yield Paragraph("A check that shares no code with the search confirmed from the inputs alone:")
-    yield Bullets(proof.checks)
+    told = f"confirmed {count_of(len(proof.checks), 'statement')}, each in plan.json."
+    yield Paragraph(
+        "A check that shares no code with the search, from the inputs alone, "
+        f"{'confirmed:' if full else told}"
+    )
+    if full:
+        yield Bullets(proof.checks)
     if changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")
     files = table(
-        made_by.files,
+        made_by.files if full else _some_of(made_by.files),
         ("File", "text", lambda file: file[1]),
         ("Role", "name", lambda file: file[0]),
         ("SHA-256", "text", lambda file: file[2]),
         caption="Everything that the plan was made from",
     )
-    yield Fold("Input files with their hashes", "files", (files,))
+    yield Fold("Input files with their hashes", "files", (files,)) if full else files
+    names = {"Requester": plan.owner} if plan.owner else {}
     yield table(
         _APPROVERS,
         ("Role", "name", lambda role: role),
-        ("Name", "name", lambda _: Blank()),
+        ("Name", "text", lambda role: names.get(role, Blank())),
         ("Date", "name", lambda _: Blank()),
         ("Signature", "name", lambda _: Blank()),
         caption="Sign-off",
@@ -240,8 +251,9 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
             for facts in plan.node_types
         ),
     }
+    untold = {"how-spare": plan.spare_cost, "how-optimism": plan.optimism_bias}
     for anchor, (title, text) in _HOW.items():
-        if anchor != "how-spare" or plan.spare_cost is not None:
+        if untold.get(anchor, 0) is not None:
             yield Heading(title, 3, anchor)
             yield Paragraph(text.format(assumptions=traced.section("assumptions")))
             yield from of_each.get(anchor, ())
@@ -259,6 +271,13 @@ _HOW = {
         "Planned anew without any spare node, at no place, the best plan costs so much less. "
         "Likewise without the last one of a single place, those of all others kept: these "
         "figures overlap, or fall short of the whole, and are no parts of a sum.",
+    ),
+    "how-optimism": (
+        "Optimism bias",
+        "Purchases, in present value, times the share that the scenario states, added to the net "
+        "present cost; what servers are worth at the end stays as planned. The UK Green Book asks "
+        "for such an adjustment; the rule `policies/steep-optimism-bias` names where, and its "
+        "range for equipment.",
     ),
     "how-bill": (
         "Bill of materials",

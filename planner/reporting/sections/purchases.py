@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.inputs.scenario.quarter import WEEK_HOURS, Quarter
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
     Blank,
@@ -16,10 +16,12 @@ from planner.reporting.document import (
     Fields,
     Link,
     Paragraph,
+    Table,
     columns_for,
     table,
 )
 from planner.reporting.format import (
+    code,
     count_of,
     gap_percent,
     listed,
@@ -49,6 +51,7 @@ __all__ = [
     "nodes_of",
     "orders_for_several_sites",
     "orders_section",
+    "orders_table",
     "price_source",
     "procurement_section",
     "proof_clause",
@@ -255,64 +258,83 @@ def _licences(traced: TracedPlan) -> Cell:
 
 
 def orders_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders by the day on which each must be placed."""
+    """Orders by the day on which each must be placed, and who decides."""
     if not traced.bill:
         yield Paragraph("There is nothing to order. Buy and rent nothing.")
         return
-    lines = traced.plan.acquisitions
+    yield orders_table(traced)
+    yield Fields((("Orders placed, by whom and when", Blank()),))
+
+
+def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
+    """Orders, the most urgent first; of more than so many the first ones."""
+    lines, orders = traced.plan.acquisitions, traced.orders[:most]
+    left = len(traced.orders) - len(orders)
+    more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
 
     def what(place: int) -> str:
         line = lines[place]
-        return (
-            f"{action_of(line.kind, None, line.step_hours)} {nodes_of(line)} by {line.offer}, "
-            f"{line.node_type} @ {line.site}"
-        )
+        return f"{action_of(line.kind, None, line.step_hours)} {nodes_of(line)} by {line.offer}"
 
-    yield table(
-        (place for place, _ in traced.orders),
+    return table(
+        (place for place, _ in orders),
         ("Order by", "name", traced.order_by),
-        ("What", "text", what),
+        ("What to sign", "text", what),
+        ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
         (
             "USD",
             "number",
             lambda place: traced.at(f"acquisitions[{place}].total_cents", "usd", "how-bill"),
         ),
-        ("Owner", "name", lambda _: Blank()),
-        ("Decision and date", "name", lambda _: Blank()),
-        caption="Orders, the most urgent first",
+        caption=f"Orders, the most urgent first{more}",
     )
 
 
 def milestones_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders and entries into service by date, and what acceptance still needs."""
+    """Orders, entries into service and retirements by date, and what acceptance still needs."""
     dated: list[tuple[str, Cell, str]] = []
     for place, line in traced.bill:
         what = f"Place the order: {nodes_of(line)}, {_DO[line.kind]} by offer {line.offer}"
         what += f" for {line.site}" if line.sites else ""
         dated.append((line.order_by, traced.order_by(place), what))
-        year, _, number = line.quarter.partition("Q")
         service = f"Accepted and in service: {nodes_of(line)} at {line.site}, by offer {line.offer}"
-        start = f"{year}-{3 * int(number) - 2:02}-01"
-        dated.append((start, f"start of {line.quarter}", service))
+        dated.append((_start(line.quarter), f"start of {line.quarter}", service))
+    dated += [(_start(label), f"start of {label}", what) for label, what in _leaving(traced.plan)]
     if dated:
         yield table(
             sorted(dated, key=lambda entry: entry[0]),
             ("By", "name", lambda row: row[1]),
             ("Milestone", "text", lambda row: row[2]),
-            ("Owner", "name", lambda _: Blank()),
-            ("Done on", "name", lambda _: Blank()),
             caption="Milestones",
         )
     else:
         yield Paragraph("There is nothing to order.")
+    answers = traced.plan.owner or Blank(f"{code('owner:')} of the scenario")
     yield Fields(
         (
+            ("Who answers for the milestones", answers),
             ("Acceptance test", Blank("of each node, before it is paid")),
-            ("Benefits, how and when they are measured", Blank()),
             ("Review after the purchase", Blank("date and owner")),
         )
     )
+
+
+def _start(quarter: str) -> str:
+    """The first day."""
+    return Quarter.parse(quarter).start.isoformat()
+
+
+def _leaving(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Nodes that are in service no longer, by the quarter from which on: retired, or given back."""
+    gone: Counter[tuple[str, str, str, str, str]] = Counter()
+    for node in plan.nodes:
+        after = plan.quarters.index(node.in_service[-1]) + 1 if node.in_service else 0
+        if 0 < after < len(plan.quarters) and not node.hours:
+            act = "Retire" if node.origin == "owned" else "Give back"
+            gone[plan.quarters[after], act, node.node_type, node.site, node.entry] += 1
+    for (quarter, act, node_type, site, entry), count in sorted(gone.items()):
+        yield quarter, f"{act}: {count:,} × {node_type} at {site} ({entry})"
 
 
 def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:

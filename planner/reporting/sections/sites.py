@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, limits_told
+from planner.planning.ledger.traced import TracedFigure
 from planner.reporting.document import (
     Blank,
     Block,
@@ -46,6 +48,9 @@ _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "cooling": "cooling",
 }
 _RACKS = 400
+_DRAWN = (("kW mean", -3), ("Heat, kBTU/h", -2), ("Ports", -1))
+"""Titles, and places of the cells of a row."""
+_BTU_PER_WH = TracedFigure(Fraction(3412, 1000), "3.412")
 
 
 def limits_of(plan: Plan) -> tuple[SiteLimit, ...]:
@@ -112,12 +117,16 @@ def sites_section(
             lambda row, key: row[2][key],
         ),
         *columns_for(
-            (("Nodes", -3), ("Racks used", -2), ("Racks", -1)), lambda row, key: row[2][key]
+            (("Nodes", -6), ("Racks used", -5), ("Racks", -4), *(_DRAWN if full else ())),
+            lambda row, key: row[2][key],
         ),
-        caption="Taken by the nameplates of all nodes in service, owned and spare ones too; before "
-        "is what is owned already"
-        if full
-        else "Taken by the nameplates of all nodes in service, owned and spare ones too",
+        caption="Taken by the nameplates of all nodes in service, owned and spare ones too"
+        + (
+            "; before is what is owned already, mean is the draw under load; all power becomes "
+            "heat that the room must carry away"
+            if full
+            else ""
+        ),
     )
     lacking = {name for site in sites for name in traced.capacity.unstated(site, "power_w")}
     if lacking:
@@ -129,7 +138,7 @@ def sites_section(
     keys = [*(limit.figure for limit in limits), *(("mean_power_kw", "cooling") if full else ())]
     yield from estimated_figures(plan, keys)
     yield from _about(plan)
-    yield from _racks(plan, most_racks)
+    yield from _racks(traced, most_racks)
 
 
 def _site_rows(
@@ -158,6 +167,14 @@ def _site_rows(
             racks = plan.sites[stated].racks is not None
             for name in (f"{stem}.racks_used[{place}]", f"{stem}.racks"):
                 cells.append(traced.at(name, "count", "how-site") if racks else "–")
+        mean, most, ports = (
+            capacity.after(site, place, need)
+            for need in ("mean_power_w", POWER.need, SITE_LIMITS[-1].need)
+        )
+        heat = None if most is None else most * _BTU_PER_WH
+        styles: tuple[Style, ...] = ("kw", "kw", "count")
+        for known, style in zip((mean, heat, ports), styles, strict=True):
+            cells.append("?" if known is None else traced.figure(known, style, "how-site"))
         found.append((label, tuple(cells)))
     name = site
     for _, group in groupby(found, key=lambda row: [cell_text(cell) for cell in row[1]]):
@@ -203,8 +220,9 @@ def _about(plan: Plan) -> Iterator[Block]:
         yield Paragraph(" ".join(sentences))
 
 
-def _racks(plan: Plan, most: int) -> Iterator[Block]:
-    """What each rack holds; nodes that stand there for a time, with their quarters."""
+def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
+    """What each rack holds, nodes that stand there for a time with their quarters, and its peak."""
+    plan = traced.plan
     held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
     for node in plan.nodes:
         by_rack: dict[int, list[str]] = defaultdict(list)
@@ -212,6 +230,11 @@ def _racks(plan: Plan, most: int) -> Iterator[Block]:
             by_rack[rack].append(label)
         for rack, labels in by_rack.items():
             held[node.site, rack].setdefault(tuple(labels), []).append(node)
+    peaks = {
+        (use.site, rack): peak
+        for use in plan.sites
+        for rack, peak in (traced.capacity.rack_peaks(use.site) if use.racks else {}).items()
+    }
 
     def content(nodes: dict[tuple[str, ...], list[Node]]) -> str:
         parts = []
@@ -227,6 +250,19 @@ def _racks(plan: Plan, most: int) -> Iterator[Block]:
             sorted(held)[:most],
             ("Rack", "name", lambda rack: f"{rack[0]} {rack[1]}"),
             ("Holds", "text", lambda rack: content(held[rack])),
+            (
+                "Peak kW",
+                "number",
+                lambda rack: (
+                    traced.figure(peaks[rack][1], "kw", "how-site") if rack in peaks else "?"
+                ),
+            ),
+            (
+                "In",
+                "name",
+                lambda rack: plan.quarters[peaks[rack][0]] if rack in peaks else "?",
+            ),
+            caption="Which nodes stand in which rack and when, and its peak by nameplates",
         )
     if len(held) > most:
         more = count_of(len(held) - most, "more rack")
@@ -263,8 +299,6 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
     )
     listed_sites = {use.site for use in plan.sites}
     names = " and ".join(limit.name for limit in limits).capitalize()
-    unlimited = [one.name for one in SITE_LIMITS if one not in limits]
-    of_room = ", and ".join([*unlimited, "cooling that the room can carry away"])
     yield Fields(
         (
             *(
@@ -272,7 +306,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
                 for site in traced.capacity.sites
                 if site not in listed_sites
             ),
-            (of_room[0].upper() + of_room[1:], Blank("facilities")),
+            ("Heat that each room can carry away", Blank("facilities")),
         )
     )
 
@@ -317,18 +351,17 @@ def _power_chart(traced: TracedPlan, site: str, need: str) -> Chart | None:
 
 
 def _rack_chart(traced: TracedPlan, site: str, place: int) -> Iterator[Chart]:
-    """The last quarter, in which most has been bought."""
-    last = traced.quarters[-1]
-    racks = traced.capacity.racks(site, last)
+    """Each rack in the quarter in which it takes the most."""
+    racks = traced.capacity.rack_peaks(site)
     if racks:
-        taken = tuple(traced.figure(one, "kw", "how-site") for one in racks.values())
+        taken = tuple(traced.figure(one, "kw", "how-site") for _, one in racks.values())
         series = [Series("Nodes in it", taken)]
         if traced.plan.sites[place].power_per_rack_w is not None:
             limit = traced.at(f"sites[{place}].power_per_rack_w", "kw", "how-site")
             series.append(Series("Allowed", (limit,) * len(racks), "line"))
         names = tuple(f"rack {rack}" for rack in racks)
         says = "; ".join(f"{name}: {one.text} kW" for name, one in zip(names, taken, strict=True))
-        title = f"Power of each rack at {site} in {traced.plan.quarters[last]}"
+        title = f"Power of each rack at {site} in its peak quarter"
         yield Chart(title, f"{says}.", names, tuple(series), "kW")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from planner.errors import InfeasibleError
 from planner.inputs.base import Frozen
 from planner.whatif.risk.choices import PurchasePlans, compared_choices
+from planner.whatif.stored_result import StoredResult, question_of
 from planner.whatif.sweep import all_figures
 from planner.whatif.variants.fixed_purchases import commitments
 from planner.whatif.variants.plan_summary import PlanSummary, summary_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AcquiredAcrossFutures", "Chance", "Risk", "at_percentile", "risk"]
 
-FORMAT = "2.0"
+FORMAT = "2.1"
 """Minor: additive. Major: readers refuse."""
 
 _PERCENTILES = (5, 25, 50, 75, 95)
@@ -62,7 +63,7 @@ class AcquiredAcrossFutures(Frozen):
     percentiles: tuple[int, ...]
 
 
-class Risk(Frozen):
+class Risk(StoredResult):
     """Futures of one scenario."""
 
     format: str = FORMAT
@@ -120,6 +121,7 @@ def risk(
             planner, drawn, every, base, plans, out, hire=hire, progress=progress
         )
     return Risk(
+        question=question_of(inputs),
         scenario=inputs.scenario.name,
         seed=futures.file.seed,
         futures=samples,
