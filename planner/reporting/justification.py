@@ -31,6 +31,7 @@ from planner.reporting.sections.jobs import (
     stated_table,
     sums_section,
 )
+from planner.reporting.sections.nodemap import node_map_picture
 from planner.reporting.sections.notes import assumptions_section, risks_section
 from planner.reporting.sections.options import options_section
 from planner.reporting.sections.placement import placement_section
@@ -138,6 +139,7 @@ def _short(traced: TracedPlan, related: RelatedResults) -> Mapping[str, Iterable
             use_picture(traced),
             *titled((("What does not fit", shortage_section(traced.plan)),), 3),
             *runs_section(traced),
+            *node_map_picture(traced),
         ),
         "options": (
             *options_section(traced, related, full=False),
@@ -150,7 +152,7 @@ def _short(traced: TracedPlan, related: RelatedResults) -> Mapping[str, Iterable
             *affordability_section(traced, full=False),
         ),
         "facility": sites_section(traced),
-        "milestones": milestones_section(traced),
+        "milestones": milestones_section(traced, full=False),
         "risks": risks_section(traced, related.risk),
         "provenance": provenance_section(traced, related.changed, full=False),
     }

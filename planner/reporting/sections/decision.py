@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["decision_section"]
 
-_ORDERS = 8
+_ORDERS = 7
 _QUARTERS = 8
 """A table of more of them counts years."""
 

@@ -513,8 +513,15 @@ def _options(traced: TracedPlan, related: RelatedResults) -> list[_Option]:
 
 
 def options_brief(traced: TracedPlan, related: RelatedResults) -> Table:
-    """For page 1: what each option costs more, which jobs it leaves short, and how much is free."""
-    return _options_table(_options(traced, related), (*_IN_A_LIST, *_BEHIND))
+    """For page 1: what each option costs more, which jobs it leaves short, and how much is free.
+
+    Of the alternatives those that everybody asks for, and those that cost less.
+    """
+    found = related.alternatives
+    asked = {"Recommended", *related.plans, *_EXPECTED}
+    asked |= {one.name for _, one in cheaper_ones(found)} if found else set()
+    shown = [one for one in _options(traced, related) if one.name in asked]
+    return _options_table(shown, (*_IN_A_LIST, *_BEHIND))
 
 
 def options_section(
@@ -539,7 +546,7 @@ def options_section(
     )
     if missing := tuple((name.capitalize(), ask) for name in _EXPECTED if name not in known):
         yield Fields(missing)
-    if found and full:
+    if found:
         yield from beneath(_units_short(found, traced.columns, traced.plan.quarters))
 
 

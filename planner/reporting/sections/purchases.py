@@ -291,13 +291,17 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
     )
 
 
-def milestones_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders, entries into service and retirements by date, and what acceptance still needs."""
+def milestones_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+    """Orders, entries into service and retirements by date, and what acceptance still needs.
+
+    Without orders where it is not `full`, as page 1 has them.
+    """
     dated: list[tuple[str, Cell, str]] = []
     for place, line in traced.bill:
         what = f"Place the order: {nodes_of(line)}, {_DO[line.kind]} by offer {line.offer}"
         what += f" for {line.site}" if line.sites else ""
-        dated.append((line.order_by, traced.order_by(place), what))
+        if full:
+            dated.append((line.order_by, traced.order_by(place), what))
         service = f"Accepted and in service: {nodes_of(line)} at {line.site}, by offer {line.offer}"
         dated.append((_start(line.quarter), f"start of {line.quarter}", service))
     dated += [(_start(label), f"start of {label}", what) for label, what in _leaving(traced.plan)]

@@ -149,6 +149,7 @@ def runs_section(traced: TracedPlan) -> Iterator[Block]:
     def gpu_hours(stem: str) -> TracedFigure:
         return traced.read.at(f"{stem}.planned_hours") * traced.read.at(f"{stem}.gpus")
 
+    first = {place: one for place, _, one in reversed(found)}
     if found:
         yield table(
             found,
@@ -156,7 +157,11 @@ def runs_section(traced: TracedPlan) -> Iterator[Block]:
             (
                 "Runs",
                 "number",
-                lambda row: traced.figure(times(row[0]), "count", "how-need"),
+                lambda row: (
+                    traced.figure(times(row[0]), "count", "how-need")
+                    if first[row[0]] is row[2]
+                    else ""
+                ),
             ),
             ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
             (
