@@ -58,8 +58,8 @@ def split(
         for choice, count in zip(demand.choices, assigned, strict=True):
             mine, waiting = waiting[:count], waiting[count:]
             if _is_api(choice):
-                for job, _ in mine:
-                    gone[job][choice.way].update(demand.quarters)
+                for name, _ in mine:
+                    gone[name][choice.way].update(demand.quarters)
     quarters = range(problem.quarters)
     found = []
     for job in jobs:

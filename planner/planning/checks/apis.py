@@ -39,8 +39,8 @@ def _allowed(view: View) -> Findings:
         for quarter, most in enumerate(asked.get(name, ())):
             if sum(units[quarter] for _, units in there if quarter < len(units)) > most:
                 yield f"{view.labels[quarter]}: more units of {name} are on APIs than the {most}"
-    units = sum(sum(units) for there in view.on_apis.values() for _, units in there)
-    return f"{count_of(units, 'unit')} (job × quarter) on APIs, where they may be"
+    every = sum(sum(units) for there in view.on_apis.values() for _, units in there)
+    return f"{count_of(every, 'unit')} (job × quarter) on APIs, where they may be"
 
 
 def _in_time(view: View, name: str, api: str, units: tuple[int, ...]) -> Iterator[str]:
@@ -104,7 +104,7 @@ def _figures(view: View) -> Findings:
             "api": api,
             "illustrative": view.inputs.scenario.apis[api].quote is None,
             "million_tokens": tuple(
-                float(round(count * sum(tokens_of(view, job.name, at)) / 10**6, 6))
+                float(round(count * sum(tokens_of(view, job.name, at), Fraction(0)) / 10**6, 6))
                 for at, count in enumerate(units)
             ),
             "cents": tuple(

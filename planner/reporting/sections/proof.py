@@ -301,6 +301,12 @@ _HOW = {
         "show. Tokens are those of prompts and answers at mean traffic; their cost is that of the "
         "GPUs held.",
     ),
+    "how-apis": (
+        "APIs",
+        "Tokens at mean traffic times the prices by the token that the scenario states. GPUs are "
+        "charged for what is held of them; an API is paid for what is asked of it, so that its "
+        "cost grows with the traffic and theirs does not.",
+    ),
     "how-site": (
         "Power and space",
         "Nodes in service times what the catalog says of one; limits are those of the scenario.",
