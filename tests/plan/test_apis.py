@@ -265,4 +265,4 @@ def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_other
     assert "for the tokens of rare on APIs" in text
     assert "API: 1 on hosted" in text
     assert "Without any API, the best plan costs" in text
-    assert "hosted name no `quote`" in text
+    assert "the token of hosted name no" in text

@@ -144,7 +144,9 @@ def _jobs(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     names = {folded(name): name for name in scenario.jobs}
     for name, job in scenario.jobs.items():
         yield from known(
-            _activity(name, job, scenario), _derived(name, job, names), _api(name, job, scenario)
+            _activity(name, job, scenario),
+            _derived(name, job, names),
+            _api(name, job, scenario, catalog),
         )
         for found in contradictions(job, catalog):
             yield found._replace(path=("jobs", name, *found.path))
@@ -163,10 +165,13 @@ def _derived(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fault]:
         yield Fault(("jobs", name, "tune", "deploy"), message, "rename one of the two jobs")
 
 
-def _api(name: str, job: Job, scenario: Scenario) -> Iterator[Fault]:
-    """Requests may leave for an API, and none serves the model."""
-    if job.api == "allowed" and job.serve is not None and not scenario.apis_of(name):
-        named = job.serve.model or "a model that is stated by its size"
+def _api(name: str, job: Job, scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    """Requests may leave for an API, and none serves the model; an unknown one is passed over."""
+    serve = job.serve if job.api == "allowed" and job.has_load else None
+    if serve is None or (serve.model is not None and serve.model not in catalog.models):
+        return
+    if not scenario.apis_of(name):
+        named = serve.model or "a model that is stated by its size"
         yield Fault(
             ("jobs", name, "api"),
             f"no API under `apis:` serves {named}",
