@@ -49,7 +49,7 @@ class UncertainFigure:
 
 
 def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
-    """Every offer's price, those of APIs, growth, traffic, lead times and settings of cost, as far as stated."""
+    """Prices of offers and APIs, growth, traffic, lead times and settings of cost, if stated."""
     for offer in inputs.offers:
         yield _price(inputs, offer.name)
     if any(map(inputs.scenario.apis_of, inputs.scenario.jobs)):

@@ -175,7 +175,7 @@ def _api(name: str, job: Job, scenario: Scenario, catalog: Catalog) -> Iterator[
         yield Fault(
             ("jobs", name, "api"),
             f"no API under `apis:` serves {named}",
-            "add one that does, or leave `api` out",
+            "add one, or leave `api` out",
         )
 
 

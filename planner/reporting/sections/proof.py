@@ -240,8 +240,12 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
             for facts in plan.node_types
         ),
     }
+    told = {
+        "how-spare": plan.spare_cost is not None,
+        "how-apis": bool(plan.apis or plan.api_comparisons),
+    }
     for anchor, (title, text) in _HOW.items():
-        if anchor != "how-spare" or plan.spare_cost is not None:
+        if told.get(anchor, True):
             yield Heading(title, 3, anchor)
             yield Paragraph(text.format(assumptions=traced.section("assumptions")))
             yield from of_each.get(anchor, ())
