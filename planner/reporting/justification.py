@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from planner.reporting.document import Blank, Block, Document, Fields, Heading, Paragraph, titled
 from planner.reporting.editions import numbered, numbered_document
 from planner.reporting.format import code
+from planner.reporting.sections.apis import apis_section
 from planner.reporting.sections.capacity import (
     capacity_chart,
     exhaustion,
@@ -116,7 +117,12 @@ def _full(traced: TracedPlan, related: RelatedResults) -> Mapping[str, Iterable[
         "sensitivity": sensitivity_section(traced, related.sensitivity),
         "assumptions": assumptions_section(traced),
         "risks": risks_section(traced, related.risk),
-        "trace": (*jobs_section(traced), *traffic_section(traced), *placement_section(traced)),
+        "trace": (
+            *jobs_section(traced),
+            *traffic_section(traced),
+            *apis_section(traced),
+            *placement_section(traced),
+        ),
         "bill": bill_section(traced),
         "facility": facility_section(traced),
         "affordability": affordability_section(traced),

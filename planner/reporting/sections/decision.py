@@ -112,7 +112,7 @@ def _paid(traced: TracedPlan) -> Table:
 def _case(traced: TracedPlan, related: RelatedResults) -> Iterator[tuple[str, Cell]]:
     """Who asks for what, and why, as the scenario says."""
     plan = traced.plan
-    running = [job for job in plan.jobs if job.ways]
+    running = [job for job in plan.jobs if job.ways or job.on_apis]
     teams = {job.team for job in running if job.team}
     of_teams = f" of {count_of(len(teams), 'team')}" if teams else ""
     yield "In support of", traced.link(f"{count_of(len(running), 'job')}{of_teams}", "need")
