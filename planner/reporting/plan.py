@@ -14,7 +14,7 @@ from planner.reporting.sections.jobs import jobs_section, rejections_section
 from planner.reporting.sections.nodemap import node_map
 from planner.reporting.sections.notes import changes_section, notes_section
 from planner.reporting.sections.placement import moves_section, schedule_section, shared_section
-from planner.reporting.sections.proof import proof_section, rules_section
+from planner.reporting.sections.proof import FEW_FILES, proof_section, rules_section
 from planner.reporting.sections.purchases import ask_sentence, bill_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import sites_section
@@ -124,6 +124,10 @@ def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:
     return (one for one in blocks if not (isinstance(one, Paragraph) and one.tone == "faint"))
 
 
+def _proof(traced: TracedPlan, *, whole: bool) -> Iterator[Block]:
+    return proof_section(traced, every_check=whole, files=FEW_FILES if whole else 0)
+
+
 def _unlisted(blocks: Iterable[Block]) -> Iterator[Block]:
     return (one for one in blocks if not isinstance(one, Bullets))
 
@@ -159,7 +163,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                     notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
                 ),
                 ("Rules and their sources", rules_section(plan, detail.rules)),
-                ("Proof and provenance", proof_section(traced, every_check=whole)),
+                ("Proof and provenance", _proof(traced, whole=whole)),
             )
         ),
     )

@@ -15,7 +15,7 @@ from planner.reporting.document import (
     titled,
 )
 from planner.reporting.editions import numbered, numbered_document
-from planner.reporting.format import code, listed, quarter_span
+from planner.reporting.format import code, quarter_span
 from planner.reporting.sections.capacity import (
     alarms_section,
     forecast_section,
@@ -26,7 +26,7 @@ from planner.reporting.sections.capacity import (
 from planner.reporting.sections.comparison import changes_since
 from planner.reporting.sections.cost import cost_by_quarter, teams_section
 from planner.reporting.sections.decision import decision_section
-from planner.reporting.sections.jobs import demand_section, services_table, sums_section
+from planner.reporting.sections.jobs import services_table, sums_section
 from planner.reporting.sections.notes import assumptions_section, risks_section
 from planner.reporting.sections.options import options_section
 from planner.reporting.sections.placement import placement_section
@@ -67,6 +67,7 @@ _FULL = {
     "how": "How figures come about",
 }
 _SHORT = ("ask", "since", "capacity", "demand", "forecast", "recommendations", "alarms")
+_ASKED = "Units that each job asks for, by quarter"
 _EXCLUDED = (
     "Network, storage beyond tuned assets, staff, space, taxes and freight.",
     "Measured use: the plan knows what jobs hold, not how busy they keep it.",
@@ -84,9 +85,9 @@ def quarterly_document(
     sections: dict[str, Callable[[], Iterable[Block]]] = {
         "ask": lambda: decision_section(traced, related),
         "since": lambda: _changes(related.comparison),
-        "scope": lambda: _scope(traced),
+        "scope": lambda: (Paragraph("Not covered:"), Bullets(_EXCLUDED)),
         "capacity": lambda: (gpus_table(traced),),
-        "demand": lambda: demand_section(traced),
+        "demand": lambda: (services_table(traced, traced.asked, "how-need", _ASKED),),
         "need": lambda: (*_services(traced), *traffic_section(traced)),
         "facility": lambda: _resources(traced),
         "forecast": lambda: forecast_section(traced),
@@ -120,22 +121,6 @@ def _changes(since: Comparison | None) -> Iterator[Block]:
         yield Fields((("Delivered against planned, and forecast error", Blank(actuals)),))
 
 
-def _scope(traced: TracedPlan) -> Iterator[Block]:
-    plan = traced.plan
-    teams = sorted({job.team for job in plan.jobs if job.team})
-    yield Fields(
-        (
-            ("Quarters", quarter_span(plan.quarters[0], plan.quarters[-1])),
-            ("Jobs", traced.figure(traced.read.count("jobs[*]"), "count", "how-need")),
-            ("Teams", listed(teams) or "none named"),
-            ("Sites", listed(traced.capacity.sites)),
-            ("Node types", listed([facts.node_type for facts in plan.node_types])),
-        )
-    )
-    yield Paragraph("Not covered:")
-    yield Bullets(_EXCLUDED)
-
-
 def _services(traced: TracedPlan) -> Iterator[Block]:
     plan = traced.plan
     yield services_table(
@@ -144,24 +129,14 @@ def _services(traced: TracedPlan) -> Iterator[Block]:
         "how-use",
         "GPUs that each job holds, wholly or in part",
     )
-    yield Fields(
-        (
-            ("Service levels agreed, and how they are met", Blank("by the owners")),
-            ("Waiting and turnaround time of jobs", Blank("the scheduler's records")),
-        )
-    )
     yield from titled((("Charged to teams", teams_section(traced)),), 3)
 
 
 def _resources(traced: TracedPlan) -> Iterator[Block]:
     yield use_picture(traced)
     yield pools_table(traced)
-    yield Fields(
-        (
-            ("Measured use of the GPUs: active, useful", Blank("monitoring")),
-            ("Nodes that failed, and open orders that slipped", Blank()),
-        )
-    )
+    asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
+    yield Fields(((asked, Blank("monitoring")),))
     yield from placement_section(traced)
     yield from facility_section(traced)
 

@@ -75,29 +75,8 @@ def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def cost_section(traced: TracedPlan) -> Iterator[Block]:
-    """Cost by kind and year, in present value, per GPU-hour, and where renting would be cheaper."""
-    plan, accounts = traced.plan, traced.accounts
-    years = [*((year.label, year.quarters) for year in accounts.years)]
-    years.append(("Sum", tuple(traced.quarters)))
-    yield table(
-        range(len(plan.costs)),
-        ("Cost, USD", "text", lambda at: plan.costs[at].name.capitalize()),
-        *columns_for(
-            years,
-            lambda at, chosen: traced.figure(accounts.line(at, chosen), "usd", f"how-cost-{at}"),
-        ),
-        (
-            "Present value",
-            "number",
-            lambda at: traced.at(f"costs[{at}].present_cents", "usd", f"how-cost-{at}"),
-        ),
-        sums={
-            "Cost, USD": "All",
-            **{label: _all(traced, chosen) for label, chosen in years},
-            "Present value": traced.figure(accounts.net_present, "usd", "how-proof"),
-        },
-        caption="Cost by calendar year, not discounted, and its present value",
-    )
+    """Cost by kind and quarter, per GPU-hour and token, renting beside buying, and afterwards."""
+    yield from cost_by_quarter(traced)
     yield Paragraph(
         "The residual value is what the servers are still worth at the end of the horizon, no "
         "payment. What stands open below is in no input and in no sum.",
@@ -105,8 +84,6 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
     )
     yield from _chart(traced)
     yield from cost_headlines(traced)
-    yield Heading("Cost by quarter", 3)
-    yield from cost_by_quarter(traced)
     parts = (
         ("Buying against renting", _break_evens(traced)),
         ("After the horizon", beyond_section(traced)),
@@ -258,9 +235,9 @@ def _chart(traced: TracedPlan) -> Iterator[Chart]:
 
 
 def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """What each kind of cost is in each quarter, all of them, and what is paid.
+    """What each kind of cost is in each quarter, all of them, its present value; what is paid.
 
-    With present values where it is not `full`, as no table by year stands beside it.
+    Without what is paid where it is not `full`.
     """
     plan, accounts = traced.plan, traced.accounts
     amounts = [abs(cents) for line in plan.costs for cents in (*line.cents, line.total_cents)]
@@ -276,24 +253,17 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
     weights = [line.name for line in plan.costs if line.name in NOT_PAID - {"residual value"}]
     unit = "Thousand USD" if large else "USD"
     sums: dict[str, Cell] = {
-        "Quarter": "Sum",
-        **{line.name.capitalize(): amount(every, place) for place, line in enumerate(plan.costs)},
-        "All": _all(traced, every, style),
-        "Paid": traced.figure(accounts.paid(), style, "how-cost"),
+        "Quarter": "Present value",
+        **{
+            line.name.capitalize(): traced.at(
+                f"costs[{place}].present_cents", style, f"how-cost-{place}"
+            )
+            for place, line in enumerate(plan.costs)
+        },
+        "All": traced.figure(accounts.net_present, style, "how-proof"),
     }
-    if not full:
-        sums = {
-            "Quarter": "Present value",
-            **{
-                line.name.capitalize(): traced.at(
-                    f"costs[{place}].present_cents", style, f"how-cost-{place}"
-                )
-                for place, line in enumerate(plan.costs)
-            },
-            "All": traced.figure(accounts.net_present, style, "how-proof"),
-        }
     yield table(
-        [*((place,) for place in every), *(() if full else (every,))],
+        [*((place,) for place in every), every],
         (
             "Quarter",
             "name",

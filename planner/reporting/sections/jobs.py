@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import Candidate, Rejection
 
 __all__ = [
-    "demand_section",
     "gpu_types_section",
     "jobs_section",
     "parts_held",
@@ -398,47 +397,6 @@ def stated_table(traced: TracedPlan) -> Iterator[Table]:
             ),
             caption="What the scenario says of jobs",
         )
-
-
-def demand_section(traced: TracedPlan) -> Iterator[Block]:
-    """What drives demand: jobs that start, end, grow or shrink, with their units."""
-    plan, last = traced.plan, traced.quarters[-1]
-    jobs = plan.jobs[:_JOBS_SHOWN]
-    units = [
-        tuple(int(traced.asked(place, at).value) for at in traced.quarters)
-        for place in range(len(jobs))
-    ]
-    moving = [place for place, of_job in enumerate(units) if len(set(of_job)) > 1]
-    if moving:
-        yield table(
-            moving,
-            ("Job", "text", lambda at: jobs[at].name),
-            ("What it does", "name", lambda at: _movement(units[at])),
-            *columns_for(
-                ((f"Units {plan.quarters[quarter]}", quarter) for quarter in (0, last)),
-                lambda at, quarter: traced.figure(traced.asked(at, quarter), "count", "how-need"),
-            ),
-            (
-                "More",
-                "number",
-                lambda at: traced.figure(
-                    traced.asked(at, last) - traced.asked(at, 0), "count", "how-need"
-                ),
-            ),
-            caption="Jobs whose demand changes",
-        )
-    steady = len(jobs) - len(moving)
-    yield Paragraph(f"Jobs that ask for as much in every quarter: {steady:,}.", tone="faint")
-
-
-def _movement(units: tuple[int, ...]) -> str:
-    if not units[0] and units[-1]:
-        return "starts"
-    if units[0] and not units[-1]:
-        return "ends"
-    if units[0] == units[-1]:
-        return "comes and goes" if 0 in units else "varies"
-    return "grows" if units[-1] > units[0] else "shrinks"
 
 
 def sums_section(traced: TracedPlan) -> tuple[Block, ...]:

@@ -17,7 +17,6 @@ from planner.reporting.document import (
     Link,
     Paragraph,
     Table,
-    columns_for,
     table,
 )
 from planner.reporting.format import (
@@ -30,12 +29,6 @@ from planner.reporting.format import (
     usd,
 )
 from planner.reporting.sections.jobs import rejections_section
-from planner.reporting.sections.sites import (
-    estimated_figures,
-    limit_style,
-    limits_of,
-    node_takes,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,6 +54,12 @@ _JOBS = 6
 _MOST_NAMED = 4
 _KINDS = ("buy", "rent", "reserve", "hourly")
 _DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation", "hourly": "rent by the hour"}
+_FOR_PEOPLE = (
+    "Route: competition, framework or single source, with the authority for it",
+    "Market research, efforts to obtain other offers, and who else showed interest",
+    "Why the price is fair and reasonable; why only this source, if it is the only one",
+    "Certified by the technical and the contracting officer (name, date, signature)",
+)
 _IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", "Weeks")
 """Columns of the bill that a short page leaves to the lines below."""
 
@@ -98,7 +97,7 @@ def bill_section(
     if not traced.bill:
         yield Paragraph("Nothing to buy, to rent or to reserve.")
         return
-    plan, limits = traced.plan, limits_of(traced.plan) if full else ()
+    plan = traced.plan
     lines = plan.acquisitions
 
     def at(place: int, name: str, style: str = "count") -> Cell:
@@ -149,12 +148,6 @@ def bill_section(
         ("Quote or price source", "text", source),
         ("Weeks", "number", lambda place: at(place, "lead_time_weeks")),
         ("Order by", "name", traced.order_by),
-        *columns_for(
-            ((f"{limit.stated_in} each", limit) for limit in limits),
-            lambda place, limit: node_takes(
-                traced, lines[place].node_type, limit.need, limit_style(limit)
-            ),
-        ),
         sums={
             "Line" if full else "Quarter": "Sum",
             "Total, USD": traced.figure(
@@ -175,12 +168,10 @@ def bill_section(
         yield Bullets(tuple(told))
     if full:
         yield Paragraph(
-            "Weeks are the lead time; kW is the nameplate, U the height in the rack. Rents and "
-            "reservations are priced for each node and quarter.",
+            "Weeks are the lead time. Rents and reservations are priced for each node and quarter; "
+            f"what nodes take of their sites, {traced.section('facility')} tells.",
             tone="faint",
         )
-        keys = [limit.figure for limit in limits]
-        yield from estimated_figures(plan, keys, {line.node_type for _, line in traced.bill})
         yield Fields(
             (
                 ("Part numbers of the vendor", Blank("from the quote")),
@@ -373,17 +364,8 @@ def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:
                 ),
                 (f"Estimated value{terms}, USD", value),
                 ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
-                ("Route: competition, framework, single source", Blank()),
-                ("Statutory authority, if not competed", Blank("legal")),
-                ("Why only this source can supply it", Blank("facts, not adjectives")),
-                ("Efforts to obtain other offers", Blank()),
-                ("Why the price is fair and reasonable", Blank("contracting officer")),
-                ("Market research", Blank()),
                 ("Other facts in support", why),
-                ("Who else showed interest", Blank()),
-                ("What removes the barrier to competition next time", Blank()),
-                ("Certified by the technical officer (name, date, signature)", Blank()),
-                ("Certified by the contracting officer (name, date, signature)", Blank()),
+                *((asked, Blank()) for asked in _FOR_PEOPLE),
             )
         ),
     )

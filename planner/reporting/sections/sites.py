@@ -317,9 +317,6 @@ def _charts(traced: TracedPlan) -> Iterator[Block]:
         chart = _power_chart(traced, site, "power_w") or _power_chart(traced, site, "mean_power_w")
         if chart is not None:
             yield chart
-    for place, use in enumerate(traced.plan.sites):
-        if use.racks:
-            yield from _rack_chart(traced, use.site, place)
 
 
 def _power_chart(traced: TracedPlan, site: str, need: str) -> Chart | None:
@@ -348,21 +345,6 @@ def _power_chart(traced: TracedPlan, site: str, need: str) -> Chart | None:
     )
     title = f"Power at {site}" if need == "power_w" else f"Mean power at {site}, under load"
     return Chart(title, f"{says}.", plan.quarters, tuple(series), "kW")
-
-
-def _rack_chart(traced: TracedPlan, site: str, place: int) -> Iterator[Chart]:
-    """Each rack in the quarter in which it takes the most."""
-    racks = traced.capacity.rack_peaks(site)
-    if racks:
-        taken = tuple(traced.figure(one, "kw", "how-site") for _, one in racks.values())
-        series = [Series("Nodes in it", taken)]
-        if traced.plan.sites[place].power_per_rack_w is not None:
-            limit = traced.at(f"sites[{place}].power_per_rack_w", "kw", "how-site")
-            series.append(Series("Allowed", (limit,) * len(racks), "line"))
-        names = tuple(f"rack {rack}" for rack in racks)
-        says = "; ".join(f"{name}: {one.text} kW" for name, one in zip(names, taken, strict=True))
-        title = f"Power of each rack at {site} in its peak quarter"
-        yield Chart(title, f"{says}.", names, tuple(series), "kW")
 
 
 def node_takes(traced: TracedPlan, node_type: str, need: str, style: Style) -> Cell:
