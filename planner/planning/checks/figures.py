@@ -161,10 +161,9 @@ def _settings(view: View) -> Findings:
                 f"give {setting.value} {setting.unit} of {setting.origin}"
             )
         yield from _stated(view, use)
-    bias = view.inputs.scenario.finance.optimism_bias
-    told = view.plan.optimism_bias
-    if (None if told is None else _exact(told)) != (None if bias is None else Fraction(bias)):
-        yield f"the optimism bias is {told}, the inputs give {bias}"
+    stated, bias = view.inputs.scenario.finance.optimism_bias, view.plan.optimism_bias
+    if (None if bias is None else _exact(bias)) != (None if stated is None else Fraction(stated)):
+        yield f"the optimism bias is {bias}, the inputs give {stated}"
     return "every parameter of cost and policy is that of the inputs"
 
 

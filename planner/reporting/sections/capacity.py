@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.planning.ledger.traced import where
 from planner.reporting.document import (
     Blank,
     Block,
@@ -324,28 +323,9 @@ def exhaustion(traced: TracedPlan) -> str:
 
 
 def forecast_section(traced: TracedPlan) -> Iterator[Block]:
-    """Demand against capacity: in words, as a picture, and by GPU type."""
+    """Demand against capacity: in words, and as a picture."""
     yield Paragraph(exhaustion(traced))
     yield capacity_chart(traced)
-    types = sorted({pool.gpu_type for pool in traced.plan.pools})
-    yield table(
-        [
-            (gpu_type, what, name)
-            for gpu_type in types
-            for what, name in (("held", "gpus_used"), ("in service", "gpus"))
-        ],
-        ("GPU type", "name", lambda row: row[0]),
-        ("GPUs", "name", lambda row: row[1]),
-        *columns_for(
-            ((label, place) for place, label in enumerate(traced.plan.quarters)),
-            lambda row, quarter: traced.figure(
-                traced.read.sum(f"pools{where(gpu_type=row[0])}.{row[2]}[{quarter}]"),
-                "count",
-                "how-use",
-            ),
-        ),
-        caption="GPUs held and in service by type",
-    )
 
 
 def alarms_section(traced: TracedPlan) -> Iterator[Block]:

@@ -235,9 +235,9 @@ def _chart(traced: TracedPlan) -> Iterator[Chart]:
 
 
 def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """What each kind of cost is in each quarter, all of them, its present value; what is paid.
+    """What each kind of cost is in each quarter, all of them, and its present value.
 
-    Without what is paid where it is not `full`.
+    `full` with sums that are not discounted, and what is paid.
     """
     plan, accounts = traced.plan, traced.accounts
     amounts = [abs(cents) for line in plan.costs for cents in (*line.cents, line.total_cents)]
@@ -263,7 +263,7 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
         "All": traced.figure(accounts.net_present, style, "how-proof"),
     }
     yield table(
-        [*((place,) for place in every), every],
+        [*((place,) for place in every), *((every,) if full else ())],
         (
             "Quarter",
             "name",
@@ -363,9 +363,7 @@ def affordability_section(traced: TracedPlan, *, full: bool = True) -> Iterator[
         (
             *traced.committed,
             *(() if traced.plan.budgets else unlimited),
-            ("Start of the fiscal year, if it is not January", Blank()),
-            ("Budget code", Blank()),
-            ("Funding approved so far", Blank()),
+            ("Budget code, start of the fiscal year, funding approved so far", Blank()),
         )
     )
     if charged := tuple(teams_section(traced)):
