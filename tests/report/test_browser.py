@@ -73,7 +73,7 @@ def test_a_bill_of_millions_fits_a_laptop(opened):
     each.evaluate_all("all => all.forEach(cell => cell.textContent = '12,345,679')")
     _, total = column(page, "Bill of materials", 8)
     total.evaluate_all("all => all.forEach(cell => cell.textContent = '172,839,505')")
-    assert table.evaluate("table => table.rows[0].cells.length") == 14
+    assert table.evaluate("table => table.rows[0].cells.length") == 12
     assert table.evaluate("table => table.scrollWidth <= table.parentNode.clientWidth")
 
 
@@ -94,7 +94,7 @@ def test_a_figure_tells_its_sum_to_the_keyboard(opened):
     page = opened()
     page.locator("dd a.n").first.focus()
     assert page.locator("#trace").inner_text() == (
-        "plan.json: sum(acquisitions[kind=buy].total_cents)"
+        "plan.json: proof.cost_cents"
     )
 
 

@@ -111,7 +111,7 @@ def capacity_chart(traced: TracedPlan) -> Chart:
     )
     return Chart(
         title=f"GPUs needed{_for_kept(plan)} and GPUs in service",
-        says=f"{says}. What lies above the line of those owned is bought, reserved or rented.",
+        says=f"{says}. What exceeds the line of those owned is bought, reserved or rented.",
         categories=plan.quarters,
         series=(*stacks, Series("Owned", owned, "line")),
         unit="GPUs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.planning.ledger.traced import total, where
@@ -30,6 +31,7 @@ from planner.reporting.format import (
     money_short,
     percent,
     signed_percent,
+    styled,
     usd,
 )
 from planner.reporting.sections.risk import traced_chance
@@ -499,7 +501,10 @@ def _options(traced: TracedPlan, related: RelatedResults) -> list[_Option]:
     if related.risk is not None and related.risk.chances:
         worst = traced_chance(related.risk)
         options[0] = _Option("Recommended", {**options[0].cells, "Falls short": worst})
-    options += [_planned(name, TracedPlan(plan, name=name)) for name, plan in related.plans.items()]
+    for name, plan in related.plans.items():
+        other = _planned(name, TracedPlan(plan, name=name))
+        more = styled(Fraction(plan.proof.cost_cents - traced.plan.proof.cost_cents), "more_usd")
+        options.append(_Option(name, {**other.cells, "Difference, USD": more}))
     if found is not None:
         options += [
             _found(_file(found), name, f"others[{place}].figures", one.figures, found.cheapest)
@@ -554,7 +559,7 @@ def why_recommended(traced: TracedPlan, related: RelatedResults) -> str:
     """Why this plan, and what the usual other ways would cost and leave undone."""
     plan, found = traced.plan, related.alternatives
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
-    told = f"Recommended because it {kept}, and no plan for these inputs that does costs less"
+    told = f"Recommended because it {kept}, and no plan that the scenario allows and that does costs less"
     if plan.proof.status != "proved":
         told = f"Recommended as the best plan found that {kept}; that none costs less is not proved"
     others = [

@@ -159,8 +159,7 @@ def _site_rows(
             cells.append(_allowed(traced, stated, place, limit))
         if stated is None:
             pools = [at for at, pool in enumerate(plan.pools) if pool.site == site]
-            nodes = (f"{sum(plan.pools[at].nodes[place] for at in pools):,}", Blank(), Blank())
-            cells += nodes
+            cells += (f"{sum(plan.pools[at].nodes[place] for at in pools):,}", "–", "–")
         else:
             stem = f"sites[{stated}]"
             cells.append(traced.at(f"{stem}.nodes[{place}]", "count", "how-site"))
@@ -186,7 +185,7 @@ def _site_rows(
 def _allowed(traced: TracedPlan, site: int | None, quarter: int, limit: SiteLimit) -> Cell:
     """Of the height, nodes may take what the site says, or all its racks, the smaller."""
     if site is None:
-        return Blank()
+        return "not stated"
     use, stem = traced.plan.sites[site], f"sites[{site}]"
     stated, allowed = [], use.allowed.get(limit.need)
     if allowed is not None and allowed[quarter] is not None:
