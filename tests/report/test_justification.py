@@ -357,7 +357,8 @@ def test_what_an_option_pays_after_the_horizon_stands_beside_the_others(plan, ma
     (table,) = (
         block
         for block in make(plan, changed)
-        if isinstance(block, Table) and block.caption.startswith("Options, ")
+        if isinstance(block, Table)
+        and block.caption.startswith("Options, ")
         and any(column.title == "Bought, USD" for column in block.columns)
     )
     place = [column.title for column in table.columns].index("After the horizon, USD")

@@ -559,7 +559,8 @@ def why_recommended(traced: TracedPlan, related: RelatedResults) -> str:
     """Why this plan, and what the usual other ways would cost and leave undone."""
     plan, found = traced.plan, related.alternatives
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
-    told = f"Recommended because it {kept}, and no plan that the scenario allows and that does costs less"
+    told = f"Recommended because it {kept}, and no plan that the scenario allows and that does so "
+    told += "costs less"
     if plan.proof.status != "proved":
         told = f"Recommended as the best plan found that {kept}; that none costs less is not proved"
     others = [

@@ -182,8 +182,8 @@ def risk_rows(found: Risk) -> Iterator[RiskRow]:
     more = known.read.at(f"cost_cents[{most}]") - known.read.at("base.cost_cents")
     dearer = sum(cents > (found.base.cost_cents or 0) for cents in found.costs_cents)
     share = percent(dearer / len(found.costs_cents))
-    told = f"The future costs more than the plan; so much more, {found.percentiles[most]} % of "
-    yield f"{told}them cost at the most", source, share, "–", known.figure(more, "more_usd")
+    told = f"The future costs more than the plan; {found.percentiles[most]} % of them cost at most "
+    yield f"{told}so much more", source, share, "–", known.figure(more, "more_usd")
     for at, one in enumerate(found.chances):
         if one.short:
             likely = known.read.at(f"chances[{at}].short") / known.read.at(f"chances[{at}].of")
