@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from planner.inputs.base import AsFact
 from planner.inputs.load import load_rules
 from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import Rule
+from planner.inputs.scenario.job import Adapters, Fixed, Latency, Load, Serve, Tune
 from planner.inputs.settled import Settings
 from planner.sizing.selftest import run_examples
 
@@ -119,7 +121,7 @@ def test_a_rule_without_source_or_example_fails():
 
 
 ORIGINS = {
-    "job": "From the job",
+    "job": "Also from the job",
     "model": "From the model",
     "gpu": "From the GPU type",
     "count": "From the count",
@@ -127,12 +129,29 @@ ORIGINS = {
 }
 
 
+KEYS: dict[str, list[str]] = {}
+"""Facts that a job states, with the keys of the scenario that do."""
+for _section in (Tune, Serve, Adapters, Load, Latency, Fixed):
+    for _key, _fact in AsFact.of(_section).items():
+        KEYS.setdefault(_fact.fact, []).append(_key)
+
+
+def facts_of_keys() -> str:
+    alike = ", ".join(f"`{name}`" for name, keys in KEYS.items() if keys == [name])
+    others = ", ".join(
+        f"`{name}` ({' or '.join(f'`{key}`' for key in dict.fromkeys(keys))})"
+        for name, keys in KEYS.items()
+        if keys != [name]
+    )
+    return f"{alike}.\n\nCalled otherwise than their key: {others}."
+
+
 def facts_table(origin: str, title: str) -> str:
     lines = [f"| {title} | unit | meaning |", "|---|---|---|"]
     for fact in FACTS.values():
-        if fact.origin == origin:
+        if fact.origin == origin and fact.name not in KEYS:
             meaning = fact.meaning
-            if fact.choices and origin != "job":
+            if fact.choices:
                 meaning += f": {', '.join(f'`{choice}`' for choice in fact.choices)}"
             lines.append(f"| `{fact.name}` | {fact.unit} | {meaning} |")
     return "\n".join(lines)
@@ -143,7 +162,8 @@ def test_the_documentation_lists_every_fact(request):
     path = ROOT / "docs" / "rules.md"
     page = path.read_text(encoding="utf-8")
     assert {fact.origin for fact in FACTS.values()} == set(ORIGINS)
-    tables = "\n\n".join(facts_table(*one) for one in ORIGINS.items())
+    assert KEYS.keys() <= FACTS.keys()
+    tables = "\n\n".join((facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items())))
     before, begin, rest = page.partition("<!-- facts -->\n")
     made = f"{before}{begin}\n{tables}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     if request.config.getoption("--update-golden"):
