@@ -67,16 +67,14 @@ def block(name: str) -> str:
     own = table([one for key, one in options.items() if key not in {*shared, *keys}])
     also = [f"`{key}`" for key in shared]
     more = f"Also: {', '.join(also)}." if also else ""
-    of_jobs = (of_a_job(kind, options) for kind in dict.fromkeys(keys.values()))
+    of_jobs = (of_a_job(kind) for kind in dict.fromkeys(keys.values()))
     return "\n\n".join(filter(None, (usage, told, *of_jobs, own, more))) + "\n"
 
 
-def of_a_job(kind: str, options: dict[str, click.Option]) -> str:
-    """The options that stand for keys of a job; what they mean is told in docs/scenario.md."""
-    every = [
-        f"`{key} {options[key].metavar}`" for key, of_kind in JOB_KEYS.items() if of_kind == kind
-    ]
-    return f"[Keys of a {kind} job](scenario.md#jobs--{kind}): {', '.join(every)}."
+def of_a_job(kind: str) -> str:
+    """The options that stand for keys of a job; docs/scenario.md says what they mean."""
+    every = ", ".join(f"`{key}`" for key, of_kind in JOB_KEYS.items() if of_kind == kind)
+    return f"[Keys of a {kind} job](scenario.md#jobs--{kind}): {every}."
 
 
 def test_the_reference_of_commands_is_what_click_knows(request):
