@@ -99,6 +99,13 @@ def test_every_page_is_in_an_index(root):
         assert f"| [{number:04}]({page.name}) | {title[5:]} |" in decisions
 
 
+def test_the_site_lists_every_page_once(root):
+    listed = re.findall(r"[\w/-]+\.md", (root / "mkdocs.yml").read_text(encoding="utf-8"))
+    folder = root / "docs"
+    every = {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")}
+    assert sorted(listed) == sorted(every)
+
+
 def test_the_changelog_counts_the_catalog_rightly(root, inputs):
     catalog = inputs("quickstart").catalog
     text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
