@@ -433,7 +433,7 @@ class Job(Frozen):
     quarters: Quarters = None
     """When it is active: `all`, `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
     count: CountByQuarter = 1
-    """How many alike: one figure, or by quarter; `0` ends them."""
+    """How many alike: one figure, or by quarter; none before the first, and `0` ends them."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of `count` from its first active quarter on, rounded up; none if left out."""
     runs_per_quarter: Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER)] = 1

@@ -134,7 +134,8 @@ class Site(Frozen):
     """A place with its limits; what is left out is not limited."""
 
     power_kw: PowerByQuarter | None = None
-    """What the site can feed, by the nameplates of all nodes in service; no limit if left out."""
+    """What the site can feed, by the nameplates of all nodes in service; `0` until there is power,
+    no limit if left out."""
     rack_units: AmountByQuarter | None = None
     """Height that nodes may take; no limit if left out."""
     network_ports: AmountByQuarter | None = None
