@@ -446,7 +446,7 @@ class Job(Frozen):
     sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
     """Sites it may run at; all if left out."""
     labels: tuple[Name, ...] = ()
-    """Labels that a site must all carry for it to run there."""
+    """Labels that a site must all carry."""
     team: Name | None = None
     """Who asks for it and pays for it."""
     priority: Priority = PRIORITIES["normal"]

@@ -60,7 +60,7 @@ class FleetEntry(Nodes):
     """Nodes that are owned already."""
 
     count: Annotated[PositiveCount, Field(le=LARGEST_FLEET)]
-    """Nodes owned."""
+    """Nodes owned, until they retire."""
     site: Name = "main"
     """Where they stand; the only site of `sites`, if there is just one."""
     retires: Quarter | None = None
