@@ -130,7 +130,7 @@ class Tune(Frozen):
         Annotated[PositiveCount, Field(le=1024)] | None,
         AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
     ] = None
-    """GPUs of a run, if it takes exactly so many; if left out, the fewest of 1, 2, 4, 8 and whole
+    """GPUs of a run, if their number is fixed; if left out, the fewest of 1, 2, 4, 8 and whole
     eights that hold it and meet its deadline."""
     optimizer: Annotated[Optimizer, AsFact("optimizer of the tuning run")] = "adamw"
     """Optimizer; `adamw` is the unfused one of PyTorch."""
@@ -339,7 +339,7 @@ class Serve(Frozen):
         Annotated[PositiveCount, Field(le=1024)] | None,
         AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
     ] = None
-    """GPUs of each replica, if it takes exactly so many; chosen on each GPU type if left out."""
+    """GPUs of each replica, if their number is fixed; chosen on each GPU type if left out."""
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
     whole_gpu: bool = False

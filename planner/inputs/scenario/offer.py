@@ -102,7 +102,7 @@ class Offer(Nodes):
     term_years: Term | None = None
     """Reserve only, and required: how long a node is held and paid."""
     term_weeks: Annotated[PositiveCount, Field(le=QUARTER_WEEKS)] | None = None
-    """Rent only: nodes are held for terms of so many weeks, by runs of known length; for a whole
+    """Rent only: nodes are held for terms of this many weeks, by runs of known length; for a whole
     quarter if left out."""
     minimum_hours: Annotated[PositiveCount, Field(le=RUN_HOURS)] | None = None
     """By the hour only: the least hours that are paid each time; 1 if left out."""
