@@ -74,7 +74,7 @@ def block(name: str) -> str:
 def of_a_job(kind: str) -> str:
     """The options that stand for keys of a job; docs/scenario.md says what they mean."""
     every = ", ".join(f"`{key}`" for key, of_kind in JOB_KEYS.items() if of_kind == kind)
-    return f"[Keys of a {kind} job](scenario.md#jobs--{kind}): {every}."
+    return f"[Keys of a {kind} job](scenario.md#jobs-{kind}): {every}."
 
 
 def test_the_reference_of_commands_is_what_click_knows(request):
