@@ -106,6 +106,16 @@ def test_the_site_lists_every_page_once(root):
     assert sorted(listed) == sorted(every)
 
 
+def test_a_list_begins_after_an_empty_line(root):
+    """Forges do without; the site would run it into the paragraph above."""
+    for page in (root / "docs").rglob("*.md"):
+        text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        found = re.search(
+            r"^(?! *(?:[-*]|[0-9]+\.) |  ).*\S.*\n(?:[-*]|[0-9]+\.) .*", text, re.MULTILINE
+        )
+        assert found is None, f"{page.name}: {found[0]}"
+
+
 def test_the_changelog_counts_the_catalog_rightly(root, inputs):
     catalog = inputs("quickstart").catalog
     text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
