@@ -84,11 +84,10 @@ def report(  # noqa: PLR0913 - click's options
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
-    PLAN.json is what `planner plan SCENARIO --out DIR` has written. Every figure leads back to it;
-    what no input says is a marked field. The first page is alone enough to decide. Do nothing,
-    reclaim first and rent only are planned beside the plan, once; `--what-if all` also plans every
-    other alternative and the sensitivity; what `planner risk` wrote beside it is told as well. With
-    `--since`, the steps between the two plans are planned, to tell which cause costs how much.
+    PLAN.json is what `planner plan SCENARIO --out DIR` has written; every figure leads back to it.
+    The first page is alone enough to decide. Do nothing, reclaim first and rent only are planned
+    beside it, once; `--what-if all` also plans every other alternative and the sensitivity. What
+    `planner risk` wrote into the same folder is told as well.
     """
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
