@@ -239,4 +239,4 @@ def test_an_edition_that_there_is_not_is_refused(tmp_path):
     ]
     assert sizes[0] < sizes[1] / 2
     with pytest.raises(InputError, match="short or full"):
-        planner.report(made, edition="brief")
+        planner.report(made, edition="brief")  # type: ignore[arg-type]
