@@ -137,3 +137,16 @@ def test_no_table_is_wider_than_the_paper_without_its_margins(opened, width):
           .map(table => table.caption.textContent)"""
     )
     assert wide == []
+
+
+def test_what_is_folded_on_the_page_is_printed(opened):
+    page = opened()
+    folded = "() => document.querySelector('details > div').getBoundingClientRect().height"
+    page.emulate_media(media="print")
+    assert page.evaluate(folded) > 20
+
+
+def test_links_to_sections_take_one_line_on_a_narrow_page(opened):
+    page = opened(400)
+    assert page.locator("nav").evaluate("nav => nav.getBoundingClientRect().height") < 80
+    assert page.locator("h1").evaluate("head => head.getBoundingClientRect().top") < 150
