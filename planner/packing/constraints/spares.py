@@ -75,7 +75,13 @@ def _most_nodes(master: MasterProgram, usages: list[Usage]) -> int:
         for demand in master.problem.demands
     )
     return sum(
-        int(sum((variables[index].upper or ceiling) * factor for index, factor in usage.terms))
+        int(
+            sum(
+                (variables[index].upper or ceiling) * factor
+                for index, factor in usage.terms
+                if factor > 0  # those that are short need none
+            )
+        )
         * max(1, usage.span)
         for usage in usages
     )
