@@ -151,7 +151,8 @@ class _Triage:
 
     def run(self) -> Triage:
         steps = list(_steps(self._problem, self._classes))
-        levels = {step.priority: Level(step.priority, 0, 0, proved=True) for step in steps}
+        priorities = sorted({step.priority for step in steps}, reverse=True)
+        levels = {priority: Level(priority, 0, 0, proved=True) for priority in priorities}
         found: Incumbent | None = None
         for position, step in enumerate(steps):
             proved = True

@@ -222,7 +222,7 @@ class CurrentPlacement(Frozen):
 
     units: int
     stopped: int = 0
-    """Of them: those of jobs that are dropped or delayed."""
+    """Of them: those of jobs that are dropped or delayed, or that are short themselves."""
     pinned: int
     """Of them: those that may not move."""
     moves: tuple[Move, ...]
@@ -242,18 +242,21 @@ class SecondOpinion(Frozen):
 
 
 class ShortJob(Frozen):
-    """A job that is dropped or delayed."""
+    """A job that is dropped or delayed, or short of some of its units."""
 
     name: str
     deployment: str | None
     """The job derived from it, for which the same holds."""
     priority: int
     """From 0 to 100; the highest is kept first."""
-    outcome: Literal["dropped", "delayed"]
+    outcome: Literal["dropped", "delayed", "short"]
+    """`short` where it is on time; one that is delayed may be short of units, too."""
     delay_quarters: int
-    """0 where it is dropped."""
+    """0 where it is not delayed."""
     asked: tuple[int, ...]
     """Units by quarter that the scenario asks for."""
+    short: tuple[int, ...] = ()
+    """Units by quarter that are not placed though the job is kept; empty: none ever is."""
     cause: str
     """Why it cannot be kept as asked, beside all that is kept."""
     remedies: tuple[str, ...]
@@ -261,9 +264,18 @@ class ShortJob(Frozen):
 
     @property
     def how(self) -> str:
-        """`dropped` or `delayed by 2 quarters`."""
-        late = count_of(self.delay_quarters, "quarter")
-        return "dropped" if self.outcome == "dropped" else f"delayed by {late}"
+        """`dropped`, `delayed by 2 quarters`, or `short of 3 to 6 units in 2 quarters`."""
+        told = []
+        if self.outcome == "dropped":
+            told.append("dropped")
+        if self.delay_quarters:
+            told.append(f"delayed by {count_of(self.delay_quarters, 'quarter')}")
+        if short := [units for units in self.short if units]:
+            least, most = min(short), max(short)
+            units = count_of(most, "unit")
+            several = f"{least:,} to {units}" if least < most else units
+            told.append(f"short of {several} in {count_of(len(short), 'quarter')}")
+        return " and ".join(told)
 
 
 class PriorityUse(Frozen):
@@ -275,7 +287,11 @@ class PriorityUse(Frozen):
     dropped: int
     delayed: int
     proved: bool
-    """Whether fewer cannot be dropped, nor delayed, with all that comes first kept."""
+    """Whether none of these figures can be less with all that comes first kept."""
+    short: int = 0
+    """Jobs that are kept on time, short of some units."""
+    units_short: int = 0
+    """Of all that are kept, each once for each quarter in which it is not placed."""
 
 
 class ProvedStep(Frozen):
@@ -296,14 +312,14 @@ class Shortage(Frozen):
     jobs: tuple[ShortJob, ...]
     """By priority, the highest first, then by name."""
     bound_cents: int
-    """No plan that drops and delays as few costs less, whichever of the equals they are."""
+    """No plan that keeps as much costs less, whichever of the equals give way."""
     steps: tuple[ProvedStep, ...] = ()
     """Where other solvers were asked; that nobody gives way needs no confirmation."""
 
     def ahead_of(self, job: ShortJob) -> tuple[str, ...]:
         """Jobs that give way, too, and get room that is made before this one does.
 
-        Fewer are dropped before fewer are delayed, the highest priority first.
+        Fewer are dropped, or short of units, before fewer are delayed, the highest priority first.
         """
         place = _turn(job)
         return tuple(one.name for one in self.jobs if _turn(one) < place)
@@ -317,8 +333,8 @@ class Shortage(Frozen):
         return every and cost_cents - self.bound_cents <= asked_gap * cost_cents
 
 
-def _turn(job: ShortJob) -> tuple[bool, int]:
-    return job.outcome == "delayed", -job.priority
+def _turn(job: ShortJob) -> tuple[bool, int, bool]:
+    return job.outcome == "delayed", -job.priority, job.outcome == "short"
 
 
 class QuotaUse(Frozen):
@@ -750,7 +766,12 @@ class Plan(Frozen):
 
     def quarters_by_way(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """By job of which some unit changes its GPU type: way -> quarters in which units run so."""
-        changing = {job.name for job in self.jobs if sum(n for _, n in job.ways) > max(job.units)}
+        asked = {job.name: job.asked for job in (self.shortage.jobs if self.shortage else ())}
+        changing = {
+            job.name
+            for job in self.jobs
+            if sum(n for _, n in job.ways) > max(asked.get(job.name, job.units))
+        }
         found: dict[str, dict[str, dict[str, None]]] = {}
         for quarter, uses in zip(self.quarters, self.placements, strict=True):
             for one in (occupant for use in uses for occupant in use.occupants):

@@ -6,16 +6,20 @@ import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain, combinations, combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.packing.crosscheck import second_opinions
 from planner.packing.incumbent import Infeasible
 from planner.packing.limits import Reserve
 from planner.packing.problem import Choice, Demand, Problem, Quota, Shape
+from planner.packing.solution import Verdict
 from planner.packing.statement.job_selection import Claim
 from planner.packing.triage import Level, triage
+from tests.packing.draws import SHARING
 from tests.packing.meaning import slots
 from tests.packing.test_triage import in_use, limited
 
@@ -325,3 +329,47 @@ def test_triage_of_units_agrees_with_trying_every_way(batch, build, agree):
             seen["short"] += bool(found.short)
             seen["dropped"] += None in found.delays.values()
     assert seen["short"] >= 3
+
+
+def of_units(problem: Problem, rng: random.Random) -> tuple[Problem, list[Claim]]:
+    """Few nodes of each offer; the first units are jobs of which some units may be short."""
+    few = (replace(supply, maximum=rng.choice((0, 0, 1))) for supply in problem.supplies)
+    demands = tuple(
+        replace(
+            demand,
+            count=min(demand.count, 2),
+            choices=tuple(
+                one if one.shape.is_run else replace(one, copies=1, by_quarter=())
+                for one in demand.choices
+            ),
+        )
+        for demand in problem.demands[:3]
+    )
+    claims = []
+    for number, demand in enumerate(demands):
+        priority, most = rng.choice((25, 50, 50, 75)), rng.choice((1, 1, demand.count))
+        claim = droppable(f"job-{number}", demand.count, most, priority, number)
+        claims.append(replace(claim, required=rng.random() < 0.15))
+    return replace(problem, supplies=tuple(few), demands=demands), claims
+
+
+@pytest.mark.parametrize("draw", SHARING)
+def test_so_it_does_where_units_run_for_some_weeks_or_share_gpus(draw, agree):
+    seen: Counter[str] = Counter()
+    for number in range(8):
+        rng = random.Random(f"units {draw.__name__} {number}")
+        found = agree(*of_units(draw(rng), rng))
+        seen["short"] += bool(found and found.short)
+    assert seen["short"], "too little is short to mean anything"
+
+
+def test_other_solvers_confirm_how_few_units_are_short(build):
+    ask = partial(second_opinions, time_limit_s=20.0)
+    units = build.units(10, ("h100", 1, 0, 0))
+    problem = build.problem([build.pool(owned=1)], [], [units])
+    claims = [droppable("chat", 10, 3)]
+    found = triage(problem, claims, asked_gap=0.0, time_limit_s=20.0, ask=ask)
+    told = {step.counted: step.least for step in found.confirmed}
+    assert told == {"units, by quarter, of priority 50 that are short": 2, "": 0}
+    for step in found.confirmed:
+        assert [one.verdict for one in step.opinions] == [Verdict.CONFIRMED] * 2

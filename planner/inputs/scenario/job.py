@@ -27,6 +27,7 @@ from planner.inputs.scenario.spelling import (
     PRIORITIES,
     Bits,
     CountByQuarter,
+    Droppable,
     OneOrMoreBits,
     OneOrMoreKvBits,
     Priority,
@@ -465,6 +466,9 @@ class Job(Frozen):
     """Whether it is kept in any case: never dropped, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
+    droppable: Droppable | None = None
+    """How many of its units, or `all` of them, may be short in each quarter where not everything
+    fits, while the others go on; it is kept whole, or dropped, if left out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may run on another GPU type, or in another way, in each of its quarters; as
     `policies` say if left out."""

@@ -68,8 +68,8 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
     taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)
     for index, choice, pieces in taken:
-        gpus = quota.taken_by_piece(choice) * pieces
-        load[index] += float(gpus * choice.shape.run.hours / RUN_HOURS)
+        held = quota.taken_by_piece(choice) * pieces
+        load[index] += float(held * choice.shape.run.hours / RUN_HOURS)
     at_most = float(most)
     if not any(choice.shape.is_run for _, choice, _ in taken):
         divisor = _common_divisor([quota.taken_by_piece(choice) * n for _, choice, n in taken])
