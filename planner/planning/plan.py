@@ -6,9 +6,13 @@ Money is integer cents; quarters are labels such as `2027Q1`; per-quarter tuples
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
 
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
@@ -16,6 +20,9 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.settled import ChangeNote, Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "Acquisition",
@@ -255,27 +262,31 @@ class ShortJob(Frozen):
     """0 where it is not delayed."""
     asked: tuple[int, ...]
     """Units by quarter that the scenario asks for."""
-    short: tuple[int, ...] = ()
-    """Units by quarter that are not placed though the job is kept; empty: none ever is."""
+    short: tuple[int, ...] = Field(default=(), exclude_if=operator.not_)
+    """Units by quarter that are not placed though the job is kept; left out where none is."""
     cause: str
     """Why it cannot be kept as asked, beside all that is kept."""
     remedies: tuple[str, ...]
     """Each by itself would keep it as asked; empty where none was found."""
 
-    @property
-    def how(self) -> str:
-        """`dropped`, `delayed by 2 quarters`, or `short of 3 to 6 units in 2 quarters`."""
-        told = []
-        if self.outcome == "dropped":
-            told.append("dropped")
+    def how(self, quarters: Sequence[str]) -> str:
+        """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3 to 2027Q4)`."""
+        told = ["dropped"] if self.outcome == "dropped" else []
         if self.delay_quarters:
             told.append(f"delayed by {count_of(self.delay_quarters, 'quarter')}")
-        if short := [units for units in self.short if units]:
-            least, most = min(short), max(short)
-            units = count_of(most, "unit")
-            several = f"{least:,} to {units}" if least < most else units
-            told.append(f"short of {several} in {count_of(len(short), 'quarter')}")
+        if self.outcome != "dropped" and any(self.short):
+            told.append(f"short of {', '.join(self._spans(quarters))}")
         return " and ".join(told)
+
+    def _spans(self, quarters: Sequence[str]) -> Iterator[str]:
+        """`6 of 40 units (2027Q3 to 2027Q4)` for quarters in a row that lack the same."""
+        due = ((0,) * self.delay_quarters + self.asked)[: len(self.asked)]
+        figures = groupby(zip(self.short, due, quarters, strict=True), lambda one: one[:2])
+        for (short, units), span in figures:
+            first, *more = (quarter for _, _, quarter in span)
+            if short:
+                when = f"{first} to {more[-1]}" if more else first
+                yield f"{short:,} of {count_of(units, 'unit')} ({when})"
 
 
 class PriorityUse(Frozen):
@@ -288,9 +299,9 @@ class PriorityUse(Frozen):
     delayed: int
     proved: bool
     """Whether none of these figures can be less with all that comes first kept."""
-    short: int = 0
-    """Jobs that are kept on time, short of some units."""
-    units_short: int = 0
+    short: int = Field(default=0, exclude_if=operator.not_)
+    """Jobs that are kept on time, short of some units; left out where none is, as is the next."""
+    units_short: int = Field(default=0, exclude_if=operator.not_)
     """Of all that are kept, each once for each quarter in which it is not placed."""
 
 

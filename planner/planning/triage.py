@@ -32,6 +32,7 @@ _NAMED = 6
 _TIME_S = 10.0
 """For all remedies of one job."""
 _UNKNOWN = "what keeps it from fitting could not be told within the time"
+_FITS = "it would fit, but the triage ended at its time limit before that was found"
 
 Jobs = tuple["SizedJob", ...]
 
@@ -146,10 +147,15 @@ def _explained(
         if name in unfit:
             known[alike] = name, *unfit[name]
         if alike not in known:
-            left_s = min(_TIME_S, deadline - spent())
-            pairs = zip(jobs, kept, strict=True)
+            pairs = tuple(zip(jobs, kept, strict=True))
             beside = tuple(before if before in asked else now for before, now in pairs)
-            known[alike] = name, *_lacking(inputs, beside, left_s)
+            lacking = None
+            if absent:  # what these lack alone tells the quarters apart
+                alone = tuple(now.absentees() for before, now in pairs if before in asked)
+                lacking = _lacking(inputs, (*kept, *alone), min(_TIME_S, deadline - spent()))
+            if lacking is None or lacking[0] == _FITS:
+                lacking = _lacking(inputs, beside, min(_TIME_S, deadline - spent()))
+            known[alike] = name, *lacking
         first, cause, remedies = known[alike]
         yield ShortJob(
             name=name,
@@ -184,7 +190,7 @@ def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tupl
         return why.cause, why.remedies
     except LimitError:
         return _UNKNOWN, ()
-    return "it would fit, but the triage ended at its time limit before that was found", ()
+    return _FITS, ()
 
 
 def _priorities(

@@ -306,6 +306,12 @@ class SizedJob(Frozen):
         units = tuple(count - len(short) for count, short in zip(self.units, absent, strict=True))
         return self.model_copy(update={"units": units, "absent": absent})
 
+    def absentees(self) -> SizedJob:
+        """Nothing but the units that are short, in the quarters in which they are."""
+        units = tuple(map(len, self.absent))
+        placed = tuple(tuple(self.numbers(quarter)) for quarter in range(len(self.units)))
+        return self.model_copy(update={"units": units, "absent": placed})
+
     def dropped(self) -> SizedJob:
         """The same without a unit in any quarter."""
         return self.model_copy(update={"units": (0,) * len(self.units)})

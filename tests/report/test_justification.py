@@ -362,7 +362,7 @@ def test_what_an_option_pays_after_the_horizon_stands_beside_the_others(plan, ma
 
 
 def gives_way(*by_priority):
-    """Figures of a plan with jobs that are dropped or delayed: priority, dropped, delayed."""
+    """Figures of a plan with jobs that give way: priority, dropped, delayed."""
     short = tuple(
         f"job {priority}.{place}"
         for priority, dropped, delayed in by_priority
@@ -377,11 +377,11 @@ def gives_way(*by_priority):
     ("one", "other", "told"),
     [
         (((80, 1, 0), (20, 4, 0)), ((80, 2, 0), (20, 1, 0)), "1 fewer of priority 80 dropped than "
-         "in P, which comes first, and 2 more dropped or delayed in all"),
+         "in P, which comes first, and 2 more that give way in all"),
         (((80, 2, 0),), ((80, 1, 0), (20, 3, 0)), "1 more of priority 80 dropped than in P, which "
-         "comes first, and 2 fewer dropped or delayed in all"),
+         "comes first, and 2 fewer that give way in all"),
         (((20, 2, 0),), ((80, 0, 1), (20, 1, 0)), "1 more of priority 20 dropped than in P, which "
-         "comes first, and as many dropped or delayed in all"),
+         "comes first, and as many that give way in all"),
         (((80, 1, 0),), ((80, 2, 0),), ""),
         (((80, 1, 0),), ((80, 1, 0),), ""),
     ],

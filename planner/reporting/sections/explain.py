@@ -101,7 +101,7 @@ def _answer(told: Explanation) -> str:
         if count
     )
     if told.shortage and told.shortage.outcome == "dropped":
-        return outcome_of(told.shortage, told.job.name)
+        return outcome_of(told.shortage, told.job.name, told.quarters)
     if not told.chosen:
         return "It has no unit in any quarter, so nothing is planned for it."
     kept = dict(told.job.ways)
@@ -119,12 +119,12 @@ def _answer(told: Explanation) -> str:
 
 
 def _gives_way(told: Explanation) -> Iterator[Block]:
-    """Why it is dropped or delayed, and what would keep it as asked."""
+    """Why it gives way, and what would keep it as asked."""
     short = told.shortage
     if short is None:
         return
-    if short.outcome == "delayed":
-        yield Paragraph(outcome_of(short, told.job.name))
+    if short.outcome != "dropped":
+        yield Paragraph(outcome_of(short, told.job.name, told.quarters))
     yield from why_short(short, told.ahead)
 
 

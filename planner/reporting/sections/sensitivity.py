@@ -253,7 +253,7 @@ def _other_jobs_short(found: Sensitivity) -> Iterator[Block]:
     )
     if ends:
         yield Paragraph(
-            "Here other jobs are dropped or delayed than as the scenario stands "
+            "Here other jobs give way than as the scenario stands "
             f"({short_text(found.base) or 'none'}), so that the costs are not those of the same "
             "work:",
             tone="warning",
