@@ -173,8 +173,15 @@ CountByQuarter = Annotated[
 ]
 """One figure for every quarter, or figures by quarter, each of which holds until the next."""
 
+
+def _all(value: object) -> object:
+    if value != "all":
+        raise ValueError(f"{value!r} is neither a whole number of units nor `all`")
+    return value
+
+
 Droppable = Annotated[
-    Annotated[Literal["all"], Tag("all")]
+    Annotated[Literal["all"], BeforeValidator(_all), Tag("all")]
     | Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER), Tag("one figure")],
     Discriminator(lambda value: "all" if isinstance(value, str) else "one figure"),
 ]
