@@ -43,7 +43,9 @@ def _once(view: View) -> Findings:
     for quarter, seats in enumerate(view.seats):
         label = view.labels[quarter]
         wanted = {
-            (job.name, unit) for job in view.asked for unit in range(1, view.due(job)[quarter] + 1)
+            (job.name, unit)
+            for job in view.jobs
+            for unit in range(1, job.units[quarter] + view.units_short(job.name, quarter) + 1)
         }
         placed = {(job, unit) for job, unit, _ in seats}
         missing: dict[str, list[int]] = {name: [] for name in view.sized}

@@ -62,9 +62,24 @@ class View:
     @cached_property
     def jobs(self) -> tuple[SizedJob, ...]:
         """All jobs as they must be placed: without units that the plan says are short."""
-        return tuple(self._kept(job) for job in self.asked)
+        return tuple(self._due(job) for job in self.asked)
 
-    def _kept(self, job: SizedJob) -> SizedJob:
+    @cached_property
+    def on_apis(self) -> dict[str, tuple[tuple[str, tuple[int, ...]], ...]]:
+        """By job: APIs, each with the units in each quarter that the plan says to be there."""
+        return {job.name: job.on_apis for job in self.plan.jobs if job.on_apis}
+
+    def _due(self, job: SizedJob) -> SizedJob:
+        placed = self.asked_of(job)
+        on_apis = self.on_apis.get(job.name, ())
+        units = tuple(
+            count - sum(there[quarter] for _, there in on_apis)
+            for quarter, count in enumerate(placed.units)
+        )
+        return placed.model_copy(update={"units": units}) if on_apis else placed
+
+    def asked_of(self, job: SizedJob) -> SizedJob:
+        """A job as it is kept, on GPUs or on APIs: without units that the plan says are short."""
         if job.name not in self.short:
             return job
         due = enumerate(self.due(job))
