@@ -23,16 +23,16 @@ def undroppable(name: str, job: Job, scenario: Scenario) -> Iterator[Fault]:
     most = max(job.units(scenario.horizon), default=0)
     if scenario.policies.shortage == "refuse":
         told = "nothing is dropped: `policies.shortage` is `refuse`"
-        yield Fault(path, told, "write `policies: {shortage: drop}`, or leave this key out")
+        yield Fault(path, told, "leave it out, or write `policies: {shortage: drop}`")
     elif job.required:
         told = "a required job is kept whole"
-        yield Fault(path, told, "leave out `required`, or require what must run as another job")
+        yield Fault(path, told, "leave it out, or require what must run as a job of its own")
     elif job.tune is not None and job.tune.deploy is not None:
         told = "the job is kept whole with the deployment that is derived from it"
-        yield Fault(path, told, "leave out `deploy`, and serve the model by a job of its own")
+        yield Fault(path, told, "leave it out, or serve the model by a job of its own")
     elif job.has_load:
         told = "replicas that follow from a load depend on the GPU type, so they are not counted"
-        yield Fault(path, told, "state `replicas` in place of `load`, or leave this key out")
+        yield Fault(path, told, "leave it out, or state `replicas` in place of `load`")
     elif job.droppable != "all" and job.droppable > most > 0:
         told = f"{job.droppable:,} are more than the job has in any quarter ({most:,})"
-        yield Fault(path, told, f"write `all`, or at most {most:,}")
+        yield Fault(path, told, f"write {most}, or `all`")
