@@ -321,14 +321,14 @@ def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
 @pytest.mark.parametrize("batch", range(6))
 def test_triage_of_units_agrees_with_trying_every_way(batch, build, agree):
     seen: Counter[str] = Counter()
-    for seed in range(batch * 15, batch * 15 + 15):
+    for seed in range(batch * 11, batch * 11 + 11):
         rng = random.Random(f"units {seed}")
         problem, claims = drawn(rng, build)
         found = agree(in_use(problem, rng) if seed % 3 == 0 else problem, claims)
         if found:
             seen["short"] += bool(found.short)
             seen["dropped"] += None in found.delays.values()
-    assert seen["short"] >= 3
+    assert seen["short"] >= 2, "too little is short to mean anything"
 
 
 def of_units(problem: Problem, rng: random.Random) -> tuple[Problem, list[Claim]]:
@@ -356,7 +356,7 @@ def of_units(problem: Problem, rng: random.Random) -> tuple[Problem, list[Claim]
 @pytest.mark.parametrize("draw", SHARING)
 def test_so_it_does_where_units_run_for_some_weeks_or_share_gpus(draw, agree):
     seen: Counter[str] = Counter()
-    for number in range(8):
+    for number in range(5):
         rng = random.Random(f"units {draw.__name__} {number}")
         found = agree(*of_units(draw(rng), rng))
         seen["short"] += bool(found and found.short)

@@ -104,8 +104,8 @@ def test_what_is_told_names_the_units_and_the_quarters(read):
     told = render(explanation_document(explain(plan, "chat")))
     assert "It is short of 6 of 38 units (2027Q3): not everything fits" in told
     whole = make_plan(read({"chat": chat(32, droppable="all")}))
-    sides = (Side(label, one, None, None) for label, one in (("a", whole), ("b", plan)))
-    (change,) = compare(*sides, make_plan).short
+    before, after = Side("a", whole, None, None), Side("b", plan, None, None)
+    (change,) = compare(before, after, make_plan).short
     assert (change.before, change.after) == (None, "short of 6 of 38 units (2027Q3)")
     assert "Short |" not in render(plan_document(whole, FULL))
     figures = summary_of(plan)
@@ -211,6 +211,7 @@ def test_the_check_counts_the_units_that_are_placed(read):
     fewer = plan.model_copy(update={"placements": (*plan.placements[:2], tuple(last))})
     with pytest.raises(CheckError, match="7 units of chat not placed, the plan says that 6 are"):
         verify(inputs, fewer)
+    assert plan.shortage is not None
     (use,) = plan.shortage.priorities
     (job,) = plan.shortage.jobs
     told = plan.shortage.model_copy(
