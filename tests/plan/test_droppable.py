@@ -256,7 +256,7 @@ def drawn(rng: random.Random) -> dict[str, Any]:
     return jobs
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_plans_pass_their_check_and_keep_as_much_as_was_proved(read, seed):
     rng = random.Random(f"droppable {seed}")
     server = {"node_type": "xe9680-h100", "count": 1}
