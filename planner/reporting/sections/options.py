@@ -108,10 +108,7 @@ def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
 
 def are_equal(one: PlanSummary, other: PlanSummary) -> bool:
     """Whether two plans cost the same to the cent and keep the same jobs."""
-    ends = [
-        (figures.cost_cents, figures.short, figures.dropped, figures.units_short)
-        for figures in (one, other)
-    ]
+    ends = [(figures.cost_cents, figures.giving_way, figures.dropped) for figures in (one, other)]
     return one.cost_cents is not None and ends[0] == ends[1]
 
 
@@ -167,8 +164,7 @@ def near_ones(found: Alternatives) -> list[tuple[str, PlanSummary]]:
     """Plans by name that keep the same jobs as the cheapest: only these compare with it."""
     every = [("cheapest", found.cheapest)]
     every += [(name, one.figures) for name, _, one in _rows_of(found, _CHEAPEST) if one.figures]
-    kept = found.cheapest.short, found.cheapest.units_short
-    return [(name, one) for name, one in every if (one.short, one.units_short) == kept]
+    return [(name, one) for name, one in every if one.giving_way == found.cheapest.giving_way]
 
 
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
@@ -208,10 +204,12 @@ def _settings(one: AlternativePlan) -> str:
 
 
 def short_text(figures: PlanSummary) -> str:
-    """`dropped: a, b; short of units: c; delayed: d`: who gives way and how; or empty."""
-    units = [one.job for one in figures.units_short]
+    """`dropped: a, b; short: c by 6 units × quarters; delayed: d`: who gives way; or empty."""
+    units = {
+        one.job: f"{one.job} by {sum(one.short):,} units × quarters" for one in figures.units_short
+    }
     delayed = [name for name in figures.short if name not in {*figures.dropped, *units}]
-    parts = (("dropped", figures.dropped), ("short of units", units), ("delayed", delayed))
+    parts = (("dropped", figures.dropped), ("short", units.values()), ("delayed", delayed))
     return "; ".join(f"{how}: {', '.join(names)}" for how, names in parts if names)
 
 

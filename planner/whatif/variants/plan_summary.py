@@ -108,6 +108,16 @@ class PlanSummary(Frozen):
     asked, or the time ended before it was known."""
 
     @property
+    def giving_way(self) -> tuple[tuple[str, ...], tuple[JobShort, ...]]:
+        """Who gives way, and who is short of which units."""
+        return self.short, self.units_short
+
+    @property
+    def given_way(self) -> tuple[int, int]:
+        """Jobs that give way, and units that jobs are short of, each once for each quarter."""
+        return len(self.short), sum(sum(one.short) for one in self.units_short)
+
+    @property
     def exit_code(self) -> ExitCode:
         """How `planner plan` would end."""
         return _EXIT_CODES[self.result]
