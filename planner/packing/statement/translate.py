@@ -23,6 +23,7 @@ from planner.packing.problem import (
 from planner.packing.statement.facility import (
     growth_reserves,
     rack_spaces,
+    shared_spares,
     site_limits,
     spare_nodes,
 )
@@ -80,6 +81,7 @@ def translate(
     owners = frozenset(quota.owner for quota in quotas)
     demands, members = _demands(jobs, pools, owners, running, inputs)
     horizon = inputs.scenario.horizon
+    racks = rack_spaces(inputs, pools)
     owned = sum(count * stream.present_cents for count, stream in portfolio_costs(inputs, ()))
     problem = Problem(
         horizon.quarters,
@@ -88,10 +90,11 @@ def translate(
         demands,
         owned,
         limits=site_limits(inputs, pools),
-        racks=rack_spaces(inputs, pools),
+        racks=racks,
         reserves=growth_reserves(inputs),
         budgets=spend_limits(inputs, supplies),
         quotas=quotas,
+        spare_groups=shared_spares(inputs, pools, racks),
     )
     offers = tuple(supply.name for supply in supplies)
     return Translation(problem, members, offers, horizon.labels)
