@@ -13,6 +13,7 @@ from typing import Literal
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.settled import ChangeNote, Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
@@ -514,8 +515,9 @@ class SiteUse(Frozen):
     racks_used: tuple[int, ...]
     units_per_rack: int | None
     power_per_rack_w: int | None
-    spare_nodes: int
-    """Kept empty in each pool of the site that runs a job."""
+    spare_nodes: int | dict[str, SpareGroup]
+    """Kept empty in each pool of the site that runs a job, or groups of node types that share
+    them."""
 
 
 class SpareCost(Frozen):
