@@ -80,5 +80,5 @@ class SharedSpares:
     """Nodes that may fail at once; 0 where racks may."""
     racks: int
     """Racks that may: so many times what the fullest rack holds of these pools."""
-    space: int = 0
-    """Number of the rack space in which they stand, where racks may fail."""
+    site: str
+    """Where they stand: its racks are meant; where none are stated, each node has its own."""

@@ -534,9 +534,10 @@ class SparePrice(Frozen):
     """
 
     place: str
-    """A pool, or a site with all its pools that run a job."""
+    """A pool, a site with all its pools that run a job, a group of node types that share them, or
+    the racks that such a group may lose."""
     kept: int
-    """Spare nodes in each pool concerned."""
+    """Spare nodes in each pool concerned or of the group; racks that it may lose."""
     cents: int | None
     """Net present cost of the last of them; None where one of the two plans is not proved."""
 

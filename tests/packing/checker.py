@@ -293,7 +293,8 @@ class Checker:
         needed = group.nodes
         if group.racks:
             mine = {pools[pool].home for pool in group.pools}
-            racks = self.solution.racks[quarter][group.space]
+            sites = [space.site for space in self.problem.racks]
+            racks = self.solution.racks[quarter][sites.index(group.site)]
             held = (sum(n for pool, n in one.nodes if pools[pool].home in mine) for one in racks)
             needed = group.racks * max(held, default=0)
         for pool in group.pools:

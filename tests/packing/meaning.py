@@ -73,7 +73,7 @@ def _racks_hold(waiting: tuple[tuple[int, ...], ...], racks: tuple[tuple[int, ..
 
 def spread(problem: Problem, group: SharedSpares, nodes: Nodes, quarter: int, most: int) -> bool:
     """Whether the nodes in service fit the racks with at most so many of a group in each."""
-    space = problem.racks[group.space]
+    (space,) = (space for space in problem.racks if space.site == group.site)
     mine = {problem.pools[pool].home for pool in group.pools}
     waiting = [
         (units, watts, int(problem.pools[pool].home in mine))

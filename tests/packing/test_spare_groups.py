@@ -1,4 +1,4 @@
-"""Node types that share spare nodes: each condition alone decides, and all agree with trying all."""
+"""Node types that share spare nodes: each rule alone decides, and all agree with trying all."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class Sharing(Exhaustive):
     def _runs(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
         return all(self._runs_in(quarter, way, nodes) for quarter in range(self._problem.quarters))
 
-    def _runs_in(
-        self, quarter: int, way: tuple[tuple[Choice, ...], ...], nodes: Nodes
-    ) -> bool:
+    def _runs_in(self, quarter: int, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> bool:
         units = [
             (number, choice)
             for number, choices in enumerate(way)
@@ -71,9 +69,11 @@ class Sharing(Exhaustive):
             ]
             if group.nodes and min(least, default=group.nodes) < group.nodes:
                 return False
-            if group.racks and least:
-                if not spread(self._problem, group, nodes, quarter, min(least) // group.racks):
-                    return False
+            outlasts = not (group.racks and least) or spread(
+                self._problem, group, nodes, quarter, min(least) // group.racks
+            )
+            if not outlasts:
+                return False
         return True
 
     def _most(self, pools: object) -> int:
@@ -130,7 +130,7 @@ def two_types(build):
 
 
 def group(*pools: int, nodes: int = 0, racks: int = 0) -> tuple[SharedSpares, ...]:
-    return (SharedSpares("spare nodes of g at main", pools, nodes, racks),)
+    return (SharedSpares("spare nodes of g at main", pools, nodes, racks, "main"),)
 
 
 def test_one_spare_node_of_the_larger_type_serves_both(two_types, solve):

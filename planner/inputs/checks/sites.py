@@ -60,8 +60,8 @@ def _spare_groups(name: str, site: Site) -> Iterator[Fault]:
             yield Fault((*path, "racks"), f"site {name!r} states no racks", hint)
         elif stated.racks >= site.racks.count:
             message = f"of {site.racks.count} racks, none would be left to take over"
-            hint = f"at most {site.racks.count - 1}" if site.racks.count > 1 else None
-            yield Fault((*path, "racks"), message, hint)
+            most = site.racks.count - 1
+            yield Fault((*path, "racks"), message, f"at most {most}" if most else None)
 
 
 def cooled_by(node: NodeType) -> frozenset[str] | None:

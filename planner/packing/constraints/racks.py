@@ -33,29 +33,29 @@ def _name(space: RackSpace) -> str:
 
 def add_rows(master: MasterProgram) -> None:
     """State the racks of every site."""
-    for number, space in enumerate(master.problem.racks):
-        for quarter in _fullest_quarters(master.problem, space, number):
-            _racks(master, space, number, quarter)
+    for space in master.problem.racks:
+        for quarter in _fullest_quarters(master.problem, space):
+            _racks(master, space, quarter)
 
 
-def _fullest_quarters(problem: Problem, space: RackSpace, number: int) -> range:
+def _fullest_quarters(problem: Problem, space: RackSpace) -> range:
     """Quarters that bind: the last alone where nodes come, never leave, and no rack may fail."""
     pools = {pool for pool, _, _ in space.nodes}
     leave = any(problem.pools[pool].retired for pool in pools) or any(
         supply.pool in pools and supply.kind != "buy" for supply in problem.supplies
     )
-    leave = leave or bool(_groups(problem, number))
+    leave = leave or bool(_groups(problem, space))
     return range(0 if leave else problem.quarters - 1, problem.quarters)
 
 
-def _groups(problem: Problem, number: int) -> dict[int, SharedSpares]:
-    """Groups of shared spare nodes that outlast racks of a rack space."""
+def _groups(problem: Problem, space: RackSpace) -> dict[int, SharedSpares]:
+    """Groups of shared spare nodes that outlast the loss of some of these racks."""
     groups = enumerate(problem.spare_groups)
-    return {index: group for index, group in groups if group.racks and group.space == number}
+    return {index: group for index, group in groups if group.racks and group.site == space.site}
 
 
-def _racks(master: MasterProgram, space: RackSpace, number: int, quarter: int) -> None:
-    groups = _groups(master.problem, number)
+def _racks(master: MasterProgram, space: RackSpace, quarter: int) -> None:
+    groups = _groups(master.problem, space)
     alike = kinds(space, [master.problem.sharing(group) for group in groups.values()])
     most = [range(most_in_rack(master.problem, group) + 1) for group in groups.values()]
     used = {
@@ -82,7 +82,8 @@ def _racks(master: MasterProgram, space: RackSpace, number: int, quarter: int) -
     row = master.program.row(
         f"racks[{space.site},{quarter}]", dict.fromkeys(used.values(), 1.0), "<=", space.count
     )
-    master.relaxable(_name(space), row, space.count, 1.0)
+    if not groups:  # others of its rows go by the number of racks as well
+        master.relaxable(_name(space), row, space.count, 1.0)
 
 
 def _fullest(
@@ -109,8 +110,8 @@ def holds(
     """
     del schedule
     return all(
-        _racked(master, values, number, quarter) is not None
-        for number in range(len(master.problem.racks))
+        _racked(master, values, space, quarter) is not None
+        for space in master.problem.racks
         for quarter in range(master.problem.quarters)
     )
 
@@ -123,20 +124,17 @@ def all_racked(
     if not problem.racks:
         return ()
     return tuple(
-        tuple(
-            _racked(master, values, number, quarter) or () for number in range(len(problem.racks))
-        )
+        tuple(_racked(master, values, space, quarter) or () for space in problem.racks)
         for quarter in range(problem.quarters)
     )
 
 
 def _racked(
-    master: MasterProgram, values: Sequence[float], number: int, quarter: int
+    master: MasterProgram, values: Sequence[float], space: RackSpace, quarter: int
 ) -> tuple[Racked, ...] | None:
-    space = master.problem.racks[number]
     most = [
         (master.problem.sharing(group), least // group.racks)
-        for group in _groups(master.problem, number).values()
+        for group in _groups(master.problem, space).values()
         if (least := fewest_empty(master, values, group, quarter)) is not None
     ]
     return racked(space, _standing(master, space, quarter, values), most)

@@ -1,9 +1,10 @@
 """Spare nodes: rows `spare` and `running`, and the nodes that are left for units.
 
-Pools that share their spare nodes have rows `empty`, `fits` and `shared` as well. One of them stands
-in for another while it can take in, node for node, whatever runs there: if so many nodes of a group
-fail as are empty in the stand-ins of each pool that runs, all of them are replaced, by Hall's
-theorem. Of a rack that fails, empty nodes are lost, too, but they count among what it holds.
+Pools that share their spare nodes have rows `empty`, `fits` and `shared` as well. One of them
+stands in for another while it can take in, node for node, whatever runs there. If so many nodes of
+a group fail at once as are empty in the stand-ins of each of its pools that runs, all of them are
+replaced, by Hall's theorem. Of a rack that fails, empty nodes are lost too, but they count among
+what it holds.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from planner.packing.problem import WHOLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.limits import SharedSpares
+    from planner.packing.limits import RackSpace, SharedSpares
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
     from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Choice, Demand, Pool, Problem
@@ -104,7 +105,8 @@ def _share(
             row[master.usable[pool, quarter]] = 1.0
         owned = problem.pools[pool].owned_in(quarter)
         program.row(f"empty[{pool},{quarter}]", row, "<=", owned)
-    if group.racks:
+    in_racks = _space_of(problem, group) is not None
+    if in_racks:
         fullest = program.variable(
             f"fullest[{number},{quarter}]", upper=most // group.racks, integer=True
         )
@@ -117,9 +119,9 @@ def _share(
         terms: Terms = {index: -1.0 for index in found if index is not None}
         terms[empty[pool]] = -1.0
         terms[running[pool, quarter]] = float(most)
-        if group.racks:
+        if in_racks:
             terms[fullest] = float(group.racks)
-        program.row(f"shared[{pool},{quarter}]", terms, "<=", most if group.racks else 0.0)
+        program.row(f"shared[{pool},{quarter}]", terms, "<=", most if in_racks else 0.0)
 
 
 def _standing_in(
@@ -182,9 +184,16 @@ def _most_units(master: MasterProgram, usage: Usage) -> int:
     return int(sum((variables[index].upper or ceiling) * factor for index, factor in usage.terms))
 
 
+def _space_of(problem: Problem, group: SharedSpares) -> RackSpace | None:
+    """The racks of which a group may lose some, where they are stated."""
+    return next((one for one in problem.racks if group.racks and one.site == group.site), None)
+
+
 def most_in_rack(problem: Problem, group: SharedSpares) -> int:
-    """More nodes of a group than these no rack holds."""
-    space = problem.racks[group.space]
+    """More nodes of a group than these no rack holds; one where nothing is said of racks."""
+    space = _space_of(problem, group)
+    if space is None:
+        return 1
     here = [sizes for pool, *sizes in space.nodes if pool in group.pools]
     by_units = max(space.units // units for units, _ in here)
     if space.power_w is None:
@@ -206,7 +215,9 @@ def stand_ins(problem: Problem, demand: Demand, choice: Choice) -> Iterator[tupl
             if nodes in (0, 1) and not choice.shape.stays and choice.shape.part == WHOLE:
                 for other in group.pools:
                     ways = _ways_on(problem.pools[other], demand, choice)
-                    if any(_taken_in(demand, choice, way, mine, problem.pools[other]) for way in ways):
+                    if any(
+                        _taken_in(demand, choice, way, mine, problem.pools[other]) for way in ways
+                    ):
                         yield pool, other
 
 
@@ -244,10 +255,12 @@ def holds(
     What racks ask of them is tested with the racks.
     """
     del schedule
+    problem = master.problem
     return all(
-        least is None or least >= group.nodes
-        for group in master.problem.spare_groups
-        for quarter in range(master.problem.quarters)
+        least is None or least >= most_spare(problem, group)
+        for group in problem.spare_groups
+        if _space_of(problem, group) is None
+        for quarter in range(problem.quarters)
         for least in [fewest_empty(master, values, group, quarter)]
     )
 
@@ -257,7 +270,9 @@ def fewest_empty(
 ) -> int | None:
     """Empty nodes that stand in for the pool of a group that has fewest; None: no pool runs."""
     found = _standing(master, values, group, quarter)
-    return min((sum(_empty(master, values, one, quarter) for one in here) for here in found), default=None)
+    return min(
+        (sum(_empty(master, values, one, quarter) for one in here) for here in found), default=None
+    )
 
 
 def _standing(
@@ -273,7 +288,11 @@ def _standing(
         ]
         if held:
             found.append(
-                [one for one in group.pools if one == pool or all((pool, one) in pairs for pairs in held)]
+                [
+                    one
+                    for one in group.pools
+                    if one == pool or all((pool, one) in pairs for pairs in held)
+                ]
             )
     return found
 
@@ -290,7 +309,7 @@ def kept_for_groups(
     values: Sequence[float],
     racks: Sequence[Sequence[Sequence[Racked]]],
 ) -> tuple[tuple[int, ...], ...]:
-    """quarter × pool: empty nodes that stand in for others; empty where no pools share any.
+    """Quarter × pool: empty nodes that stand in for others; empty where no pools share any.
 
     Those that stand in for most pools are taken first, and no more than are needed then.
     """
@@ -299,9 +318,10 @@ def kept_for_groups(
     for group in problem.spare_groups:
         for quarter, kept in enumerate(found):
             here = sorted(_standing(master, values, group, quarter), key=len)
-            needed = group.nodes
-            if group.racks:
-                needed = group.racks * fullest_rack(problem, group, racks[quarter][group.space])
+            needed = most_spare(problem, group)
+            if (space := _space_of(problem, group)) is not None:
+                standing = racks[quarter][problem.racks.index(space)]
+                needed = group.racks * _fullest(problem, group, standing)
             for pools in here:
                 for pool in sorted(pools, key=lambda one: -sum(one in every for every in here)):
                     lacking = needed - sum(kept[one] for one in pools)
@@ -310,7 +330,7 @@ def kept_for_groups(
     return tuple(map(tuple, found)) if problem.spare_groups else ()
 
 
-def fullest_rack(problem: Problem, group: SharedSpares, racks: Iterable[Racked]) -> int:
+def _fullest(problem: Problem, group: SharedSpares, racks: Iterable[Racked]) -> int:
     """Nodes of a group in the rack that holds most of them."""
     mine = problem.sharing(group)
     held = (sum(count for pool, count in rack.nodes if pool in mine) for rack in racks)
@@ -325,7 +345,9 @@ def conditions(translation: Translation) -> Iterator[_Spares | _Shared]:
         figure = " to ".join(str(one) for one in dict.fromkeys((kept[0], kept[-1])))
         yield _Spares("the spare nodes of each pool", figure, kept[-1])
     for group in problem.spare_groups:
-        figure = str(group.nodes) if group.nodes else f"{count_of(group.racks, 'rack')} of them"
+        figure = (
+            str(group.nodes) if group.nodes else f"for the loss of {count_of(group.racks, 'rack')}"
+        )
         yield _Shared(f"the {group.name}", figure, group.nodes or group.racks, group)
 
 
@@ -365,6 +387,6 @@ class _Shared(Condition):
     def mended(self, more: int) -> str:
         left = (self.most or 0) - more
         if self.group.racks:
-            for_racks = f"{left or 'no'} rack{'' if left == 1 else 's'}"
-            return f"keep {self.group.name} for the loss of {for_racks}, not {self.most}"
+            lost = count_of(left, "rack") if left else "no rack"
+            return f"keep {self.group.name} for the loss of {lost}, not {self.most}"
         return f"keep {left or 'no'} {self.group.name}, not {self.most}"

@@ -55,11 +55,8 @@ def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
     return max(by_type, here.spares_of_each) if here else by_type
 
 
-def shared_spares(
-    inputs: Inputs, pools: Sequence[Pool], racks: Sequence[RackSpace]
-) -> tuple[SharedSpares, ...]:
+def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, ...]:
     """Groups of node types that share their spare nodes, by site; those without a pool left out."""
-    spaces = {space.site: number for number, space in enumerate(racks)}
     found = []
     for site, stated in sorted(inputs.scenario.sites.items()):
         for name, group in sorted(stated.spare_groups.items()):
@@ -71,9 +68,8 @@ def shared_spares(
                 and not pool.hire
             )
             what = f"spare nodes of {name} at {site}"
-            space = spaces.get(site, 0)
             if mine:
-                found.append(SharedSpares(what, mine, group.nodes or 0, group.racks or 0, space))
+                found.append(SharedSpares(what, mine, group.nodes or 0, group.racks or 0, site))
     return tuple(found)
 
 

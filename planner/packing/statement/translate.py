@@ -81,7 +81,6 @@ def translate(
     owners = frozenset(quota.owner for quota in quotas)
     demands, members = _demands(jobs, pools, owners, running, inputs)
     horizon = inputs.scenario.horizon
-    racks = rack_spaces(inputs, pools)
     owned = sum(count * stream.present_cents for count, stream in portfolio_costs(inputs, ()))
     problem = Problem(
         horizon.quarters,
@@ -90,11 +89,11 @@ def translate(
         demands,
         owned,
         limits=site_limits(inputs, pools),
-        racks=racks,
+        racks=rack_spaces(inputs, pools),
         reserves=growth_reserves(inputs),
         budgets=spend_limits(inputs, supplies),
         quotas=quotas,
-        spare_groups=shared_spares(inputs, pools, racks),
+        spare_groups=shared_spares(inputs, pools),
     )
     offers = tuple(supply.name for supply in supplies)
     return Translation(problem, members, offers, horizon.labels)

@@ -1,4 +1,4 @@
-"""Nodes stay empty for those that fail: in each pool, and in groups that share their spare nodes."""
+"""Nodes stay empty for those that fail, in each pool and in groups that share their spares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ __all__ = ["CHECKS"]
 class _Quarter(NamedTuple):
     """One quarter, as the placements have it."""
 
-    index: int
+    number: int
+    """From 0."""
     label: str
     serving: tuple[Node, ...]
     """Those that come and go within the quarter have no spare ones."""
@@ -41,13 +42,13 @@ class _Quarter(NamedTuple):
 
 
 def _quarters(view: View) -> Iterator[_Quarter]:
-    for index, (label, uses) in enumerate(zip(view.labels, view.plan.placements, strict=True)):
+    for number, (label, uses) in enumerate(zip(view.labels, view.plan.placements, strict=True)):
         serving = tuple(
             node for node in view.plan.nodes if label in node.in_service and node.hours is None
         )
         known = {node.id for node in serving}
         held = {use.node: use.occupants for use in uses if use.node in known}
-        yield _Quarter(index, label, serving, held)
+        yield _Quarter(number, label, serving, held)
 
 
 def _spares(view: View) -> Findings:
@@ -82,7 +83,7 @@ def _shared(
 ) -> Iterator[str]:
     """What is told as spare is empty, and stands in for each node type of the group in use."""
     kept = {
-        pool.node_type: pool.nodes_spare[quarter.index]
+        pool.node_type: pool.nodes_spare[quarter.number]
         for pool in view.plan.pools
         if pool.site == site and pool.node_type in group.node_types and not pool.offer
     }
@@ -100,7 +101,9 @@ def _shared(
             nodes
             for other, nodes in kept.items()
             if other == node_type
-            or ((one := quarter.one_of(other, site)) and _stands_in(view, quarter, units, mine, one))
+            or (
+                (one := quarter.one_of(other, site)) and _stands_in(view, quarter, units, mine, one)
+            )
         )
         if there < needed:
             yield f"{where}: {there} can stand in for {node_type}, {needed} are needed"
@@ -151,7 +154,7 @@ def _stands_in(view: View, quarter: _Quarter, units: list[_Unit], mine: Node, ot
             way.gpu_type == other.gpu_type
             and not (way.partition or way.shared_mb or now.partition or now.shared_mb)
             and (way.gpus <= now.gpus and in_time)
-            and way.replicas_in(quarter.index) <= now.replicas_in(quarter.index)
+            and way.replicas_in(quarter.number) <= now.replicas_in(quarter.number)
             and way.cpus * mine.gpus <= now.gpus * other.cpus
             and way.memory_mb * mine.gpus <= now.gpus * other.memory_mb
         )

@@ -33,7 +33,7 @@ def pool_uses(
 ) -> tuple[PoolUse, ...]:
     """Capacity and use per pool and quarter; pools that never have a node are left out.
 
-    `shared_spares` are the nodes of each quarter and pool that stand in for others; it may be empty.
+    `shared_spares` are the nodes that stand in for others, by quarter and pool, or nothing.
     """
     nodes: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
     pool_of: dict[str, tuple[str, str, str]] = {}

@@ -159,7 +159,7 @@ def racks_by_node(
         groups = [
             problem.sharing(group)
             for group in problem.spare_groups
-            if group.racks and group.space == index
+            if group.racks and group.site == space.site
         ]
         floor = _Floor(space, fleet, groups, filled)
         stands = floor.for_good(filled) or list(floor.by_quarter(filled))
@@ -197,10 +197,7 @@ class _Floor:
             (
                 space.units,
                 space.power_w or 0,
-                *(
-                    max((_nodes_of(group, rack) for rack in racks), default=0)
-                    for group in groups
-                ),
+                *(max((_nodes_of(group, rack) for rack in racks), default=0) for group in groups),
             )
             for racks in filled
         ]

@@ -324,8 +324,7 @@ class _StableAssignment:
         self._shape = quarter.shape
         self._groups = sorted(units)
         self._pools = {
-            pool: _PoolNodes(max(0, limits[pool]), list(those))
-            for pool, those in nodes.items()
+            pool: _PoolNodes(max(0, limits[pool]), list(those)) for pool, those in nodes.items()
         }
         self._pool_of = {node: pool for pool, those in nodes.items() for node in those}
         self._waiting = Counter(units)
