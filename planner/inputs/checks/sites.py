@@ -51,8 +51,9 @@ def _spare_groups(name: str, site: Site) -> Iterator[Fault]:
         for position, node_type in enumerate(stated.node_types):
             earlier = first.setdefault(node_type, group)
             if earlier != group:
-                message = f"{node_type!r} is in group {earlier!r} already, a spare node is in one"
-                yield Fault((*path, "node_types", position), message, "name it in one of them")
+                message = f"{node_type!r} is in group {earlier!r} already"
+                hint = "name it in one of them: a spare node stands in for one group"
+                yield Fault((*path, "node_types", position), message, hint)
         if stated.racks is None:
             continue
         if site.racks is None:
