@@ -73,7 +73,7 @@ class SharedSpares:
     """
 
     name: str
-    """In the user's words: `spare nodes of hopper at frankfurt`."""
+    """In the user's words: `hopper at frankfurt`."""
     pools: tuple[int, ...]
     """Each of a node type of its own; parts of them that are held or lent belong to it."""
     nodes: int

@@ -222,9 +222,8 @@ def _groups_with_spares(problem: Problem) -> Iterator[tuple[str, int, Problem]]:
         fewer = replace(group, nodes=max(0, group.nodes - 1), racks=max(0, group.racks - 1))
         left = (fewer if one is group else one for one in problem.spare_groups)
         kept = tuple(one for one in left if one.nodes or one.racks)
-        place = group.name.removeprefix("spare nodes of ")
         yield (
-            f"racks of {place}" if group.racks else place,
+            f"racks of {group.name}" if group.racks else group.name,
             group.nodes or group.racks,
             replace(problem, spare_groups=kept),
         )

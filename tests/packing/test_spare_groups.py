@@ -130,7 +130,7 @@ def two_types(build):
 
 
 def group(*pools: int, nodes: int = 0, racks: int = 0) -> tuple[SharedSpares, ...]:
-    return (SharedSpares("spare nodes of g at main", pools, nodes, racks, "main"),)
+    return (SharedSpares("g at main", pools, nodes, racks, "main"),)
 
 
 def test_one_spare_node_of_the_larger_type_serves_both(two_types, solve):

@@ -348,7 +348,7 @@ def conditions(translation: Translation) -> Iterator[_Spares | _Shared]:
         figure = (
             str(group.nodes) if group.nodes else f"for the loss of {count_of(group.racks, 'rack')}"
         )
-        yield _Shared(f"the {group.name}", figure, group.nodes or group.racks, group)
+        yield _Shared(f"the spare nodes of {group.name}", figure, group.nodes or group.racks, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,5 +388,6 @@ class _Shared(Condition):
         left = (self.most or 0) - more
         if self.group.racks:
             lost = count_of(left, "rack") if left else "no rack"
-            return f"keep {self.group.name} for the loss of {lost}, not {self.most}"
-        return f"keep {left or 'no'} {self.group.name}, not {self.most}"
+            return f"keep spare nodes of {self.group.name} for the loss of {lost}, not {self.most}"
+        kept = count_of(left, "spare node") if left else "no spare nodes"
+        return f"keep {kept} of {self.group.name}, not {self.most}"

@@ -221,7 +221,7 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
     for group in translation.problem.spare_groups:
         if number in group.pools:
             kept = group.nodes or f"as many as {count_of(group.racks, 'rack')} may hold"
-            parts.append(f"{kept} kept as {group.name}")
+            parts.append(f"{kept} kept spare, as {group.name} shares them")
     return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
 
 

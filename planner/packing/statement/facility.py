@@ -67,9 +67,9 @@ def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, 
                 and pool.node_type in group.node_types
                 and not pool.hire
             )
-            what = f"spare nodes of {name} at {site}"
             if mine:
-                found.append(SharedSpares(what, mine, group.nodes or 0, group.racks or 0, site))
+                sizes = (group.nodes or 0, group.racks or 0)
+                found.append(SharedSpares(f"{name} at {site}", mine, *sizes, site))
     return tuple(found)
 
 
