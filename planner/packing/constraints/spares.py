@@ -141,7 +141,7 @@ def _standing_in(
     label = f"{pool},{other},{quarter}"
     fits = program.variable(f"fits[{label}]", upper=1, integer=True)
     lends = program.variable(f"stands-in[{label}]", upper=most, integer=True)
-    program.row(f"stands-in[{label}]", {lends: 1.0, empty: -1.0}, "<=", 0.0)
+    program.row(f"fits[{label}]", {lends: 1.0, empty: -1.0}, "<=", 0.0)
     program.row(f"fits[{label}]", {lends: 1.0, fits: -float(most)}, "<=", 0.0)
     for usage in unfit:
         units = _most_units(master, usage)
