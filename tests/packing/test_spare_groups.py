@@ -50,11 +50,11 @@ class Sharing(Exhaustive):
             here[pool].append(unit)
         pools = self._problem.pools
         empty = {}
-        for number, pool in enumerate(pools):
+        for number, kind in enumerate(pools):
             shapes = sorted((choice.shape for _, choice in here[number]), reverse=True)
-            taken = fewest(tuple(shapes), pool.node, pool.fabric)
+            taken = fewest(tuple(shapes), kind.node, kind.fabric)
             empty[number] = -1 if taken is None else nodes[number][quarter] - taken
-            if empty[number] < (pool.spare if shapes else 0):
+            if empty[number] < (kind.spare if shapes else 0):
                 return False
         for group in self._problem.spare_groups:
             least = [
@@ -237,7 +237,8 @@ def draw(rng: random.Random, *, racks: bool) -> Problem:
         price = rng.randrange(6, 12) * 100_000 * pool.node.gpus // 4
         costs = tuple(price - quarter * price // 3 for quarter in range(quarters))
         supplies.append(Supply(f"buy{number}", "buy", number, rng.choice((2, 3, None)), costs))
-    demands, left = [], 4
+    demands: list[Demand] = []
+    left = 4
     while left > 0 and (not demands or rng.random() < 0.7):
         types = sorted({pool.gpu_type for pool in pools})
         open_to = rng.sample(types, rng.choice((1, 2, 2)) if len(types) > 1 else 1)

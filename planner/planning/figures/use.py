@@ -29,7 +29,7 @@ def pool_uses(
     fleet: Fleet,
     placement: UnitPlacement,
     hours_per_quarter: Fraction,
-    shared_spares: Sequence[Sequence[int]],
+    shared_spares: Sequence[Sequence[int]] = (),
 ) -> tuple[PoolUse, ...]:
     """Capacity and use per pool and quarter; pools that never have a node are left out.
 
