@@ -119,7 +119,7 @@ def sites_section(
         if full
         else "Taken by the nameplates of all nodes in service, owned and spare ones too",
     )
-    lacking = {name for site in sites for name in traced.capacity.unstated(site, "power_w")}
+    lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
             f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
