@@ -149,6 +149,17 @@ class Scenario(Result):
         """Its file, as it was named."""
         return self._question.path
 
+    @property
+    def asked(self) -> Changes:
+        """What it was changed by: `planner.load(one.path, **one.asked)` is the same again."""
+        given = self._question.given
+        return {
+            "apply": self._apply,
+            "set": tuple(map(str, self._set)),
+            "catalog": tuple(given["catalog"]),
+            "rules": tuple(given["rules"]),
+        }
+
     def to_variant(self, name: str) -> str:
         """Its changes under a name, as a file that extends its own, to lie in the same folder.
 

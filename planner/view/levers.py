@@ -1,0 +1,205 @@
+"""What one asks of a scenario: figures that matter, as a form with fields, and as settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from planner import Finding, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from planner import Scenario
+
+__all__ = ["Lever", "OfferLevers", "levers_of", "offers_of", "settings_of", "words_of"]
+
+_TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
+_BUDGETS = ("capex_usd", "opex_usd", "total_usd")
+_SHARE = re.compile(r"([+-]?[0-9.]+)\s*(%?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """A field of the form that moves figures of a scenario."""
+
+    key: str
+    label: str
+    unit: str
+    """Behind the field: `%`, `weeks`."""
+    now: str
+    """What stands there, in words."""
+    changes: tuple[tuple[str, str], ...]
+    """Path and value, in which `{}` is what was entered; `{+}` is the same with its sign."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether what is entered is added to what stands there, not put in its place."""
+        return any("{}" not in value for _, value in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferLevers:
+    """The fields of one offer."""
+
+    name: str
+    about: str
+    levers: tuple[Lever, ...]
+
+
+def levers_of(scenario: Scenario) -> tuple[Lever, ...]:
+    """The levers that move something in a scenario."""
+    data = _data(scenario)
+    return tuple(lever for lever in _levers(data) if lever.changes)
+
+
+def offers_of(scenario: Scenario) -> tuple[OfferLevers, ...]:
+    """Each offer by itself."""
+    offers = _mapping(_data(scenario).get("offers"))
+    return tuple(
+        OfferLevers(name, f"{offer.get('kind')} {offer.get('node_type')}", tuple(_own(name, offer)))
+        for name, offer in offers.items()
+    )
+
+
+def _data(scenario: Scenario) -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found = yaml.load(scenario.to_yaml(), loader)  # safe, and in C where there is one
+    return dict(_mapping(found))
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
+    offers = [_mapping(one) for one in _mapping(data.get("offers")).values()]
+    jobs = {name: _mapping(one) for name, one in _mapping(data.get("jobs")).items()}
+    buys = [one for one in offers if one.get("kind") == "buy"]
+    rents = [one for one in offers if one.get("kind") != "buy"]
+    loads = [load for job in jobs.values() if (load := _load(job))]
+    keys = [key for key in _TRAFFIC if any(key in load for load in loads)]
+    growing = tuple(_growing(jobs))
+    late = any(one.get("lead_time_weeks") for one in offers)
+
+    def moved(key: str, label: str, now: str, paths: Iterable[str], unit: str = "%") -> Lever:
+        value = "{+}%" if unit == "%" else "{+}"
+        return Lever(key, label, unit, now, tuple((path, value) for path in paths))
+
+    yield moved(
+        "price", "Prices to buy", _count(buys, "offer"), ["offers.*.price_usd"] * bool(buys)
+    )
+    yield moved(
+        *("rent", "Prices to rent", _count(rents, "offer")),
+        ["offers.*.price_usd_per_gpu_hour"] * bool(rents),
+    )
+    yield moved(
+        *("lead", "Lead times", f"of {_count(offers, 'offer')}"),
+        ["offers.*.lead_time_weeks"] * late,
+        unit="weeks",
+    )
+    yield moved(
+        *("traffic", "Traffic", f"of {_count(loads, 'job')} with a load"),
+        (f"jobs.*.serve.load.{key}" for key in keys),
+    )
+    yield moved("units", "Units of all jobs", _count(jobs, "job"), ["jobs.*.count"] * bool(jobs))
+    yield Lever("growth", "Growth per quarter", "%", f"of {_count(growing, 'job')}", growing)
+    stated = _mapping(data.get("policies")).get("headroom", "by rule")
+    yield Lever("headroom", "Headroom", "% of memory", str(stated), (("policies.headroom", "{}%"),))
+    budget = _mapping(data.get("budget"))
+    yield moved(
+        *("budget", "Budgets", ", ".join(f"{key} {_short(budget[key])}" for key in budget)),
+        (f"budget.{key}" for key in _BUDGETS if key in budget),
+    )
+    if "capex_usd" not in budget:
+        yield Lever("capex", "Purchases at most", "USD", "no limit", (("budget.capex_usd", "{}"),))
+
+
+def _load(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _mapping(_mapping(job.get("serve")).get("load"))
+
+
+def _growing(jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Growth of a job is a share, which is set as a whole: `{*}` multiplies what stands there."""
+    for name, job in jobs.items():
+        for held, path in ((job, ""), (_load(job), "serve.load.")):
+            found = _SHARE.fullmatch(str(held.get("growth_per_quarter", "")))
+            if found and Decimal(found[1]):
+                share = Decimal(found[1]) * (1 if found[2] else 100)
+                yield f"jobs.{_quoted(name)}.{path}growth_per_quarter", f"{{*}}{share}"
+
+
+def _own(name: str, offer: Mapping[str, Any]) -> Iterator[Lever]:
+    stem = f"offers.{_quoted(name)}"
+    price = "price_usd" if offer.get("kind") == "buy" else "price_usd_per_gpu_hour"
+    now = _short(offer[price]) if price in offer else "price book"
+    yield Lever(f"price:{name}", "Price", "%", now, ((f"{stem}.{price}", "{+}%"),))
+    weeks = offer.get("lead_time_weeks", 0)
+    lead = ((f"{stem}.lead_time_weeks", "{+}"),)
+    yield Lever(f"lead:{name}", "Lead time", "weeks", str(weeks), lead)
+    most = str(offer.get("maximum", "no limit"))
+    yield Lever(f"most:{name}", "At most", "nodes", most, ((f"{stem}.maximum", "{}"),))
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w-]+", name) else "'{}'".format(name.replace("'", "''"))
+
+
+def _count(things: Iterable[object], name: str) -> str:
+    count = len(list(things))
+    return f"{count:,} {name}{'s' * (count != 1)}"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def settings_of(levers: Iterable[Lever], form: Mapping[str, str]) -> list[str]:
+    """What the fields that are filled set, as `--set` takes it; raises InputError."""
+    settings, wrong = [], []
+    for lever in levers:
+        entered = form.get(lever.key, "").strip().replace("−", "-")
+        if not entered:
+            continue
+        try:
+            number = Decimal(entered)
+            if not number.is_finite():
+                raise InvalidOperation
+        except InvalidOperation:
+            wrong.append(Finding(f"{entered!r} is not a number", path=lever.label))
+            continue
+        settings += [f"{path}={_value(value, number)}" for path, value in lever.changes]
+    if wrong:
+        raise InputError(*wrong)
+    return settings
+
+
+def _value(written: str, number: Decimal) -> str:
+    if written.startswith("{*}"):
+        moved = (Decimal(written[3:]) * (1 + number / 100)).quantize(Decimal("0.0001"))
+        return f"{_plain(moved)}%"
+    return written.replace("{+}", f"{'-' if number < 0 else '+'}{_plain(abs(number))}").replace(
+        "{}", _plain(number)
+    )
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def words_of(levers: Iterable[Lever], form: Mapping[str, str], others: Iterable[str]) -> str:
+    """A name for a variant: `prices to buy +15 %, lead times +8 weeks`."""
+    said = []
+    for lever in levers:
+        if entered := form.get(lever.key, "").strip():
+            of = lever.key.partition(":")[2]
+            sign = "+" if lever.moves and entered[0].isdigit() else ""
+            label = f"{of} {lever.label}" if of else lever.label
+            said.append(f"{label.lower()} {sign}{entered} {lever.unit.partition(' ')[0]}")
+    return ", ".join((*said, *others))[:80] or "as it is"

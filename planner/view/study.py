@@ -1,0 +1,215 @@
+"""The plans and scenarios of a folder, found anew each time, and read once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import warnings
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import planner
+from planner import Finding, InputError, PlannerWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from planner import PlanResult
+
+__all__ = ["FoundPlan", "FoundScenario", "Opened", "Study"]
+
+K = TypeVar("K")
+
+_PLAN = "plan.json"
+_DEPTH, _MOST_FILES = 4, 400
+"""Folders below the one that is looked at, and files of either kind that are listed."""
+_KEPT = 8
+"""Plans that are held ready: a large one takes a few hundred MB."""
+_LARGEST_SCENARIO_BYTES = 20_000_000
+_IS_SCENARIO = re.compile(r"^(jobs|extends)\s*:", re.MULTILINE)
+_BREAKS = (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError)
+"""What reading a file meets that is no plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundScenario:
+    """A file that says what to plan."""
+
+    name: str
+    """Its path from the folder."""
+    extends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlan:
+    """A plan.json at a glance, not checked before it is opened."""
+
+    name: str
+    """Its path from the folder."""
+    made: str
+    """When the file was written."""
+    broken: str = ""
+    """Why it cannot be shown; all else is empty then."""
+    title: str = ""
+    scenario: str = ""
+    as_of: str = ""
+    quarters: tuple[str, ...] = ()
+    status: str = ""
+    cost_cents: int = 0
+    jobs: int = 0
+    nodes: int = 0
+    """That enter service, a rented one anew in each quarter."""
+    changes: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """What it is called: its folder, or the file where that is the one looked at."""
+        parent = str(Path(self.name).parent)
+        return self.name if parent == "." else parent
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A plan that was read and checked, and what was said of it."""
+
+    plan: PlanResult
+    told: tuple[str, ...]
+
+
+class Study:
+    """What lies in a folder, which is the current one; nothing else is read or written by name."""
+
+    def __init__(self) -> None:
+        self._glances: OrderedDict[tuple[str, int, int], FoundPlan] = OrderedDict()
+        self._opened: OrderedDict[tuple[str, int, int], Opened] = OrderedDict()
+        # Warnings are caught for the whole process, and reading a plan takes a whole core.
+        self._one_at_a_time = threading.Lock()
+
+    def plans(self) -> list[FoundPlan]:
+        """Those of a scenario together, in the order in which they were made."""
+        found = [self._glance(path) for path in _files((_PLAN,))]
+        return sorted(found, key=lambda one: (one.broken != "", one.scenario, one.made, one.name))
+
+    def scenarios(self) -> list[FoundScenario]:
+        """Files with jobs, or with a base that has them."""
+        found = []
+        for path in _files((".yaml", ".yml")):
+            try:
+                if path.stat().st_size > _LARGEST_SCENARIO_BYTES:
+                    continue
+                keys = _IS_SCENARIO.findall(path.read_text(encoding="utf-8-sig"))
+            except (OSError, UnicodeDecodeError):
+                continue
+            if keys:
+                found.append(FoundScenario(path.as_posix(), "extends" in keys))
+        return found
+
+    def scenario_path(self, name: str) -> Path:
+        """A scenario that is listed; raises InputError for any other name."""
+        return Path(_one_of(name, [one.name for one in self.scenarios()], "scenario"))
+
+    def plan_path(self, name: str) -> Path:
+        """A plan that is listed; raises InputError for any other name."""
+        listed = [path.as_posix() for path in _files((_PLAN,))]
+        return Path(_one_of(name, listed, "plan"))
+
+    def open(self, name: str) -> Opened:
+        """Read a plan that is listed, and check it; raises what `planner.read_plan` does."""
+        path = self.plan_path(name)
+        return self.kept(_key(path), path)
+
+    def kept(self, key: tuple[str, int, int], source: Path | str) -> Opened:
+        """What is read of a plan, from a file or its text; once for the same key."""
+
+        def read() -> Opened:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", PlannerWarning)
+                plan = planner.read_plan(source)
+            told = (one for one in caught if issubclass(one.category, PlannerWarning))
+            return Opened(plan, tuple(str(one.message) for one in told))
+
+        with self._one_at_a_time:
+            return _once(self._opened, key, read, _KEPT)
+
+    def _glance(self, path: Path) -> FoundPlan:
+        try:
+            key = _key(path)
+        except OSError as error:
+            return FoundPlan(path.as_posix(), "", broken=str(error.strerror))
+        return _once(self._glances, key, lambda: _read_glance(path), _MOST_FILES)
+
+
+def _once(
+    held: OrderedDict[tuple[str, int, int], K],
+    key: tuple[str, int, int],
+    make: Callable[[], K],
+    most: int,
+) -> K:
+    if key not in held:
+        held[key] = make()
+    held.move_to_end(key)
+    while len(held) > most:
+        held.popitem(last=False)
+    return held[key]
+
+
+def _key(path: Path) -> tuple[str, int, int]:
+    found = path.stat()
+    return path.as_posix(), found.st_mtime_ns, found.st_size
+
+
+def _files(ends: tuple[str, ...]) -> Iterator[Path]:
+    """Files of the current folder whose names end so; none that a link leads to."""
+    count = 0
+    for folder, inner, names in os.walk("."):
+        here = Path(folder)
+        deep = len(here.parts) >= _DEPTH
+        inner[:] = [] if deep else sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(names):
+            path = here / name
+            if name.endswith(ends) and path.is_file() and not path.is_symlink():
+                count += 1
+                if count > _MOST_FILES:
+                    return
+                yield path
+
+
+def _one_of(name: str, listed: list[str], what: str) -> str:
+    if name not in listed:
+        raise InputError(Finding(f"is no {what} of this folder", file=name))
+    return name
+
+
+def _read_glance(path: Path) -> FoundPlan:
+    name = path.as_posix()
+    made = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
+        proof, made_from = data["proof"], data["provenance"]
+        files = {role: file for role, file, _ in made_from["files"]}
+        options = made_from.get("options") or {}
+        return FoundPlan(
+            name,
+            f"{made:%Y-%m-%d %H:%M}",
+            title=str(data["scenario"]),
+            scenario=str(files.get("scenario", "")),
+            as_of=str(data["as_of"]),
+            quarters=tuple(map(str, data["quarters"])),
+            status=str(proof["status"]),
+            cost_cents=int(proof["cost_cents"]),
+            jobs=len(data["jobs"]),
+            nodes=sum(int(one["count"]) for one in data["acquisitions"]),
+            changes=tuple(
+                str(one)
+                for one in (*options.get("variations", ()), *options.get("settings", ()))
+                if not str(one).startswith("name=")
+            ),
+        )
+    except _BREAKS as error:
+        told = str(error) if isinstance(error, OSError) else "it is no plan, or not whole"
+        return FoundPlan(name, f"{made:%Y-%m-%d %H:%M}", broken=told)
