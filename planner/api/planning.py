@@ -243,7 +243,7 @@ class PlanResult(Result):
             return plan_document(self._plan, FULL)
         return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
 
-    def _drawn(self) -> Document:
+    def _on_page(self) -> Document:
         return drawn_document(self._plan, FULL)
 
     def _brief(self, page: int = SCREEN.page) -> Document:

@@ -95,7 +95,7 @@ class Result(ABC):
         """The whole result as a page that needs no network."""
         from planner.reporting.html.render import render  # noqa: PLC0415 - slow to load
 
-        return render(self._drawn(), self.title)
+        return render(self._on_page(), self.title)
 
     def to_part(self, links: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
         """The whole result as a part of a page, and a list of links to its sections, as HTML.
@@ -106,9 +106,9 @@ class Result(ABC):
         """
         from planner.reporting.html.render import part  # noqa: PLC0415 - slow to load
 
-        return part(self._drawn(), self.title, links)
+        return part(self._on_page(), self.title, links)
 
-    def _drawn(self) -> Document:
+    def _on_page(self) -> Document:
         """What a page shows."""
         from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
 

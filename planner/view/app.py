@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 import jinja2
 from starlette.applications import Starlette
@@ -19,15 +20,19 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 import planner
-from planner import CheckError, Finding, InputError, PlannerError
+from planner import Finding, InputError, PlannerError
 from planner.view.levers import levers_of, offers_of, settings_of, words_of
-from planner.view.runs import Run, Runs, Task
-from planner.view.study import Opened, Study
+from planner.view.runs import Runs, Task, lines_of
+from planner.view.study import Study
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from starlette.requests import Request
 
-    from planner import AlternativesResult, PlanResult, Scenario, SensitivityResult
+    from planner import AlternativesResult, PlanResult, Result, Scenario, SensitivityResult
+    from planner.view.runs import Kind, Run
+    from planner.view.study import Opened
 
 __all__ = ["View"]
 
@@ -38,22 +43,23 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _LOCAL = {"127.0.0.1", "localhost", "[::1]"}
 _HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; img-src data:; style-src 'self'; "
+    "script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-_DOCUMENTS = ("justification", "quarterly")
+_MOST_LISTED = 2000
+"""Jobs that a field proposes, and named changes and offers that a form shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
     """What a browser asks: fields of the address, or of the form that it sends."""
 
-    fields: dict[str, list[str]] = field(default_factory=dict)
-    sent: bool = False
+    fields: dict[str, list[str]]
 
     def __getitem__(self, key: str) -> str:
         return self.fields.get(key, [""])[-1]
@@ -62,16 +68,13 @@ class Ask:
         """Every value of a field that may be given several times."""
         return self.fields.get(key, [])
 
-    @property
-    def query(self) -> str:
-        """The same as a part of an address; fields left empty are left out."""
-        return urlencode(
-            {key: kept for key, one in self.fields.items() if (kept := [*filter(None, one)])},
-            doseq=True,
-        )
+    def has_any(self, *starts: str) -> bool:
+        """Whether a field whose name begins so is filled."""
+        return any(self[key] for key in self.fields if key.startswith(starts))
 
 
 Page: TypeAlias = Callable[[Ask], Response]
+_NO_LINKS: Mapping[str, str] = MappingProxyType({})
 
 
 class View:
@@ -88,13 +91,9 @@ class View:
             lstrip_blocks=True,
             undefined=jinja2.StrictUndefined,
         )
-        self._templates.globals.update(folder=Path.cwd().name, urlencode=_query)
-        self._files = {
-            **planner.page_files(),
-            **{
-                name: (_HERE / name).read_text(encoding="utf-8") for name in ("view.css", "view.js")
-            },
-        }
+        self._templates.globals.update(folder=Path.cwd().name, address=_address)
+        own = {one: (_HERE / one).read_text(encoding="utf-8") for one in ("view.css", "view.js")}
+        self._files = {**planner.page_files(), **own}
         self._pages: dict[str, Page] = {
             "": self._study_page,
             "plan": self._plan_page,
@@ -117,43 +116,51 @@ class View:
         self.app = Starlette(routes=[Route(path, self._answer, methods=["GET", "POST"])])
 
     async def _answer(self, request: Request) -> Response:
-        refused = _refused(request)
-        if refused:
+        if refused := _refused(request):
             return Response(refused, 403, _HEADERS, "text/plain")
-        given, page = request.path_params["token"], request.path_params["page"]
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
+        token, page = request.path_params["token"], request.path_params["page"]
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
             return Response("There is nothing here.\n", 404, _HEADERS, "text/plain")
-        if request.method != "POST":
-            ask, pages = Ask(parse_qs(request.url.query)), self._pages
-            if page in self._files:
-                kind = "text/css" if page.endswith(".css") else "text/javascript"
-                return Response(self._files[page], 200, _HEADERS, kind)
-        else:
+        pages, given = self._pages, request.url.query
+        if request.method == "POST":
             body = b""
             async for part in request.stream():
                 body += part
                 if len(body) > _LARGEST_FORM_BYTES:
                     return Response("That is too long.\n", 413, _HEADERS, "text/plain")
-            ask, pages = Ask(parse_qs(body.decode("utf-8", "replace")), sent=True), self._actions
-        response = await run_in_threadpool(self._shown, pages.get(page), ask)
+            pages, given = self._actions, body.decode("utf-8", "replace")
+        elif page in self._files:
+            kind = "text/css" if page.endswith(".css") else "text/javascript"
+            return Response(self._files[page], 200, _HEADERS, kind)
+        response = await run_in_threadpool(self._shown, pages.get(page), Ask(parse_qs(given)))
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
 
     def _shown(self, page: Page | None, ask: Ask) -> Response:
         if page is None:
-            return self._error("There is no such page", (), 404)
+            return self._page("error.html", "There is no such page", 404, lines=())
         try:
             return page(ask)
         except PlannerError as error:
-            return self._error("That cannot be shown", _lines(error), 400)
+            return self._page("error.html", "That cannot be shown", 400, lines=lines_of(error))
 
-    def _error(self, headline: str, lines: tuple[str, ...], status: int) -> Response:
-        return self._page("error.html", headline, lines=lines, status=status)
-
-    def _page(self, template: str, title: str, *, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
-        whole = {"title": title, "of": "", "sections": "", "run": None, "kind": "", **more}
+    def _page(self, template: str, title: str, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
+        whole = {"title": title, "of": "", "sections": "", "run": None, **more}
         return HTMLResponse(self._templates.get_template(template).render(whole), status)
+
+    def _page_of(
+        self,
+        template: str,
+        of: str,
+        result: Result,
+        links: Mapping[str, str] = _NO_LINKS,
+        **more: Any,  # noqa: ANN401 - what the template shows
+    ) -> Response:
+        """A page about a plan, with a result drawn on it."""
+        body, sections = result.to_part(links)
+        about = {"of": of, "body": body, "sections": sections, **self._run_of(of), **more}
+        return self._page(template, result.title, **about)
 
     # The folder
 
@@ -181,64 +188,56 @@ class View:
 
     def _open(self, name: str) -> Opened:
         """A plan of the folder, or one that was planned here and is not kept."""
-        run = self.runs.get(name)
-        if run is not None and run.task.kind == "plan" and run.state == "done":
-            return self._study.kept((name, 0, 0), run.value)
-        if name.startswith("run-"):
-            raise InputError(Finding("is not there any more; plan again", path=name))
-        return self._study.open(name)
+        if not name.startswith("run-"):
+            return self._study.open(name)
+        return self._study.kept((name, 0, 0), self._done(name).value)
 
-    def _about(self, name: str) -> dict[str, Any]:
-        """What every page about a plan is told."""
-        return {"of": name, "run": self.runs.get(name), "keep_as": self._keep_as(name)}
-
-    def _keep_as(self, name: str) -> str:
+    def _done(self, name: str) -> Run:
         run = self.runs.get(name)
+        if run is None or run.task.kind != "plan" or run.state != "done":
+            raise InputError(Finding("is not there any more; plan again", path=name or "plan"))
+        return run
+
+    def _run_of(self, of: str) -> dict[str, Any]:
+        """Of a plan that is not kept: its run, and a name to keep it under."""
+        run = self.runs.get(of)
         if run is None:
-            return ""
-        title = self._open(name).plan.title if run.task.changes.get("set") else ""
-        words = re.sub(r"[^a-z0-9]+", "-", (title or Path(run.task.scenario).stem).lower())
-        return words.strip("-")[:40].strip("-")
+            return {}
+        stem = run.task.title if run.task.is_variant else Path(run.task.scenario).stem
+        words = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
+        short = words if len(words) <= 40 else words[:40].rpartition("-")[0]
+        return {"run": run, "keep_as": short}
 
     def _plan_page(self, ask: Ask) -> Response:
-        opened = self._open(ask["of"])
-        body, sections = opened.plan.to_part(_job_links(opened.plan, ask["of"]))
-        return self._page(
-            "plan.html",
-            opened.plan.title,
-            body=body,
-            sections=sections,
-            told=opened.told,
-            **self._about(ask["of"]),
-        )
+        opened, of = self._open(ask["of"]), ask["of"]
+        jobs = enumerate(opened.plan.jobs, 1)
+        links = {f"job-{place}": _address("job", of=of, name=job["job"]) for place, job in jobs}
+        return self._page_of("plan.html", of, opened.plan, links, told=opened.told)
 
     def _job_page(self, ask: Ask) -> Response:
         plan = self._open(ask["of"]).plan
         names = [row["job"] for row in plan.jobs]
-        body, sections = planner.explain(plan, ask["name"] or names[0]).to_part()
-        about = self._about(ask["of"])
-        return self._page(
-            "job.html", ask["name"], body=body, sections=sections, names=names[:2000], **about
-        )
+        if not names:
+            raise InputError(Finding("has no jobs", file=ask["of"]))
+        found = planner.explain(plan, ask["name"] or names[0])
+        return self._page_of("job.html", ask["of"], found, names=names[:_MOST_LISTED])
 
     def _document(self, ask: Ask) -> Response:
         """A document as `planner report` writes it: a page of its own, with its own policy."""
-        if ask["name"] not in _DOCUMENTS:
-            return self._error("There is no such document", (), 404)
         plan = self._open(ask["of"]).plan
         found, moved = self._beside(ask["of"], plan)
         made = planner.report(plan, alternatives=found, sensitivity=moved, what_if="none")
-        page = HTMLResponse(made.files()[f"{ask['name']}.html"])
-        page.headers["Content-Security-Policy"] = "frame-ancestors 'none'"
-        return page
+        name = "quarterly" if ask["name"] == "quarterly" else "justification"
+        own = {"Content-Security-Policy": "frame-ancestors 'none'"}
+        return HTMLResponse(made.files()[f"{name}.html"], headers=own)
 
     def _beside(
-        self, name: str, plan: PlanResult
+        self, of: str, plan: PlanResult
     ) -> tuple[AlternativesResult | None, SensitivityResult | None]:
         """Results that lie beside a plan and are of its question."""
-        if self.runs.get(name) is not None:
+        if of.startswith("run-"):
             return None, None
-        folder = self._study.plan_path(name).parent
+        folder = self._study.plan_path(of).parent
         found, moved = folder / "alternatives.json", folder / "sensitivity.json"
         options = planner.read_alternatives(found) if found.is_file() else None
         swings = planner.read_sensitivity(moved) if moved.is_file() else None
@@ -248,165 +247,137 @@ class View:
         )
 
     def _alternatives_page(self, ask: Ask) -> Response:
-        plan = self._open(ask["of"]).plan
-        found, _ = self._beside(ask["of"], plan)
-        if found is None:
-            return self._not_sought(ask["of"], plan, "alternatives")
-        others = found.to_dict()["others"]
+        of, plan = ask["of"], self._open(ask["of"]).plan
+        found, _ = self._beside(of, plan)
         asks = {
-            f"plan-{place}": (one["name"], self._asked(ask["of"], one["settings"]))
-            for place, one in enumerate(others, 2)
+            f"plan-{place}": (one["name"], one["settings"])
+            for place, one in enumerate(found.to_dict()["others"] if found else (), 2)
             if one["settings"] and one["figures"]
         }
-        return self._sought(
-            ask["of"], found, {"plan-1": ("", _query("plan", of=ask["of"])), **asks}
-        )
+        return self._sought("alternatives", of, plan, found, asks)
 
     def _sensitivity_page(self, ask: Ask) -> Response:
-        plan = self._open(ask["of"]).plan
-        _, moved = self._beside(ask["of"], plan)
-        if moved is None:
-            return self._not_sought(ask["of"], plan, "sensitivity")
+        of, plan = ask["of"], self._open(ask["of"]).plan
+        _, found = self._beside(of, plan)
         asks = {}
-        for place, one in enumerate(moved.to_dict()["swings"], 1):
+        for place, one in enumerate(found.to_dict()["swings"] if found else (), 1):
             for end in ("low", "high"):
                 by = one[end]["by"]
-                words = f"{by:+.0%}" if one["unit"] == "share" else f"{by:+.0f} weeks"
-                told = f"{one['name']} {words.replace('%', ' %')}"
-                asks[f"{end}-{place}"] = told, self._asked(ask["of"], one[end]["settings"], told)
-        return self._sought(ask["of"], moved, asks)
-
-    def _asked(self, of: str, settings: list[str], name: str = "") -> str:
-        return _query("what-if", of=of, set=settings, name=name)
+                words = f"{100 * by:+.0f} %" if one["unit"] == "share" else f"{by:+.0f} weeks"
+                asks[f"{end}-{place}"] = f"{one['name']} {words}", one[end]["settings"]
+        return self._sought("sensitivity", of, plan, found, asks)
 
     def _sought(
         self,
+        kind: str,
         of: str,
-        found: AlternativesResult | SensitivityResult,
-        asks: dict[str, tuple[str, str]],
+        plan: PlanResult,
+        found: Result | None,
+        asks: Mapping[str, tuple[str, list[str]]],
     ) -> Response:
-        body, sections = found.to_part({anchor: address for anchor, (_, address) in asks.items()})
-        told = [one for one in asks.values() if one[0]]
-        about = self._about(of)
-        return self._page(
-            "sought.html",
-            found.title,
-            body=body,
-            sections=sections,
-            asks=told,
-            kind=found._name,
-            **about,
-        )
-
-    def _not_sought(self, of: str, plan: PlanResult, kind: str) -> Response:
-        return self._page(
-            "seek.html", f"{kind.capitalize()} of {plan.title}", kind=kind, **self._about(of)
-        )
+        """What was found beside a plan, each part of which can be planned; or how to find it."""
+        if found is None:
+            title = f"{kind.capitalize()} of {plan.title}"
+            about = {"of": of, "kind": kind, "body": "", **self._run_of(of)}
+            return self._page("sought.html", title, **about)
+        links = {
+            anchor: _address("what-if", of=of, set=settings, name=name)
+            for anchor, (name, settings) in asks.items()
+        }
+        told = [(asks[anchor][0], link) for anchor, link in links.items()]
+        return self._page_of("sought.html", of, found, links, asks=told, kind=kind)
 
     # Two plans
 
     def _compare_page(self, ask: Ask) -> Response:
-        names = self._names()
-        before, after = ask["before"], ask["after"]
+        names, before, after = self._names(), ask["before"], ask["after"]
         if not (before and after):
             return self._page("compare.html", "Compare", names=names, ask=ask, body="")
-        plans = self._open(before).plan, self._open(after).plan
         labels = names.get(before, before), names.get(after, after)
+        plans = self._open(before).plan, self._open(after).plan
         found = planner.compare(*plans, labels=labels, causes=False)
-        body, sections = found.to_part()
-        about = {**self._about(after), "of": ""}
-        return self._page(
-            "compare.html", found.title, names=names, ask=ask, body=body, sections=sections, **about
-        )
+        return self._page_of("compare.html", after, found, names=names, ask=ask)
 
     def _names(self) -> dict[str, str]:
         """Plans that can be compared: those of the folder, and those that are not kept."""
         names = {one.name: one.folder for one in self._study.plans() if not one.broken}
-        for run in self.runs.all():
-            if run.task.kind == "plan" and run.state == "done":
-                names[run.name] = f"{run.task.title} (not kept)"
-        return names
+        done = (one for one in self.runs.all() if one.task.kind == "plan" and one.state == "done")
+        return {**names, **{run.name: f"{run.task.title} (not kept)" for run in done}}
 
     # What if
 
-    def _scenario(self, of: str) -> Scenario:
-        if of.endswith(".json") or of.startswith("run-"):
-            return self._open(of).plan.scenario()
-        return planner.load(self._study.scenario_path(of))
-
     def _what_if_page(self, ask: Ask, wrong: tuple[str, ...] = ()) -> Response:
-        scenario = self._scenario(ask["of"])
-        is_plan = ask["of"].endswith(".json") or ask["of"].startswith("run-")
-        about = self._about(ask["of"]) if is_plan else {}
+        scenario, plan = self._scenario(ask["of"])
         return self._page(
             "what-if.html",
             f"What if: {scenario.title}",
-            **{**about, "run": None},
-            asked=ask["of"],
+            400 if wrong else 200,
+            of=ask["of"] if plan else "",
             ask=ask,
+            base=plan.summary[0] if plan else "",
             levers=levers_of(scenario),
-            offers=offers_of(scenario)[:100],
-            variations=scenario.variations[:200],
+            offers=offers_of(scenario)[:_MOST_LISTED],
+            variations=scenario.variations[:_MOST_LISTED],
             wrong=wrong,
-            status=400 if wrong else 200,
         )
 
+    def _scenario(self, of: str) -> tuple[Scenario, PlanResult | None]:
+        """What a plan was made from, with the plan; or a scenario of the folder."""
+        if of.endswith((".yaml", ".yml")):
+            return planner.load(self._study.scenario_path(of)), None
+        plan = self._open(of).plan
+        return plan.scenario(), plan
+
     def _ask(self, ask: Ask) -> Response:
-        """Plan in the background what a form asks; mistakes are told beside the form."""
-        scenario = self._scenario(ask["of"])
-        every = (
-            *levers_of(scenario),
-            *(one for offer in offers_of(scenario) for one in offer.levers),
-        )
+        """Plan in the background what a form asks; mistakes are told on the form."""
+        scenario, plan = self._scenario(ask["of"])
+        own = (lever for _, _, its in offers_of(scenario) for lever in its)
+        levers = (*levers_of(scenario), *own)
         form = {key: values[-1] for key, values in ask.fields.items()}
-        lines = [line for text in ask.all("set") for line in text.splitlines() if line.strip()]
+        names, lines = ask.all("apply"), ask["set"].split("\n")
+        lines = [line.strip() for line in lines if line.strip()]
+        title = ask["name"].strip() or words_of(levers, form, (*names, *lines))
         try:
-            settings = [*settings_of(every, form), *map(str.strip, lines)]
-            names = ask.all("apply")
-            title = ask["name"].strip() or words_of(every, form, (*names, *lines))
+            settings = [*settings_of(levers, form), *lines]
             if settings or names:
                 settings.append(f"name={json.dumps(title, ensure_ascii=False)}")
-            else:
-                title = scenario.title
             asked = scenario.changed(apply=names, set=settings)
-            if asked.path.suffix not in (".yaml", ".yml"):
-                raise InputError(Finding("was made from no file", path=str(asked.path)))
         except InputError as error:
-            return self._what_if_page(ask, _lines(error))
-        query = _query("what-if", **ask.fields)
-        task = Task("plan", title, str(asked.path), dict(asked.asked), of=ask["of"], query=query)
-        return self._begun(task)
+            return self._what_if_page(ask, lines_of(error))
+        return self._begun(
+            Task(
+                *("plan", asked.title, str(asked.path), dict(asked.asked)),
+                of=ask["of"] if plan else "",
+                back=_address("what-if", **ask.fields),
+            )
+        )
 
     def _seek(self, ask: Ask) -> Response:
         """Begin what takes many plans: causes of a difference, alternatives, sensitivity."""
-        if ask["kind"] == "causes":
-            names = ask["before"], ask["after"]
-            labels = tuple(self._names().get(name, name) for name in names)
+        kind, of = ask["kind"], ask["of"]
+        if kind == "causes":
+            names = {key: self._names().get(ask[key], ask[key]) for key in ("before", "after")}
             task = Task(
-                *("causes", f"Why the cost differs: {labels[0]} → {labels[1]}"),
-                plans=tuple(map(self._source, names)),
-                labels=(labels[0], labels[1]),
-                query=_query("compare", before=names[0], after=names[1]),
+                *("causes", f"Why the cost differs: {' → '.join(names.values())}"),
+                plans=tuple(self._source(ask[key]) for key in names),
+                labels=(names["before"], names["after"]),
+                back=_address("compare", before=ask["before"], after=ask["after"]),
             )
-            return self._begun(task)
-        if ask["kind"] not in ("alternatives", "sensitivity"):
-            return self._error("There is no such thing to look for", (), 404)
-        path = self._study.plan_path(ask["of"])
-        kind: Any = ask["kind"]
-        title = f"{kind.capitalize()} of {self._open(ask['of']).plan.title}"
-        query = _query(kind, of=ask["of"])
-        task = Task(
-            kind, title, plans=(str(path),), into=str(path.parent), of=ask["of"], query=query
-        )
+        else:
+            path = self._study.plan_path(of)
+            found: Kind = "alternatives" if kind == "alternatives" else "sensitivity"
+            title = f"{found.capitalize()} of {self._open(of).plan.title}"
+            task = Task(found, title, plans=(str(path),), back=_address(found, of=of))
         return self._begun(task)
 
     def _source(self, name: str) -> str:
         """A plan for another process: its path, or its text."""
-        run = self.runs.get(name)
-        return str(self._study.plan_path(name)) if run is None else str(run.value)
+        if name.startswith("run-"):
+            return str(self._done(name).value)
+        return str(self._study.plan_path(name))
 
     def _begun(self, task: Task) -> Response:
-        return _to(_query("run", id=self.runs.start(task).name))
+        return _to(_address("run", id=self.runs.start(task).name))
 
     # Work in the background
 
@@ -418,15 +389,13 @@ class View:
 
     def _run_page(self, ask: Ask) -> Response:
         run = self._run(ask)
-        task = run.task
-        if run.state == "done" and task.kind == "plan":
-            is_plan = task.of.endswith(".json") or self.runs.get(task.of) is not None
-            if is_plan:
-                return _to(_query("compare", before=task.of, after=run.name))
-            return _to(_query("plan", of=run.name))
-        if run.state == "done" and task.kind != "causes":
-            return _to(task.query)
-        body, sections = run.value if run.state == "done" else ("", "")
+        task, body, sections = run.task, "", ""
+        if run.state == "done":
+            if task.kind == "plan" and task.of and task.of in self._names():
+                return _to(_address("compare", before=task.of, after=run.name))
+            if task.kind != "causes":
+                return _to(_address("plan", of=run.name) if task.kind == "plan" else task.back)
+            body, sections = run.value
         return self._page("run.html", task.title, run=run, body=body, sections=sections)
 
     def _state(self, ask: Ask) -> Response:
@@ -440,52 +409,39 @@ class View:
             self.runs.drop(run.name)
             return _to("./")
         run.end("cancelled")
-        return _to(_query("run", id=run.name))
+        return _to(_address("run", id=run.name))
 
     def _keep(self, ask: Ask) -> Response:
         """Write a plan beside its scenario, and what was changed as a file that extends that."""
-        run, name = self._run(ask), ask["name"].strip()
+        run, name = self._done(ask["id"]), ask["name"].strip()
         if not _NAME.fullmatch(name):
             told = f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
             raise InputError(Finding(told, path="name"))
-        plan = self._open(run.name).plan
         scenario = planner.load(Path(run.task.scenario), **run.task.changes)
         beside = scenario.path.parent
         if not beside.resolve().is_relative_to(Path.cwd()):
             raise InputError(Finding("lies outside this folder", file=str(scenario.path)))
         folder, variant = beside / name, beside / f"{name}.yaml"
-        if folder.exists():
-            raise InputError(Finding("is there already: choose another name", file=str(folder)))
-        if scenario.changes:
-            _write_new(variant, scenario.to_variant(name))
+        for path in (folder, variant):
+            if os.path.lexists(path) and (path == folder or run.task.is_variant):
+                raise InputError(Finding("is there already: choose another name", file=str(path)))
         try:
-            if scenario.changes:
+            if run.task.is_variant:
+                with variant.open("x", encoding="utf-8", newline="\n") as file:
+                    file.write(scenario.to_variant(name))
                 planner.load(variant)
-            plan.write(folder)
-        except PlannerError:
-            if scenario.changes:
-                variant.unlink()
-            raise
+            self._open(run.name).plan.write(folder)
+        except (OSError, PlannerError) as error:
+            if run.task.is_variant:
+                variant.unlink(missing_ok=True)
+            if isinstance(error, PlannerError):
+                raise
+            raise InputError(Finding(f"{error.strerror}", file=str(variant))) from None
         self.runs.drop(run.name)
-        return _to(_query("plan", of=(folder / "plan.json").as_posix()))
+        return _to(_address("plan", of=(folder / "plan.json").as_posix()))
 
 
-def _write_new(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise InputError(Finding(f"cannot be written: {error.strerror}", file=str(path))) from None
-
-
-def _job_links(plan: PlanResult, of: str) -> dict[str, str]:
-    return {
-        f"job-{place}": _query("job", of=of, name=row["job"])
-        for place, row in enumerate(plan.jobs, 1)
-    }
-
-
-def _query(page: str, **fields: Any) -> str:  # noqa: ANN401 - text, or several
+def _address(page: str, **fields: str | Iterable[str]) -> str:
     given = {key: value for key, value in fields.items() if value}
     return f"{page}?{urlencode(given, doseq=True)}"
 
@@ -494,26 +450,11 @@ def _to(address: str) -> Response:
     return RedirectResponse(address, 303)
 
 
-def _lines(error: PlannerError) -> tuple[str, ...]:
-    if isinstance(error, InputError):
-        return tuple(
-            f"{one.headline()}{f' – {one.hint}' if one.hint else ''}" for one in error.findings
-        )
-    if isinstance(error, CheckError):
-        return str(error), *error.violations
-    return (str(error),)
-
-
 def _refused(request: Request) -> str:
     """Why a request is not answered: it is not from a page of this server, on this machine."""
     host = request.headers.get("host", "")
-    name = ""
-    with suppress(ValueError):
-        name = (urlsplit(f"//{host}").netloc).rpartition(":")[0] or host
-    if name not in _LOCAL:
+    if (host.rpartition(":")[0] or host) not in _LOCAL:
         return "This page answers at 127.0.0.1 alone.\n"
-    if request.method == "POST":
-        origin = request.headers.get("origin")
-        if origin != f"http://{host}":
-            return "This form was sent from another page.\n"
+    if request.method == "POST" and request.headers.get("origin") != f"http://{host}":
+        return "This form was sent from another page.\n"
     return ""

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from planner import Scenario
 
-__all__ = ["Lever", "OfferLevers", "levers_of", "offers_of", "settings_of", "words_of"]
+__all__ = ["Lever", "levers_of", "offers_of", "settings_of", "words_of"]
 
 _TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
+_RENT = "price_usd_per_gpu_hour"
 _BUDGETS = ("capex_usd", "opex_usd", "total_usd")
 _SHARE = re.compile(r"([+-]?[0-9.]+)\s*(%?)")
 
@@ -43,28 +44,19 @@ class Lever:
         return any("{}" not in value for _, value in self.changes)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferLevers:
-    """The fields of one offer."""
-
-    name: str
-    about: str
-    levers: tuple[Lever, ...]
-
-
 def levers_of(scenario: Scenario) -> tuple[Lever, ...]:
     """The levers that move something in a scenario."""
     data = _data(scenario)
     return tuple(lever for lever in _levers(data) if lever.changes)
 
 
-def offers_of(scenario: Scenario) -> tuple[OfferLevers, ...]:
-    """Each offer by itself."""
+def offers_of(scenario: Scenario) -> list[tuple[str, str, tuple[Lever, ...]]]:
+    """Each offer by itself: its name, what it is, and its levers."""
     offers = _mapping(_data(scenario).get("offers"))
-    return tuple(
-        OfferLevers(name, f"{offer.get('kind')} {offer.get('node_type')}", tuple(_own(name, offer)))
+    return [
+        (name, f"{offer.get('kind')} {offer.get('node_type')}", tuple(_own(name, offer)))
         for name, offer in offers.items()
-    )
+    ]
 
 
 def _data(scenario: Scenario) -> dict[str, Any]:
@@ -82,40 +74,25 @@ def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
     jobs = {name: _mapping(one) for name, one in _mapping(data.get("jobs")).items()}
     buys = [one for one in offers if one.get("kind") == "buy"]
     rents = [one for one in offers if one.get("kind") != "buy"]
+    late = [one for one in offers if one.get("lead_time_weeks")]
     loads = [load for job in jobs.values() if (load := _load(job))]
-    keys = [key for key in _TRAFFIC if any(key in load for load in loads)]
+    traffic = [key for key in _TRAFFIC if any(key in load for load in loads)]
+    budget = _mapping(data.get("budget"))
+    told = ", ".join(f"{key} {_short(budget[key])}" for key in budget)
+    for key, label, now, paths in (
+        ("price", "Prices to buy", _count(buys, "offer"), ["offers.*.price_usd"] * bool(buys)),
+        ("rent", "Prices to rent", _count(rents, "offer"), [f"offers.*.{_RENT}"] * bool(rents)),
+        ("lead", "Lead times", _count(late, "offer"), ["offers.*.lead_time_weeks"] * bool(late)),
+        ("traffic", "Traffic", _count(loads, "job"), [f"jobs.*.serve.load.{k}" for k in traffic]),
+        ("units", "Units of all jobs", _count(jobs, "job"), ["jobs.*.count"] * bool(jobs)),
+        ("budget", "Budgets", told, [f"budget.{key}" for key in _BUDGETS if key in budget]),
+    ):
+        unit, value = ("weeks", "{+}") if key == "lead" else ("%", "{+}%")
+        yield Lever(key, label, unit, now, tuple((path, value) for path in paths))
     growing = tuple(_growing(jobs))
-    late = any(one.get("lead_time_weeks") for one in offers)
-
-    def moved(key: str, label: str, now: str, paths: Iterable[str], unit: str = "%") -> Lever:
-        value = "{+}%" if unit == "%" else "{+}"
-        return Lever(key, label, unit, now, tuple((path, value) for path in paths))
-
-    yield moved(
-        "price", "Prices to buy", _count(buys, "offer"), ["offers.*.price_usd"] * bool(buys)
-    )
-    yield moved(
-        *("rent", "Prices to rent", _count(rents, "offer")),
-        ["offers.*.price_usd_per_gpu_hour"] * bool(rents),
-    )
-    yield moved(
-        *("lead", "Lead times", f"of {_count(offers, 'offer')}"),
-        ["offers.*.lead_time_weeks"] * late,
-        unit="weeks",
-    )
-    yield moved(
-        *("traffic", "Traffic", f"of {_count(loads, 'job')} with a load"),
-        (f"jobs.*.serve.load.{key}" for key in keys),
-    )
-    yield moved("units", "Units of all jobs", _count(jobs, "job"), ["jobs.*.count"] * bool(jobs))
-    yield Lever("growth", "Growth per quarter", "%", f"of {_count(growing, 'job')}", growing)
+    yield Lever("growth", "Growth per quarter", "%", _count(growing, "job"), growing)
     stated = _mapping(data.get("policies")).get("headroom", "by rule")
     yield Lever("headroom", "Headroom", "% of memory", str(stated), (("policies.headroom", "{}%"),))
-    budget = _mapping(data.get("budget"))
-    yield moved(
-        *("budget", "Budgets", ", ".join(f"{key} {_short(budget[key])}" for key in budget)),
-        (f"budget.{key}" for key in _BUDGETS if key in budget),
-    )
     if "capex_usd" not in budget:
         yield Lever("capex", "Purchases at most", "USD", "no limit", (("budget.capex_usd", "{}"),))
 
@@ -136,7 +113,7 @@ def _growing(jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]
 
 def _own(name: str, offer: Mapping[str, Any]) -> Iterator[Lever]:
     stem = f"offers.{_quoted(name)}"
-    price = "price_usd" if offer.get("kind") == "buy" else "price_usd_per_gpu_hour"
+    price = "price_usd" if offer.get("kind") == "buy" else _RENT
     now = _short(offer[price]) if price in offer else "price book"
     yield Lever(f"price:{name}", "Price", "%", now, ((f"{stem}.{price}", "{+}%"),))
     weeks = offer.get("lead_time_weeks", 0)
@@ -194,7 +171,7 @@ def _plain(number: Decimal) -> str:
 
 
 def words_of(levers: Iterable[Lever], form: Mapping[str, str], others: Iterable[str]) -> str:
-    """A name for a variant: `prices to buy +15 %, lead times +8 weeks`."""
+    """A name for a variant: `Prices to buy +15 %, lead times +8 weeks`."""
     said = []
     for lever in levers:
         if entered := form.get(lever.key, "").strip():
@@ -202,4 +179,5 @@ def words_of(levers: Iterable[Lever], form: Mapping[str, str], others: Iterable[
             sign = "+" if lever.moves and entered[0].isdigit() else ""
             label = f"{of} {lever.label}" if of else lever.label
             said.append(f"{label.lower()} {sign}{entered} {lever.unit.partition(' ')[0]}")
-    return ", ".join((*said, *others))[:80] or "as it is"
+    words = ", ".join((*said, *others))[:80]
+    return words[:1].upper() + words[1:]

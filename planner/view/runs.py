@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import planner
-from planner import InfeasibleError, InputError, PlannerError
+from planner import CheckError, InfeasibleError, InputError, PlannerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-__all__ = ["Failure", "Run", "Runs", "Task"]
+    from planner import Result
+
+__all__ = ["Failure", "Kind", "Run", "Runs", "Task", "lines_of"]
 
 _AT_A_TIME, _KEPT = 2, 12
 State = Literal["waiting", "at work", "done", "failed", "cancelled"]
@@ -43,11 +45,15 @@ class Task:
     plans: tuple[str, ...] = ()
     """Plans to compare, or the one whose scenario is asked more of, as paths or texts."""
     labels: tuple[str, str] = ("before", "after")
-    into: str = ""
-    """The folder that files are written into; empty: none are."""
     of: str = ""
-    """Of which plan this is asked, for the way back; likewise `query`, the form that was sent."""
-    query: str = ""
+    """The plan that what is planned is held against."""
+    back: str = ""
+    """The address from which this was asked."""
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether something is changed in the scenario."""
+        return bool(self.changes.get("set") or self.changes.get("apply"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ class Run:
     name: str
     task: Task
     state: State = "waiting"
-    doing: str = "waiting for another to end"
+    doing: str = "starting"
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     value: Any = None
@@ -104,8 +110,9 @@ class Run:
             self._process = context.Process(target=_work, args=(sender, self.task), daemon=True)
             self._process.start()
             sender.close()
-            self.state, self.doing = "at work", "starting"
-            return receiver
+            self.state, self.doing = "at work", "starting"  # which takes a second itself
+            found: Connection = receiver
+            return found
 
     def follow(self, receiver: Connection) -> None:
         """Hear from its process until there is nothing more to hear."""
@@ -146,15 +153,18 @@ class Runs:
 
     def get(self, name: str) -> Run | None:
         """One by its name; None if there is none, or not any more."""
-        return self._runs.get(name)
+        with self._lock:
+            return self._runs.get(name)
 
     def all(self) -> list[Run]:
         """The latest first."""
-        return list(reversed(self._runs.values()))
+        with self._lock:
+            return list(reversed(self._runs.values()))
 
     def drop(self, name: str) -> None:
         """Forget one, ended if it is not over."""
-        run = self._runs.pop(name, None)
+        with self._lock:
+            run = self._runs.pop(name, None)
         if run is not None:
             run.end("cancelled")
 
@@ -166,10 +176,15 @@ class Runs:
     def _follow(self, run: Run) -> None:
         # Ctrl-C is for the server: its processes inherit that it is blocked here.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        with self._turns:
+        if not self._turns.acquire(blocking=False):
+            run.doing = "waiting for another to end"
+            self._turns.acquire()
+        try:
             receiver = run.start()
             if receiver is not None:
                 run.follow(receiver)
+        finally:
+            self._turns.release()
 
 
 def _context() -> Any:  # noqa: ANN401 - its type depends on the system
@@ -207,11 +222,18 @@ def _failure(error: PlannerError) -> Failure:
     if isinstance(error, InfeasibleError):
         return Failure(error.headline, tuple(error.reasons), tuple(error.remedies))
     if isinstance(error, InputError):
-        told = tuple(
-            f"{one.headline()}{f' ({one.hint})' if one.hint else ''}" for one in error.findings
+        return Failure("the question cannot be planned as it stands", lines_of(error))
+    first, *others = lines_of(error)
+    return Failure(first, tuple(others))
+
+
+def lines_of(error: PlannerError) -> tuple[str, ...]:
+    """What went wrong, a line for each mistake."""
+    if isinstance(error, InputError):
+        return tuple(
+            f"{one.headline()}{f' – {one.hint}' if one.hint else ''}" for one in error.findings
         )
-        return Failure("the question cannot be planned as it stands", told)
-    return Failure(str(error))
+    return str(error), *(error.violations if isinstance(error, CheckError) else ())
 
 
 def _plan(task: Task, progress: Callable[[str], None]) -> str:
@@ -224,21 +246,15 @@ def _causes(task: Task, progress: Callable[[str], None]) -> tuple[str, str]:
     return found.to_part()
 
 
-def _alternatives(task: Task, progress: Callable[[str], None]) -> str:
+def _sought(find: Callable[..., Result], task: Task, progress: Callable[[str], None]) -> None:
+    """Write what is found beside the plan, as the command with `--out` does."""
     scenario = planner.read_plan(task.plans[0]).scenario()
-    planner.alternatives(scenario, progress=progress).write(task.into)
-    return ""
-
-
-def _sensitivity(task: Task, progress: Callable[[str], None]) -> str:
-    scenario = planner.read_plan(task.plans[0]).scenario()
-    planner.sensitivity(scenario, progress=progress).write(task.into)
-    return ""
+    find(scenario, progress=progress).write(Path(task.plans[0]).parent)
 
 
 _DO: dict[Kind, Callable[[Task, Callable[[str], None]], Any]] = {
     "plan": _plan,
     "causes": _causes,
-    "alternatives": _alternatives,
-    "sensitivity": _sensitivity,
+    "alternatives": partial(_sought, planner.alternatives),
+    "sensitivity": partial(_sought, planner.sensitivity),
 }

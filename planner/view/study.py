@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import planner
 from planner import Finding, InputError, PlannerWarning
@@ -21,28 +21,21 @@ if TYPE_CHECKING:
 
     from planner import PlanResult
 
-__all__ = ["FoundPlan", "FoundScenario", "Opened", "Study"]
+__all__ = ["FoundPlan", "Opened", "Study"]
 
 K = TypeVar("K")
+_Key: TypeAlias = tuple[str, int, int]
+"""A path, the time of its last change, and its size."""
 
 _PLAN = "plan.json"
 _DEPTH, _MOST_FILES = 4, 400
 """Folders below the one that is looked at, and files of either kind that are listed."""
-_KEPT = 8
+_PLANS_KEPT = 8
 """Plans that are held ready: a large one takes a few hundred MB."""
 _LARGEST_SCENARIO_BYTES = 20_000_000
 _IS_SCENARIO = re.compile(r"^(jobs|extends)\s*:", re.MULTILINE)
 _BREAKS = (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError)
 """What reading a file meets that is no plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundScenario:
-    """A file that says what to plan."""
-
-    name: str
-    """Its path from the folder."""
-    extends: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,6 @@ class FoundPlan:
     title: str = ""
     scenario: str = ""
     as_of: str = ""
-    quarters: tuple[str, ...] = ()
     status: str = ""
     cost_cents: int = 0
     jobs: int = 0
@@ -81,49 +73,56 @@ class Opened:
     told: tuple[str, ...]
 
 
+class _Kept(Generic[K]):
+    """What was made for the latest keys, each once, one at a time."""
+
+    def __init__(self, most: int) -> None:
+        self._held: OrderedDict[_Key, K] = OrderedDict()
+        self._most = most
+        self._lock = threading.Lock()
+
+    def get(self, key: _Key, make: Callable[[], K]) -> K:
+        """What was made for a key, made now if it was not."""
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = make()
+            self._held.move_to_end(key)
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+            return self._held[key]
+
+
 class Study:
     """What lies in a folder, which is the current one; nothing else is read or written by name."""
 
     def __init__(self) -> None:
-        self._glances: OrderedDict[tuple[str, int, int], FoundPlan] = OrderedDict()
-        self._opened: OrderedDict[tuple[str, int, int], Opened] = OrderedDict()
-        # Warnings are caught for the whole process, and reading a plan takes a whole core.
-        self._one_at_a_time = threading.Lock()
+        self._glances: _Kept[FoundPlan] = _Kept(_MOST_FILES)
+        # One at a time: warnings are caught in all threads, and reading a plan takes a whole core.
+        self._opened: _Kept[Opened] = _Kept(_PLANS_KEPT)
 
     def plans(self) -> list[FoundPlan]:
         """Those of a scenario together, in the order in which they were made."""
         found = [self._glance(path) for path in _files((_PLAN,))]
         return sorted(found, key=lambda one: (one.broken != "", one.scenario, one.made, one.name))
 
-    def scenarios(self) -> list[FoundScenario]:
-        """Files with jobs, or with a base that has them."""
-        found = []
-        for path in _files((".yaml", ".yml")):
-            try:
-                if path.stat().st_size > _LARGEST_SCENARIO_BYTES:
-                    continue
-                keys = _IS_SCENARIO.findall(path.read_text(encoding="utf-8-sig"))
-            except (OSError, UnicodeDecodeError):
-                continue
-            if keys:
-                found.append(FoundScenario(path.as_posix(), "extends" in keys))
-        return found
+    def scenarios(self) -> list[str]:
+        """Paths of files with jobs, or with a base that has them."""
+        return [path.as_posix() for path in _files((".yaml", ".yml")) if _asks(path)]
 
     def scenario_path(self, name: str) -> Path:
         """A scenario that is listed; raises InputError for any other name."""
-        return Path(_one_of(name, [one.name for one in self.scenarios()], "scenario"))
+        return _one_of(name, self.scenarios(), "scenario")
 
     def plan_path(self, name: str) -> Path:
         """A plan that is listed; raises InputError for any other name."""
-        listed = [path.as_posix() for path in _files((_PLAN,))]
-        return Path(_one_of(name, listed, "plan"))
+        return _one_of(name, [path.as_posix() for path in _files((_PLAN,))], "plan")
 
     def open(self, name: str) -> Opened:
         """Read a plan that is listed, and check it; raises what `planner.read_plan` does."""
         path = self.plan_path(name)
         return self.kept(_key(path), path)
 
-    def kept(self, key: tuple[str, int, int], source: Path | str) -> Opened:
+    def kept(self, key: _Key, source: Path | str) -> Opened:
         """What is read of a plan, from a file or its text; once for the same key."""
 
         def read() -> Opened:
@@ -133,32 +132,17 @@ class Study:
             told = (one for one in caught if issubclass(one.category, PlannerWarning))
             return Opened(plan, tuple(str(one.message) for one in told))
 
-        with self._one_at_a_time:
-            return _once(self._opened, key, read, _KEPT)
+        return self._opened.get(key, read)
 
     def _glance(self, path: Path) -> FoundPlan:
         try:
             key = _key(path)
         except OSError as error:
             return FoundPlan(path.as_posix(), "", broken=str(error.strerror))
-        return _once(self._glances, key, lambda: _read_glance(path), _MOST_FILES)
+        return self._glances.get(key, lambda: _read_glance(path))
 
 
-def _once(
-    held: OrderedDict[tuple[str, int, int], K],
-    key: tuple[str, int, int],
-    make: Callable[[], K],
-    most: int,
-) -> K:
-    if key not in held:
-        held[key] = make()
-    held.move_to_end(key)
-    while len(held) > most:
-        held.popitem(last=False)
-    return held[key]
-
-
-def _key(path: Path) -> tuple[str, int, int]:
+def _key(path: Path) -> _Key:
     found = path.stat()
     return path.as_posix(), found.st_mtime_ns, found.st_size
 
@@ -179,10 +163,19 @@ def _files(ends: tuple[str, ...]) -> Iterator[Path]:
                 yield path
 
 
-def _one_of(name: str, listed: list[str], what: str) -> str:
+def _one_of(name: str, listed: list[str], what: str) -> Path:
     if name not in listed:
         raise InputError(Finding(f"is no {what} of this folder", file=name))
-    return name
+    return Path(name)
+
+
+def _asks(path: Path) -> bool:
+    try:
+        if path.stat().st_size > _LARGEST_SCENARIO_BYTES:
+            return False
+        return _IS_SCENARIO.search(path.read_text(encoding="utf-8-sig")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _read_glance(path: Path) -> FoundPlan:
@@ -199,7 +192,6 @@ def _read_glance(path: Path) -> FoundPlan:
             title=str(data["scenario"]),
             scenario=str(files.get("scenario", "")),
             as_of=str(data["as_of"]),
-            quarters=tuple(map(str, data["quarters"])),
             status=str(proof["status"]),
             cost_cents=int(proof["cost_cents"]),
             jobs=len(data["jobs"]),
