@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.reporting.document import Bullets, Document, Heading, Paragraph, table, titled
-from planner.reporting.format import code, dollars, usd
+from planner.reporting.document import Bullets, Document, Fold, Heading, Paragraph, table, titled
+from planner.reporting.format import code, count_of, dollars, usd
 from planner.reporting.justification import numbered_document
 from planner.reporting.sections.capacity import (
     forecast_section,
@@ -152,9 +152,16 @@ def drawn_document(plan: Plan, detail: Detail) -> Document:
         Heading(plan.scenario, 1),
         *about,
         Paragraph(ask_sentence(plan), tone="strong"),
-        *titled((("Changes to the scenario", changes_section(plan.changes)),), 3),
+        *(
+            [Fold(_changed(plan), "changes", tuple(changes_section(plan.changes)))]
+            * bool(plan.changes)
+        ),
         *numbered_document(_TITLES, sections),
     )
+
+
+def _changed(plan: Plan) -> str:
+    return f"{count_of(len(plan.changes), 'change')} to the scenario"
 
 
 def _why(plan: Plan) -> dict[str, str]:

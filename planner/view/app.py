@@ -181,7 +181,7 @@ class View:
             added=added,
             most=max((one.cost_cents for one in whole), default=0),
             scenarios=self._study.scenarios(),
-            runs=self.runs.all(),
+            runs=[run for run in self.runs.all() if run.state != "done" or run.value],
         )
 
     # One plan
@@ -310,7 +310,7 @@ class View:
         scenario, plan = self._scenario(ask["of"])
         return self._page(
             "what-if.html",
-            f"What if: {scenario.title}",
+            f"What if: {ask['name'] or scenario.title}",
             400 if wrong else 200,
             of=ask["of"] if plan else "",
             ask=ask,
