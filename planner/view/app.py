@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -82,7 +83,7 @@ class View:
 
     def __init__(self, token: str = "") -> None:
         self.token = token or secrets.token_urlsafe(18)
-        self.runs = Runs()
+        self.runs = Runs(self._prepare)
         self._study = Study()
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(_HERE),
@@ -197,6 +198,12 @@ class View:
         if run is None or run.task.kind != "plan" or run.state != "done":
             raise InputError(Finding("is not there any more; plan again", path=name or "plan"))
         return run
+
+    def _prepare(self, run: Run, value: Any) -> None:  # noqa: ANN401 - of any task
+        """Check a plan before it is shown; what is wrong with it is told there."""
+        if run.task.kind == "plan":
+            with suppress(PlannerError):
+                self._study.kept((run.name, 0, 0), value)
 
     def _run_of(self, of: str) -> dict[str, Any]:
         """Of a plan that is not kept: its run, and a name to keep it under."""

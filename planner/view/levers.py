@@ -74,7 +74,9 @@ def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
     jobs = {name: _mapping(one) for name, one in _mapping(data.get("jobs")).items()}
     buys = [one for one in offers if one.get("kind") == "buy"]
     rents = [one for one in offers if one.get("kind") != "buy"]
-    late = [one for one in offers if one.get("lead_time_weeks")]
+    named = _mapping(data.get("offers")).items()
+    late = [_quoted(name) for name, one in named if _mapping(one).get("lead_time_weeks")]
+    lead = ["*"] if late and len(late) == len(offers) else late
     loads = [load for job in jobs.values() if (load := _load(job))]
     traffic = [key for key in _TRAFFIC if any(key in load for load in loads)]
     budget = _mapping(data.get("budget"))
@@ -82,7 +84,12 @@ def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
     for key, label, now, paths in (
         ("price", "Prices to buy", _count(buys, "offer"), ["offers.*.price_usd"] * bool(buys)),
         ("rent", "Prices to rent", _count(rents, "offer"), [f"offers.*.{_RENT}"] * bool(rents)),
-        ("lead", "Lead times", _count(late, "offer"), ["offers.*.lead_time_weeks"] * bool(late)),
+        (
+            "lead",
+            "Lead times",
+            _count(late, "offer"),
+            [f"offers.{k}.lead_time_weeks" for k in lead],
+        ),
         ("traffic", "Traffic", _count(loads, "job"), [f"jobs.*.serve.load.{k}" for k in traffic]),
         ("units", "Units of all jobs", _count(jobs, "job"), ["jobs.*.count"] * bool(jobs)),
         ("budget", "Budgets", told, [f"budget.{key}" for key in _BUDGETS if key in budget]),

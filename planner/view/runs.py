@@ -114,7 +114,7 @@ class Run:
             found: Connection = receiver
             return found
 
-    def follow(self, receiver: Connection) -> None:
+    def follow(self, receiver: Connection, prepare: Callable[[Run, Any], None]) -> None:
         """Hear from its process until there is nothing more to hear."""
         try:
             while not self.is_over:
@@ -124,6 +124,8 @@ class Run:
                 elif what == "failed":
                     self.end("failed", failure=value)
                 else:
+                    self.doing = "checking what came of it"
+                    prepare(self, value)
                     self.end("done", value)
         except (EOFError, OSError):
             self.end("failed", failure=Failure("the process that planned ended without a word"))
@@ -131,9 +133,13 @@ class Run:
 
 
 class Runs:
-    """Tasks by name, two at work at a time, the others waiting their turn."""
+    """Tasks by name, two at work at a time, the others waiting their turn.
 
-    def __init__(self) -> None:
+    `prepare` is called with what came of one before it counts as done.
+    """
+
+    def __init__(self, prepare: Callable[[Run, Any], None]) -> None:
+        self._prepare = prepare
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._turns = threading.Semaphore(_AT_A_TIME)
         self._lock = threading.Lock()
@@ -182,7 +188,7 @@ class Runs:
         try:
             receiver = run.start()
             if receiver is not None:
-                run.follow(receiver)
+                run.follow(receiver, self._prepare)
         finally:
             self._turns.release()
 

@@ -154,8 +154,9 @@ def _node(
         label = str(picture.numbers[jobs[0]]) if alone else "+"
         colour = colour_class(picture.numbers[jobs[0]]) if alone else "shared"
         band = put(svg, "rect", class_=colour, x=left, y=y, width=width, height=_GPU)
-        said = [picture.why[job] for job in jobs if job in picture.why]
-        put(band, "title", "\n".join((f"{', '.join(jobs)}: {gpus}", *said)))
+        why = picture.why.get(jobs[0]) if alone else None
+        told = f"{', '.join(jobs)}: {gpus}"
+        put(band, "title", f"{told} of {len(held)} GPUs here; {why}" if why else told)
         if alone:
             band.set(TO, f"job-{picture.numbers[jobs[0]]}")
         middle = left + width / 2
