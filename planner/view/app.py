@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
@@ -69,13 +68,8 @@ class Ask:
         """Every value of a field that may be given several times."""
         return self.fields.get(key, [])
 
-    def has_any(self, *starts: str) -> bool:
-        """Whether a field whose name begins so is filled."""
-        return any(self[key] for key in self.fields if key.startswith(starts))
-
 
 Page: TypeAlias = Callable[[Ask], Response]
-_NO_LINKS: Mapping[str, str] = MappingProxyType({})
 
 
 class View:
@@ -85,13 +79,9 @@ class View:
         self.token = token or secrets.token_urlsafe(18)
         self.runs = Runs(self._prepare)
         self._study = Study()
-        self._templates = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(_HERE),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
+        self._templates = jinja2.Environment(autoescape=True, trim_blocks=True)
+        self._templates.loader = jinja2.FileSystemLoader(_HERE)
+        self._templates.undefined = jinja2.StrictUndefined
         self._templates.globals.update(folder=Path.cwd().name, address=_address)
         own = {one: (_HERE / one).read_text(encoding="utf-8") for one in ("view.css", "view.js")}
         self._files = {**planner.page_files(), **own}
@@ -155,25 +145,22 @@ class View:
         template: str,
         of: str,
         result: Result,
-        links: Mapping[str, str] = _NO_LINKS,
+        links: Mapping[str, str] | None = None,
         **more: Any,  # noqa: ANN401 - what the template shows
     ) -> Response:
         """A page about a plan, with a result drawn on it."""
-        body, sections = result.to_part(links)
+        body, sections = result.to_part(links or {})
         about = {"of": of, "body": body, "sections": sections, **self._run_of(of), **more}
         return self._page(template, result.title, **about)
-
-    # The folder
 
     def _study_page(self, ask: Ask) -> Response:  # noqa: ARG002 - the same for all
         plans = self._study.plans()
         whole = [one for one in plans if not one.broken]
-        before: dict[str, int] = {}
-        added: dict[str, int | None] = {}
+        last: dict[str, int] = {}
+        added = {}
         for one in whole:
-            last = before.get(one.scenario)
-            added[one.name] = None if last is None else one.cost_cents - last
-            before[one.scenario] = one.cost_cents
+            added[one.name] = one.cost_cents - last.get(one.scenario, one.cost_cents)
+            last[one.scenario] = one.cost_cents
         return self._page(
             "study.html",
             "Plans",
@@ -293,8 +280,6 @@ class View:
         }
         told = [(asks[anchor][0], link) for anchor, link in links.items()]
         return self._page_of("sought.html", of, found, links, asks=told, kind=kind)
-
-    # Two plans
 
     def _compare_page(self, ask: Ask) -> Response:
         names, before, after = self._names(), ask["before"], ask["after"]

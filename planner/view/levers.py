@@ -21,7 +21,6 @@ __all__ = ["Lever", "levers_of", "offers_of", "settings_of", "words_of"]
 
 _TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 _RENT = "price_usd_per_gpu_hour"
-_BUDGETS = ("capex_usd", "opex_usd", "total_usd")
 _SHARE = re.compile(r"([+-]?[0-9.]+)\s*(%?)")
 
 
@@ -70,12 +69,12 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
-    offers = [_mapping(one) for one in _mapping(data.get("offers")).values()]
+    named = {name: _mapping(one) for name, one in _mapping(data.get("offers")).items()}
     jobs = {name: _mapping(one) for name, one in _mapping(data.get("jobs")).items()}
+    offers = list(named.values())
     buys = [one for one in offers if one.get("kind") == "buy"]
     rents = [one for one in offers if one.get("kind") != "buy"]
-    named = _mapping(data.get("offers")).items()
-    late = [_quoted(name) for name, one in named if _mapping(one).get("lead_time_weeks")]
+    late = [_quoted(name) for name, one in named.items() if one.get("lead_time_weeks")]
     lead = ["*"] if late and len(late) == len(offers) else late
     loads = [load for job in jobs.values() if (load := _load(job))]
     traffic = [key for key in _TRAFFIC if any(key in load for load in loads)]
@@ -92,7 +91,7 @@ def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
         ),
         ("traffic", "Traffic", _count(loads, "job"), [f"jobs.*.serve.load.{k}" for k in traffic]),
         ("units", "Units of all jobs", _count(jobs, "job"), ["jobs.*.count"] * bool(jobs)),
-        ("budget", "Budgets", told, [f"budget.{key}" for key in _BUDGETS if key in budget]),
+        ("budget", "Budgets", told, [f"budget.{key}" for key in budget]),
     ):
         unit, value = ("weeks", "{+}") if key == "lead" else ("%", "{+}%")
         yield Lever(key, label, unit, now, tuple((path, value) for path in paths))

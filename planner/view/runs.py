@@ -9,13 +9,12 @@ import os
 import signal
 import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import planner
 from planner import CheckError, InfeasibleError, InputError, PlannerError
@@ -56,8 +55,7 @@ class Task:
         return bool(self.changes.get("set") or self.changes.get("apply"))
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """Why there is no result, in the words of the command line."""
 
     headline: str
@@ -140,7 +138,7 @@ class Runs:
 
     def __init__(self, prepare: Callable[[Run, Any], None]) -> None:
         self._prepare = prepare
-        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._runs: dict[str, Run] = {}
         self._turns = threading.Semaphore(_AT_A_TIME)
         self._lock = threading.Lock()
         self._count = 0
@@ -159,8 +157,7 @@ class Runs:
 
     def get(self, name: str) -> Run | None:
         """One by its name; None if there is none, or not any more."""
-        with self._lock:
-            return self._runs.get(name)
+        return self._runs.get(name)
 
     def all(self) -> list[Run]:
         """The latest first."""
@@ -213,10 +210,8 @@ def _work(sender: Connection, task: Task) -> None:
         sender.send(("done", _DO[task.kind](task, lambda words: sender.send(("doing", words)))))
     except PlannerError as error:
         sender.send(("failed", _failure(error)))
-    except MemoryError:
-        sender.send(("failed", Failure("out of memory: no plan was made")))
-    except OSError as error:
-        sender.send(("failed", Failure(f"{error.filename or ''}: {error.strerror}")))
+    except (MemoryError, OSError) as error:
+        sender.send(("failed", Failure(str(error) or "out of memory: no plan was made")))
 
 
 def _end_with(sentinel: int) -> None:

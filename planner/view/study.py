@@ -8,10 +8,11 @@ import re
 import threading
 import warnings
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import planner
 from planner import Finding, InputError, PlannerWarning
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["FoundPlan", "Opened", "Study"]
 
 K = TypeVar("K")
-_Key: TypeAlias = tuple[str, int, int]
-"""A path, the time of its last change, and its size."""
+_Key: TypeAlias = tuple[object, ...]
+"""A path, the time of its last change, and its size; or what else tells one from another."""
 
 _PLAN = "plan.json"
 _DEPTH, _MOST_FILES = 4, 400
@@ -57,6 +58,8 @@ class FoundPlan:
     nodes: int = 0
     """That enter service, a rented one anew in each quarter."""
     changes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """That say what was to be planned."""
 
     @property
     def folder(self) -> str:
@@ -65,8 +68,7 @@ class FoundPlan:
         return self.name if parent == "." else parent
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A plan that was read and checked, and what was said of it."""
 
     plan: PlanResult
@@ -118,9 +120,13 @@ class Study:
         return _one_of(name, [path.as_posix() for path in _files((_PLAN,))], "plan")
 
     def open(self, name: str) -> Opened:
-        """Read a plan that is listed, and check it; raises what `planner.read_plan` does."""
+        """Read a plan that is listed, and check it; raises what `planner.read_plan` does.
+
+        It is read anew where it has changed, or a file that it was made from.
+        """
         path = self.plan_path(name)
-        return self.kept(_key(path), path)
+        behind = [*map(Path, self._glance(path).files)]
+        return self.kept((*_key(path), *(_key(one) for one in behind if one.is_file())), path)
 
     def kept(self, key: _Key, source: Path | str) -> Opened:
         """What is read of a plan, from a file or its text; once for the same key."""
@@ -170,12 +176,10 @@ def _one_of(name: str, listed: list[str], what: str) -> Path:
 
 
 def _asks(path: Path) -> bool:
-    try:
-        if path.stat().st_size > _LARGEST_SCENARIO_BYTES:
-            return False
-        return _IS_SCENARIO.search(path.read_text(encoding="utf-8-sig")) is not None
-    except (OSError, UnicodeDecodeError):
-        return False
+    with suppress(OSError, UnicodeDecodeError):
+        small = path.stat().st_size <= _LARGEST_SCENARIO_BYTES
+        return small and _IS_SCENARIO.search(path.read_text(encoding="utf-8-sig")) is not None
+    return False
 
 
 def _read_glance(path: Path) -> FoundPlan:
@@ -184,13 +188,13 @@ def _read_glance(path: Path) -> FoundPlan:
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
         proof, made_from = data["proof"], data["provenance"]
-        files = {role: file for role, file, _ in made_from["files"]}
+        files = [(role, file) for role, file, _ in made_from["files"]]
         options = made_from.get("options") or {}
         return FoundPlan(
             name,
             f"{made:%Y-%m-%d %H:%M}",
             title=str(data["scenario"]),
-            scenario=str(files.get("scenario", "")),
+            scenario=str(dict(files).get("scenario", "")),
             as_of=str(data["as_of"]),
             status=str(proof["status"]),
             cost_cents=int(proof["cost_cents"]),
@@ -201,6 +205,7 @@ def _read_glance(path: Path) -> FoundPlan:
                 for one in (*options.get("variations", ()), *options.get("settings", ()))
                 if not str(one).startswith("name=")
             ),
+            files=tuple(str(file) for role, file in files if role in ("scenario", "base")),
         )
     except _BREAKS as error:
         told = str(error) if isinstance(error, OSError) else "it is no plan, or not whole"

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 import planner
 from planner.view.app import View
+from planner.view.study import Study
 
 HOST = "127.0.0.1:8000"
 SCENARIO = """\
@@ -60,11 +61,21 @@ def folder(planned, tmp_path, monkeypatch):
     return path
 
 
+@pytest.fixture(scope="session")
+def opened(planned):
+    """The plan as it was read once, by what tells it from another."""
+    with chdir(planned):
+        study = Study()
+        study.open("out/plan.json")
+    return study._opened._held
+
+
 @pytest.fixture
-def view(folder):
+def view(folder, opened):
     """The pages of the folder."""
     assert folder.is_dir()
     made = View("token")
+    made._study._opened._held.update(opened)
     yield made
     made.runs.stop()
 

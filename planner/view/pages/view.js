@@ -6,8 +6,7 @@
   const look = async () => {
     try {
       const answer = await fetch(run.dataset.state);
-      if (!answer.ok) return location.reload();
-      const state = await answer.json();
+      const state = answer.ok ? await answer.json() : {over: true};
       if (state.over) return location.reload();
       if (doing.textContent !== state.doing) doing.textContent = state.doing;
       seconds.textContent = state.seconds;
