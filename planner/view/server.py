@@ -36,10 +36,8 @@ def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
         os.chdir(folder)
     except OSError as error:
         raise InputError(Finding(f"{error.strerror}", file=str(folder))) from None
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((_ADDRESS, port))
+        listening = socket.create_server((_ADDRESS, port))  # who comes early waits
     except OSError as error:
         raise InputError(Finding(f"{error.strerror}", path=f"port {port}")) from None
     view = View()

@@ -369,15 +369,18 @@ def test_without_a_plan_the_reasons_and_remedies_are_told(get, came_to):
     assert 'href="what-if?x=1"' in text
 
 
-def test_several_tabs_plan_at_once_and_one_is_cancelled(post, came, view):
-    answers = [post("what-if", of=PLAN, price=str(5 * n)) for n in (1, 2, 3)]
-    last = view.runs.all()[0]
-    assert last.state == "waiting"
-    post("cancel", id=last.name)
-    came_of = [came(answer)[0] for answer in answers]
-    assert [run.state for run in came_of] == ["done", "done", "cancelled"]
-    titles = [json.loads(run.value)["scenario"] for run in came_of[:2]]
-    assert titles == ["Prices to buy +5 %", "Prices to buy +10 %"]
+def test_a_third_task_waits_for_its_turn_and_can_be_cancelled_meanwhile(post, view, get):
+    for _ in range(2):
+        view.runs._turns.acquire()  # two are at work
+    post("what-if", of=PLAN, price="5")
+    (run,) = view.runs.all()
+    while "waiting" not in run.doing:
+        pass
+    assert "waiting for another to end" in get("run", id=run.name)
+    post("cancel", id=run.name)
+    view.runs._turns.release()
+    assert run.state == "cancelled"
+    assert run._process is None
 
 
 def test_a_plan_at_work_is_ended_at_once(post, view, get):
