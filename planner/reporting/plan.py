@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.reporting.document import Bullets, Document, Fold, Heading, Paragraph, table, titled
 from planner.reporting.format import code, count_of, dollars, usd
 from planner.reporting.justification import numbered_document
+from planner.reporting.sections.apis import apis_section
 from planner.reporting.sections.capacity import (
     forecast_section,
     pools_table,
@@ -88,6 +89,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 ("Node map", _unexplained(node_map(plan, lines, detail.page))),
                 ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
                 ("Traffic and latency", _unexplained(traffic_section(traced))),
+                ("APIs", apis_section(traced)),
                 ("Cost", _unexplained(cost_by_quarter(traced, full=False))),
                 (
                     "Warnings",
@@ -134,7 +136,13 @@ def drawn_document(plan: Plan, detail: Detail) -> Document:
         "jobs": (
             *titled((("Dropped and delayed", shortage_section(plan)),), 3),
             *jobs_section(traced, detail.jobs, full=False),
-            *titled((("Traffic and latency", traffic_section(traced)),), 3),
+            *titled(
+                (
+                    ("Traffic and latency", traffic_section(traced)),
+                    ("APIs", apis_section(traced)),
+                ),
+                3,
+            ),
         ),
         "use": (*forecast_section(traced), use_picture(traced), pools_table(traced)),
         "cost": (
@@ -236,6 +244,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Shared GPUs", shared_section(plan, lines)),
                 ("Jobs", jobs_section(traced, detail.jobs, full=False)),
                 ("Traffic and latency", traffic_section(traced)),
+                ("APIs", apis_section(traced)),
                 ("Utilization", utilization_section(traced)),
                 ("Sites", sites_section(traced, lines, full=False)),
                 ("Cost", plan_cost_section(traced)),
