@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Lever", "levers_of", "offers_of", "settings_of", "words_of"]
 
 _TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
-_RENT = "price_usd_per_gpu_hour"
+_RENT, _LEAD = "price_usd_per_gpu_hour", "lead_time_weeks"
 _SHARE = re.compile(r"([+-]?[0-9.]+)\s*(%?)")
 
 
@@ -74,21 +74,19 @@ def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
     offers = list(named.values())
     buys = [one for one in offers if one.get("kind") == "buy"]
     rents = [one for one in offers if one.get("kind") != "buy"]
-    late = [_quoted(name) for name, one in named.items() if one.get("lead_time_weeks")]
+    late = [_quoted(name) for name, one in named.items() if one.get(_LEAD)]
     lead = ["*"] if late and len(late) == len(offers) else late
     loads = [load for job in jobs.values() if (load := _load(job))]
     traffic = [key for key in _TRAFFIC if any(key in load for load in loads)]
+    apis = _mapping(data.get("apis"))
+    tokens = sorted({key for one in apis.values() for key in _mapping(one) if "_tokens" in key})
     budget = _mapping(data.get("budget"))
     told = ", ".join(f"{key} {_short(budget[key])}" for key in budget)
     for key, label, now, paths in (
         ("price", "Prices to buy", _count(buys, "offer"), ["offers.*.price_usd"] * bool(buys)),
         ("rent", "Prices to rent", _count(rents, "offer"), [f"offers.*.{_RENT}"] * bool(rents)),
-        (
-            "lead",
-            "Lead times",
-            _count(late, "offer"),
-            [f"offers.{k}.lead_time_weeks" for k in lead],
-        ),
+        ("api", "Prices of APIs", _count(apis, "API"), [f"apis.*.{key}" for key in tokens]),
+        ("lead", "Lead times", _count(late, "offer"), [f"offers.{k}.{_LEAD}" for k in lead]),
         ("traffic", "Traffic", _count(loads, "job"), [f"jobs.*.serve.load.{k}" for k in traffic]),
         ("units", "Units of all jobs", _count(jobs, "job"), ["jobs.*.count"] * bool(jobs)),
         ("budget", "Budgets", told, [f"budget.{key}" for key in budget]),
@@ -122,8 +120,8 @@ def _own(name: str, offer: Mapping[str, Any]) -> Iterator[Lever]:
     price = "price_usd" if offer.get("kind") == "buy" else _RENT
     now = _short(offer[price]) if price in offer else "price book"
     yield Lever(f"price:{name}", "Price", "%", now, ((f"{stem}.{price}", "{+}%"),))
-    weeks = offer.get("lead_time_weeks", 0)
-    lead = ((f"{stem}.lead_time_weeks", "{+}"),)
+    weeks = offer.get(_LEAD, 0)
+    lead = ((f"{stem}.{_LEAD}", "{+}"),)
     yield Lever(f"lead:{name}", "Lead time", "weeks", str(weeks), lead)
     most = str(offer.get("maximum", "no limit"))
     yield Lever(f"most:{name}", "At most", "nodes", most, ((f"{stem}.maximum", "{}"),))

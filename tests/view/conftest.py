@@ -27,6 +27,8 @@ offers:
   "l40s.spot": {node_type: r760xa-l40s, kind: rent, maximum: 4}
 policies: {headroom: 10%}
 budget: {capex_usd: {2027Q2: 1500000}, total_usd: 3000000}
+apis:
+  house: {model: phi-4, usd_per_million_input_tokens: 1, usd_per_million_output_tokens: 3}
 jobs:
   assistant:
     serve: {parameters_b: 10, adapters: {count: 2, size_gb: 0.125}, replicas: 6}

@@ -196,6 +196,7 @@ def test_each_lever_moves_what_it_is_called_by(folder):
     expected = {
         "price": ("+10", {"offers.h200.price_usd": "392700"}),
         "rent": ("10", {"offers.'l40s.spot'.price_usd_per_gpu_hour": "2.4937"}),
+        "api": ("-10", {"apis.house.usd_per_million_input_tokens": "0.9"}),
         "lead": ("-3", {"offers.h200.lead_time_weeks": "5"}),
         "traffic": ("50", {"jobs.invoices.serve.load.requests_per_second": "4.5"}),
         "units": ("100", {"jobs.claims.count": "2"}),
