@@ -137,7 +137,8 @@ def _count(things: Iterable[object], name: str) -> str:
 
 
 def _short(value: object) -> str:
-    text = str(value)
+    by_key = value.items() if isinstance(value, Mapping) else ()
+    text = ", ".join(f"{key}: {one}" for key, one in by_key) or str(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 

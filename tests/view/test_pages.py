@@ -9,6 +9,7 @@ import sys
 from contextlib import chdir
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -408,8 +409,8 @@ def test_the_steps_between_two_plans_are_planned_when_asked(post, get, view, dea
 
 
 def done(task):
-    said = []
-    runs._work(SimpleNamespace(send=said.append), task)
+    said: list[Any] = []
+    runs._work(cast("Any", SimpleNamespace(send=said.append)), task)
     return said[-1]
 
 

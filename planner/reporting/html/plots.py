@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["bands", "frontier", "tornado"]
 
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
-_LEFT, _RIGHT, _BOTTOM = 60, _WIDTH - 50, 250
+_LEFT, _RIGHT, _BOTTOM = 76, _WIDTH - 50, 250
 _NO_PLAN = 6
 """The colour of an end that has no value."""
 _BEYOND = 40
