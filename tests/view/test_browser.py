@@ -31,6 +31,7 @@ def started(folder, mark=""):
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert process.stdout is not None
     return process, process.stdout.readline().strip()
 
 
@@ -132,7 +133,7 @@ def test_a_figure_tells_its_sum_and_a_job_on_the_map_leads_to_its_why(tab, addre
     assert "/job?of=" in page.url
     page.get_by_label("Job").fill("claims")
     page.keyboard.press("Enter")
-    assert page.locator("h1").inner_text() == "claims"
+    page.get_by_role("heading", name="claims", exact=True).wait_for()
 
 
 @in_a_browser

@@ -32,7 +32,8 @@ jobs: {chat: {serve: {model: llama-3.1-8b}}}
 
 def figure(text, place):
     """The figure on a page whose sum is this."""
-    return html.unescape(re.search(rf'title="[^"]*{re.escape(place)}"[^>]*>([^<]*)<', text)[1])
+    (found,) = re.findall(rf'title="[^"]*{re.escape(place)}"[^>]*>([^<]*)<', text)
+    return html.unescape(found)
 
 
 # What is shown
