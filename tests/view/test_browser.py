@@ -169,17 +169,19 @@ def test_no_process_outlives_a_server_that_is_killed_while_it_plans(planned, tmp
     mark = f"view-{os.getpid()}-{time.monotonic_ns()}"
     shutil.copytree(planned, tmp_path / "study")
     process, address = started(tmp_path / "study", mark)
-    origin = address.rpartition("/")[0].rpartition("/")[0]
-    form = urllib.request.Request(f"{address}what-if", b"of=scenario.yaml&units=300")
-    form.add_header("Origin", origin)
-    urllib.request.urlopen(form, timeout=30).close()
-    until = time.monotonic() + 30
-    while len(alive(mark)) < 3 and time.monotonic() < until:
-        time.sleep(0.02)
-    assert len(alive(mark)) >= 3  # the server, what starts processes for it, and one at work
-    process.kill()
-    process.wait(10)
-    process.stdout.close()
+    until = time.monotonic() + 60
+    try:
+        origin = address.rpartition("/")[0].rpartition("/")[0]
+        form = urllib.request.Request(f"{address}what-if", b"of=scenario.yaml&units=300")
+        form.add_header("Origin", origin)
+        urllib.request.urlopen(form, timeout=30).close()
+        while len(alive(mark)) < 3 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert len(alive(mark)) >= 3  # the server, what starts processes for it, and one at work
+    finally:
+        process.kill()
+        process.wait(10)
+        process.stdout.close()
     while alive(mark) and time.monotonic() < until:
         time.sleep(0.05)
     assert alive(mark) == []
