@@ -39,17 +39,19 @@ def numbered(titles: Mapping[str, str], appendices: Collection[str] = ()) -> dic
 
 
 def numbered_document(
-    titles: Mapping[str, str], sections: Mapping[str, Iterable[Block]]
+    titles: Mapping[str, str], sections: Mapping[str, Iterable[Block]], *, alone: bool = True
 ) -> tuple[Block, ...]:
     """Sections under their titles, each with an anchor; those without content are left out.
 
     What a figure or a link leads to may stand in another edition alone: then it leads nowhere, and
-    a figure tells its sum all the same.
+    a figure tells its sum all the same. Not `alone`, other pages may hold it.
     """
     blocks: list[Block] = []
     for place, (key, title) in enumerate(titles.items()):
         if content := tuple(sections[key]):
             blocks += (Heading(title, 2, anchor_of(place)), *content)
+    if not alone:
+        return tuple(blocks)
     there = frozenset(_anchors(blocks))
     return tuple(_within(block, there) for block in blocks)
 

@@ -40,6 +40,7 @@ __all__ = [
     "cost_section",
     "money_rows",
     "optimism_rows",
+    "paid_chart",
     "plan_cost_section",
     "spare_rows",
     "teams_section",
@@ -82,7 +83,7 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
         "payment. What stands open below is in no input and in no sum.",
         tone="faint",
     )
-    yield from _chart(traced)
+    yield from paid_chart(traced)
     yield from cost_headlines(traced)
     parts = (
         ("Buying against renting", _break_evens(traced)),
@@ -212,7 +213,7 @@ def optimism_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         yield title, traced.figure(adjusted, "usd", "how-optimism")
 
 
-def _chart(traced: TracedPlan) -> Iterator[Chart]:
+def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
     """None where nothing is paid."""
     plan = traced.plan
     series = tuple(
@@ -503,7 +504,13 @@ def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def _last_of(price: SparePrice) -> str:
-    """The last spare node of a pool, or of each pool of a site; it is no part of a sum."""
+    """The last spare node of a pool or a group, or of each pool of a site; it is no part of a sum.
+
+    Of a group that may lose racks: the last rack.
+    """
+    if price.place.startswith("racks of "):
+        lost = "the loss of a rack" if price.kept == 1 else f"the last of {price.kept} racks"
+        return f"spare nodes for {lost} of {price.place.removeprefix('racks of ')}"
     what = "the spare node" if price.kept == 1 else f"the last of {price.kept} spare nodes"
     each = " in each pool" if price.place.startswith("site ") else ""
     return f"{what}{each} of {price.place}"

@@ -28,7 +28,7 @@ from planner.reporting.sections.nodemap import range_of_ids
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from planner.inputs.scenario.site import SiteLimit
+    from planner.inputs.scenario.site import SiteLimit, SpareGroup
     from planner.planning.plan import Node, Plan
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
@@ -40,6 +40,7 @@ __all__ = [
     "limit_title",
     "limits_of",
     "node_takes",
+    "site_charts",
     "sites_section",
 ]
 
@@ -128,7 +129,7 @@ def sites_section(
             else ""
         ),
     )
-    lacking = {name for site in sites for name in traced.capacity.unstated(site, "power_w")}
+    lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
             f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
@@ -210,13 +211,26 @@ def _about(plan: Plan) -> Iterator[Block]:
             parts.append(f"{count_of(site.racks, 'rack')} of {site.units_per_rack} U{power}")
         if site.labels:
             parts.append(f"labels {listed(site.labels)}")
-        if site.spare_nodes:
-            spare = count_of(site.spare_nodes, "spare node")
-            parts.append(f"{spare} in each pool that runs a job")
+        parts += _spares(site.spare_nodes)
         if parts:
             sentences.append(f"{site.site}: {'; '.join(parts)}.")
     if sentences:
         yield Paragraph(" ".join(sentences))
+
+
+def _spares(stated: int | dict[str, SpareGroup]) -> Iterator[str]:
+    if isinstance(stated, int):
+        if stated:
+            yield f"{count_of(stated, 'spare node')} in each pool that runs a job"
+        return
+    for name, group in stated.items():
+        kept = (
+            count_of(group.nodes, "spare node")
+            if group.nodes
+            else f"spare nodes for the loss of {count_of(group.racks or 0, 'rack')}"
+        )
+        shared = f", shared by {listed(group.node_types)}" if len(group.node_types) > 1 else ""
+        yield f"{name}: {kept}{shared or f' of {group.node_types[0]}'}"
 
 
 def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
@@ -272,7 +286,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
     """The sites in full, power as pictures, what each node takes, and what facilities must say."""
     plan, limits = traced.plan, limits_of(traced.plan)
     yield from sites_section(traced)
-    yield from _charts(traced)
+    yield from site_charts(traced)
     yield Heading("Each node", 3)
     yield table(
         plan.node_types,
@@ -310,7 +324,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def _charts(traced: TracedPlan) -> Iterator[Block]:
+def site_charts(traced: TracedPlan) -> Iterator[Block]:
     """By nameplates; where the catalog lacks one, by the mean draw under load."""
     for site in traced.capacity.sites:
         chart = _power_chart(traced, site, "power_w") or _power_chart(traced, site, "mean_power_w")
