@@ -216,6 +216,6 @@ def test_a_partition_costs_its_share_of_the_memory_slices():
     asked = {"serve": {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8}}
     by_part = {
         row["partition"]: row["usd_per_hour"]
-        for row in planner.size({**asked, "gpu_types": "h100-80gb-sxm"}, mig=True).rows()
+        for row in planner.size({**asked, "gpu_types": ["h100-80gb-sxm"]}, mig=True).rows()
     }
     assert by_part["3g.40gb"] == pytest.approx(by_part[None] / 2)

@@ -110,11 +110,11 @@ def _candidates(ranked: Sequence[RentedCandidate], *, full: bool) -> Table:
     loaded = any(one.serving is not None for one in ways)
     need = "Each needs / offers, GiB" if by_peak else "Need / offer, GB"
     without = [] if any(one.planned_hours is not None for one in ways) else ["Planned, h"]
-    without += ["Hours"] if loaded else ["At once", "TTFT ms", "TPOT ms"]
+    without += ["Hours", need] if loaded else ["At once", "TTFT ms", "TPOT ms"]
     without += [] if any(one.gradient_accumulation for one in ways) else ["Passes"]
     without += [] if any(one.usd_per_run is not None for one in ranked) else ["USD a run"]
     if not full:
-        without += ["Cores", "Host, GB", "Set by", need if loaded else ""]
+        without += ["Cores", "Host, GB", "Set by"]
         without += [] if any(one.hours is not None for one in ways) else ["Hours"]
 
     def need_and_offer(way: Candidate) -> str:
