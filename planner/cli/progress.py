@@ -1,4 +1,4 @@
-"""A sign of life on long work: a spinner on a terminal; in a pipe or a file, now and then a line."""
+"""A sign of life on long work: a spinner on a terminal, now and then a line in a pipe."""
 
 from __future__ import annotations
 
