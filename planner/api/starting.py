@@ -116,7 +116,12 @@ def init(  # noqa: PLR0913 - a parameter for each question
     for sentence in found.unknown:
         warn(f"left out: {sentence}")
     answers = Answers(serve, tune, own, offer, quarters)
-    return InitResult(first_scenario(answers, found, catalog, _day(as_of), ask), files)
+    text = first_scenario(answers, found, catalog, _day(as_of), ask)
+    try:
+        return InitResult(text, files)
+    except InputError as error:  # of jobs as a table states them; the text is nowhere yet
+        told = (Finding(one.message, path=one.path, hint=one.hint) for one in error.findings)
+        raise InputError(*told) from None
 
 
 def _day(stated: str | date | None) -> date:

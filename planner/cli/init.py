@@ -43,7 +43,7 @@ _QUESTIONS = {
     ),
     "offer": _Question(
         "What may be bought, rented, or had by the hour?",
-        "buy xe9680-h200, rent xe9680-h100",
+        "buy xe9680-h200 at 310000, rent xe9680-h100",
         "H200 and L40S, assumed",
     ),
     "quarters": _Question("Which quarters are planned?", "2027Q1..2027Q4", "a year from the next"),

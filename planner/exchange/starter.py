@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from planner.exchange.inventory import KnownServers
     from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.scenario.offer import OfferKind
 
 __all__ = ["Answers", "Ask", "Assumption", "Found", "assumed", "first_scenario"]
 
@@ -38,7 +39,7 @@ _BETWEEN = re.compile(r"[;\n]|,(?![0-9]{3}(?![0-9]))")
 _TRAFFIC = re.compile(r"(.+?)[:\s]+([0-9][0-9.,]*(?:e[0-9]+)?)\s*([^\s0-9][^0-9]*)", re.I)
 _METHOD = re.compile(r"(.+?)[:\s]+(\S+)")
 _OWNED = re.compile(r"(?:([0-9]{1,9})\s*[x×]?\s+)?(.+)")
-_OFFERED = re.compile(r"(\S+)\s+(.+)")
+_OFFERED = re.compile(r"(\S+)\s+(.+?)(?:\s+at\s+\$?\s*([0-9][0-9.,]*(?:e[0-9]+)?))?", re.I)
 _SPAN = re.compile(r"(\S+?)(?:\s*(?:\.\.|\bto\b)\s*(\S+))?", re.IGNORECASE)
 _UNITS = {
     "users": "users",
@@ -50,7 +51,7 @@ _UNITS = {
 }
 """What people write, and the keys of a load."""
 _UNITS_SHOWN = tuple(_UNITS)[:3]
-_KINDS = ("buy", "rent", "hourly")
+_KINDS: dict[str, OfferKind] = {"buy": "buy", "rent": "rent", "hourly": "hourly"}
 _METHODS = ("lora", "qlora", "full", "p-tuning")
 _NOTHING = {"none", "nothing", "no", "-"}
 _MOST_QUARTERS = 40
@@ -109,9 +110,14 @@ class _Entry:
     value: str = ""
     """What stands beside the name."""
 
-    def but(self, **said: str | None) -> _Entry:
+    def but(self, remark: str = "", **said: str | None) -> _Entry:
         """The same with other lines for some keys, `users="users: 900"`; None for no line."""
-        return replace(self, lines=tuple(_put(self.lines, said)))
+        return replace(self, lines=tuple(_put(self.lines, said, remark)))
+
+    def figure(self, key: str) -> str:
+        """What stands at a key."""
+        found = filter(None, map(_LINE.fullmatch, self.lines))
+        return next(one[3] for one in found if one[2] == key)
 
     def written(self, name: str) -> Iterator[str]:
         yield f"  {flow_key(name)}:{self.value}"
@@ -336,6 +342,9 @@ def _tuned(template: _Template, catalog: Catalog, item: str) -> _Entry:
             raise ValueError(f"{method!r} is no method", f"write {one_of(_METHODS)}")
         entry = entry.but(method=f"method: {method}")
     entry = entry.but(model=f"model: {model}")
+    longest = catalog.models[model].max_context
+    if longest < int(entry.figure("sequence")):
+        entry = entry.but("assumed: all that the model takes", sequence=f"sequence: {longest}")
     return replace(entry, name=f"{_PLAIN.sub('-', model)}-{method}")
 
 
@@ -350,17 +359,25 @@ def _owned(catalog: Catalog, item: str) -> _Entry:
 
 
 def _offered(template: _Template, catalog: Catalog, item: str) -> _Entry:
-    """`buy xe9680-h200`."""
-    kind, name = _parts(_OFFERED, item, "buy xe9680-h200")
-    kind = (kind or "").casefold()
-    if kind not in _KINDS:
-        hint = f"write {one_of(_KINDS)}; other kinds go into the file"
-        raise ValueError(f"{kind!r} is no kind of offer", hint)
+    """`buy xe9680-h200`, or `buy xe9680-h200 at 310000`."""
+    said, name, price = _parts(_OFFERED, item, "buy xe9680-h200 at 310000")
+    kind = _KINDS.get((said or "").casefold())
+    if kind is None:
+        hint = f"write {one_of(tuple(_KINDS))}; other kinds go into the file"
+        raise ValueError(f"{said!r} is no kind of offer", hint)
     node_type = _node_type(name, catalog)
+    lines = {"node_type": f"node_type: {node_type}", "kind": f"kind: {kind}"}
+    if price is not None:
+        key = "price_usd" if kind == "buy" else "price_usd_per_gpu_hour"
+        lines["kind"] += f"\n    {key}: {_number(price)}"
+    elif catalog.prices.listed(kind, node_type) is None:
+        example = f"`{item} at {'400000' if kind == 'buy' else '3.5'}`"
+        what = "of a node" if kind == "buy" else "of a GPU and hour"
+        message = f"the price book has no price of {node_type} ({kind})"
+        raise ValueError(message, f"write the price {what} behind it, as {example}")
     like = "kind: buy" if kind == "buy" else "kind: rent"
     entry = next(one for one in template.entries("offers") if f"    {like}" in one.lines)
-    said = entry.but(node_type=f"node_type: {node_type}", kind=f"kind: {kind}")
-    return replace(said, name=f"{kind}-{node_type}", value="")
+    return replace(entry.but(**lines), name=f"{kind}-{node_type}", value="")
 
 
 def _horizon(
