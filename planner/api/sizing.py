@@ -115,10 +115,8 @@ def _ranked(candidates: Sequence[Candidate], facts: Catalog) -> list[RentedCandi
     for way in candidates:
         per_hour = rented_usd_per_hour(way, facts)
         held = way.planned_hours or way.hours
-        timed = per_hour is not None and held is not None
-        rented.append(
-            RentedCandidate(way, per_hour, per_hour * Decimal(str(held)) if timed else None)
-        )
+        per_run = per_hour * Decimal(str(held)) if per_hour is not None and held else None
+        rented.append(RentedCandidate(way, per_hour, per_run))
     known = [one for one in rented if one.usd_per_hour is not None]
     known.sort(key=lambda one: one.usd_per_run or one.usd_per_hour or 0)
     return [*known, *(one for one in rented if one.usd_per_hour is None)]

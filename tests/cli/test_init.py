@@ -122,7 +122,6 @@ def test_jobs_of_a_table_are_taken_with_the_quarters_that_they_name(init, run):
 
 def test_a_workbook_is_read_by_its_mapping_and_sheet(init):
     book = Workbook()
-    book.active.title = "Notes"
     sheet = book.create_sheet("Demand")
     sheet.append(["Title", "Model"])
     sheet.append(["chat", "Llama 8B"])
