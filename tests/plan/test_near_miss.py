@@ -70,7 +70,7 @@ def test_owned_nodes_and_units_that_run_today_are_left_alone():
     assert misses(owned + UNITS) == ()
     one = owned.replace("count: 2", "count: 1") + UNITS
     assert len(misses(one)) == 1
-    running = "running:\n  - {job: chat, node_type: xe9680-h100, count: 8}\n"
+    running = "running:\n  - {job: chat, pool: xe9680-h100/main, count: 8}\n"
     assert misses(f"{one}{running}") == ()
 
 
