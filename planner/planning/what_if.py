@@ -153,7 +153,7 @@ class WhatIf:
         translation = translate(solved.inputs, placed)
         if stuck_jobs(placed, translation):
             return None
-        _, cents = self._cost_of(translation)
+        _, cents = self.cost_of(translation)
         return None if cents is None else max(0, cents - solved.solution.cost_cents)
 
     def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
