@@ -31,20 +31,20 @@ class _Question(NamedTuple):
 
 _QUESTIONS = {
     "serve": _Question(
-        "Which models are served, to how much traffic? `planner catalog list models` has them.",
+        "Which models are served, to how much traffic? (`planner catalog list models`)",
         "llama-3.1-8b 900 users, qwen2.5-32b 5 requests/s",
         "none",
     ),
     "tune": _Question("Which models are tuned, and how?", "llama-3.1-8b lora", "none"),
     "own": _Question(
-        "Which servers are owned? `planner catalog list nodes` has the node types.",
+        "Which servers are owned? (`planner catalog list nodes`)",
         "2 xe9680-h100",
         "none",
     ),
     "offer": _Question(
         "What may be bought, rented, or had by the hour?",
         "buy xe9680-h200 at 310000, rent xe9680-h100",
-        "H200 and L40S, assumed",
+        "servers with H200 and L40S, assumed",
     ),
     "quarters": _Question("Which quarters are planned?", "2027Q1..2027Q4", "a year from the next"),
 }
@@ -111,8 +111,8 @@ def _ask(name: str, mistakes: InputError | None) -> str | None:
             raise told
         click.echo(render_error(told, error_pen()), err=True, nl=False)
     question = _QUESTIONS[name]
-    click.echo(f"{question.words} Such as: {question.example}", err=True)
-    click.echo(f"  [{question.left_open}] ", err=True, nl=False)
+    click.echo(f"{question.words} Such as:\n  {question.example}", err=True)
+    click.echo(f"[Enter: {question.left_open}] ", err=True, nl=False)
     try:
         answer = sys.stdin.readline().strip()
     except UnicodeDecodeError:

@@ -48,9 +48,10 @@ class _Change(NamedTuple):
 def near_misses(plan: Plan, asked: WhatIf, sizers: Sizers, budget_s: float) -> Iterator[NearMiss]:
     """The changes that save more than the job's share of them, within so many seconds of work.
 
-    None where jobs give way, or the plan is not proved.
+    None where jobs give way or APIs answer, or the plan is not proved.
     """
-    if plan.shortage is not None or plan.proof.status != "proved":
+    others = any(job.on_apis for job in asked.solved.jobs)
+    if others or plan.shortage is not None or plan.proof.status != "proved":
         return
     limited = replace(asked, deadline=min(asked.deadline, spent() + budget_s))
     found = sorted(

@@ -184,9 +184,9 @@ def _read_until(words, terminal):
 def test_on_a_terminal_a_wrong_answer_is_asked_for_again(tmp_path):
     words = ("--tune", "none", "--own", "none", "--offer", "buy dgx-h100", "--quarters", "2027Q1")
     started, terminal = _at_a_terminal(tmp_path, *words)
-    _read_until("[none] ", terminal)
+    _read_until("[Enter: none] ", terminal)
     os.write(terminal, b"llama-3.1-8z\n")
-    seen = _read_until("[none] ", terminal)
+    seen = _read_until("[Enter: none] ", terminal)
     assert "did you mean" in seen
     os.write(terminal, f"{SERVED}\n".encode())
     _read_until("next: planner plan scenario.yaml", terminal)
@@ -196,7 +196,7 @@ def test_on_a_terminal_a_wrong_answer_is_asked_for_again(tmp_path):
 
 def test_ctrl_c_leaves_nothing(tmp_path):
     started, terminal = _at_a_terminal(tmp_path)
-    _read_until("[none] ", terminal)
+    _read_until("[Enter: none] ", terminal)
     started.send_signal(signal.SIGINT)
     _read_until("interrupted", terminal)
     assert started.wait(60) == 130
