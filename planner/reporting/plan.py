@@ -66,7 +66,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
         *titled(
             (
                 ("Changes to the scenario", changes_section(plan.changes)),
-                ("Dropped and delayed jobs", _unexplained(shortage_section(plan))),
+                ("Jobs that give way", _unexplained(shortage_section(plan))),
                 ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", _unexplained(node_map(plan, lines, detail.page))),
@@ -143,7 +143,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
             (
                 ("Changes to the scenario", changes_section(plan.changes)),
                 ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
-                ("Dropped and delayed jobs", shortage_section(plan)),
+                ("Jobs that give way", shortage_section(plan)),
                 ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", node_map(plan, lines, detail.page)),
