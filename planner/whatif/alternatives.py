@@ -79,6 +79,16 @@ def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[Override, .
     return tuple(Override.of(("offers", name, "maximum"), 0) for name in _offers(inputs, barred))
 
 
+def _keeping(inputs: Inputs) -> Iterator[Override]:
+    """Settings under which every owned node is kept, and on."""
+    for name, entry in inputs.scenario.fleet.items():
+        if entry.sale is not None:
+            yield Override.of(("fleet", name, "sale", "maximum"), 0)
+        if entry.may_switch_off:
+            yield Override.of(("fleet", name, "may_switch_off"), False)
+            yield Override.of(("fleet", name, "support_while_off"), "charged")
+
+
 def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
     return (offer.name for offer in inputs.offers if wanted(offer.name))
 
@@ -102,7 +112,7 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
             NOTHING,
             "nothing is acquired; the fewest jobs are dropped, each for the whole horizon, then "
             f"delayed{wherever}",
-            (*_without(inputs, lambda _: True), *drop),
+            (*_without(inputs, lambda _: True), *_keeping(inputs), *drop),
         ),
         (
             "reclaim first",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from planner.costs import (
     PRICED,
     Entering,
+    Released,
     change_costs,
     entry_quarters,
     in_cents,
@@ -51,6 +52,7 @@ __all__ = [
     "licence_text",
     "network_text",
     "paid_changes",
+    "released",
 ]
 
 _PRICES = 6
@@ -114,8 +116,9 @@ def cost_lines(
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
     acquired = _entering(inputs, translation, solution)
+    gone = released(inputs, translation, solution)
     each = ((1, stream) for stream in changes)
-    for count, stream in chain(portfolio_costs(inputs, acquired), each):
+    for count, stream in chain(portfolio_costs(inputs, acquired, gone), each):
         present[stream.name] += count * stream.present_cents
         for quarter, each_cents in enumerate(stream.cents):
             cents[stream.name][quarter] += count * each_cents
@@ -150,10 +153,24 @@ def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tup
     return cents
 
 
+def released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
+    """Owned nodes that are let go: by quarter, sold before switched off, by fleet entry."""
+    supplies = translation.problem.supplies
+    order = sorted(
+        (supply.kind, supply.name, number)
+        for number, supply in enumerate(supplies)
+        if supply.releases
+    )
+    for quarter in range(translation.problem.quarters):
+        for kind, name, number in order:
+            if nodes := solution.released[number][quarter]:
+                yield Released(inputs.scenario.fleet[name], quarter, nodes, kind == "sell", name)
+
+
 def _entering(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entering]:
     offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
     order = sorted(
-        range(len(translation.offers)),
+        (number for number, supply in enumerate(problem.supplies) if not supply.releases),
         key=lambda supply: (offers[translation.offers[supply]].kind, translation.offers[supply]),
     )
     for quarter in range(problem.quarters):
@@ -182,9 +199,13 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             "what is left of each price at the end of the horizon, straight line over "
             f"{_plain(settings.useful_life_years)} years{_cap_text(inputs)}, {rate}"
         ),
+        "sale": f"what owned nodes that are sold bring, in the quarter of the sale, {rate}",
+        "residual value given up": (
+            f"what they would have brought right after the horizon if they were kept, {rate}"
+        ),
         "support": (
             f"{support} of the price a year from entry into service, {rate}; "
-            "owned nodes not counted"
+            f"owned nodes {_owned_support(inputs)}"
         ),
         "energy": (
             f"mean power × PUE {_plain(settings.pue)} × {_plain(settings.hours_per_quarter)} h a "
@@ -216,6 +237,12 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"quarters to the next, no payment, {rate}"
         ),
     }
+
+
+def _owned_support(inputs: Inputs) -> str:
+    if any(entry.support_usd_per_year for entry in inputs.scenario.fleet.values()):
+        return "by their contracts, where these are stated"
+    return "not counted"
 
 
 def licence_text(inputs: Inputs) -> str:
