@@ -25,6 +25,7 @@ from planner.reporting.sections.purchases import (
     milestones_section,
     procurement_section,
 )
+from planner.reporting.sections.releases import releases_section, unquoted_sales
 from planner.reporting.sections.sensitivity import sensitivity_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import facility_section
@@ -75,7 +76,10 @@ def justification_document(plan: Plan, related: RelatedResults = _ALONE) -> Docu
     sections: dict[str, Iterable[Block]] = {
         "ask": _ask(traced, related),
         "need": _need(traced),
-        "existing": existing_section(traced),
+        "existing": (
+            *existing_section(traced),
+            *titled((("What leaves, when, and what it brings", releases_section(traced)),), 3),
+        ),
         "options": (*options_section(traced, related), *_rejected(traced)),
         "cost": cost_section(traced),
         "sensitivity": sensitivity_section(traced, related.sensitivity),
@@ -129,6 +133,10 @@ def _ask(traced: TracedPlan, related: RelatedResults) -> Iterator[Block]:
         asked = accounts.acquired(kind)
         if asked.value:
             rows.append((title, traced.figure(asked, "usd", "how-bill")))
+    brought = traced.read.sum("releases[*].total_cents")
+    if brought.value:
+        title = "Received for owned nodes that are sold, counted against no budget, USD"
+        rows.append((title, traced.figure(brought, "usd", "how-let-go")))
     first_year = accounts.first_year
     span = quarter_span(plan.quarters[0], plan.quarters[first_year[-1]])
     rows += [
@@ -162,7 +170,9 @@ def _ask(traced: TracedPlan, related: RelatedResults) -> Iterator[Block]:
     yield Paragraph(ask_sentence(plan), tone="strong")
     yield from cheaper_warnings(traced, related)
     yield Fields(tuple(rows))
-    if illustrative := [line.offer for _, line in traced.bill if line.illustrative]:
+    illustrative = [line.offer for _, line in traced.bill if line.illustrative]
+    illustrative += unquoted_sales(plan)
+    if illustrative:
         names = listed(list(dict.fromkeys(illustrative)))
         yield Paragraph(
             f"Prices of {names} are illustrative and no quotes: put quotes into the scenario "

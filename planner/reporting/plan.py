@@ -15,6 +15,7 @@ from planner.reporting.sections.notes import changes_section, notes_section
 from planner.reporting.sections.placement import moves_section, schedule_section, shared_section
 from planner.reporting.sections.proof import proof_section, rules_section
 from planner.reporting.sections.purchases import ask_sentence, bill_section
+from planner.reporting.sections.releases import releases_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import sites_section
 from planner.reporting.sections.traffic import traffic_section
@@ -65,6 +66,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 ("Changes to the scenario", changes_section(plan.changes)),
                 ("Dropped and delayed jobs", _unexplained(shortage_section(plan))),
                 ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
+                ("Owned nodes let go", _unlisted(releases_section(traced))),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", _unexplained(node_map(plan, lines, detail.page))),
                 ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
@@ -140,6 +142,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
                 ("Dropped and delayed jobs", shortage_section(plan)),
                 ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
+                ("Owned nodes let go", releases_section(traced)),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", node_map(plan, lines, detail.page)),
                 ("Schedule", schedule_section(plan, lines)),

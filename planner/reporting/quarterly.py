@@ -32,6 +32,7 @@ from planner.reporting.sections.options import cheaper_warnings, options_section
 from planner.reporting.sections.placement import placement_section
 from planner.reporting.sections.proof import how_section, provenance_section
 from planner.reporting.sections.purchases import ask_sentence, bill_section, orders_section
+from planner.reporting.sections.releases import releases_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import facility_section
 from planner.reporting.sections.traffic import traffic_section
@@ -84,7 +85,7 @@ def quarterly_document(plan: Plan, related: RelatedResults = _ALONE) -> Document
         "facility": _resources(traced),
         "forecast": forecast_section(traced),
         "options": _options(traced, related),
-        "recommendations": orders_section(traced),
+        "recommendations": (*orders_section(traced), *releases_section(traced)),
         "alarms": alarms_section(traced),
         "assumptions": (*assumptions_section(traced), *risks_section(traced)),
         "bill": bill_section(traced),
