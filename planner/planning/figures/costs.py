@@ -189,6 +189,8 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     settings = inputs.settings
     rate = f"discounted at {amount(settings.discount_rate_per_year.value, 'share')} a year"
     support = amount(settings.support_share_per_year.value, "share")
+    fleet = inputs.scenario.fleet.values()
+    off = " or switched off" if any(entry.may_switch_off for entry in fleet) else ""
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
         "network": (
@@ -225,11 +227,12 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"finance.commitments asks, {rate}"
         ),
         "licence": (
-            f"{licence_text(inputs)} for each node in service whose licence is not included, {rate}"
+            f"{licence_text(inputs)} for each node in service{off} whose licence is not included, "
+            f"{rate}"
         ),
         "colocation": (
             f"nameplate power × {colocation_text(inputs)} × 3 months a quarter for each owned or "
-            f"bought node in service, {rate}"
+            f"bought node in service{off}, {rate}"
         ),
         "moves": "what it costs to move each running unit that leaves its pool, no payment",
         "type changes": (

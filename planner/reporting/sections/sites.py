@@ -94,6 +94,9 @@ def sites_section(
     sites = traced.capacity.sites if full else [use.site for use in plan.sites]
     if not sites:
         return
+    off = ""
+    if any(node.off for node in plan.nodes):
+        off = ", and all but power by those that are switched off"
     yield table(
         [row for site in sites for row in _site_rows(traced, site, stated.get(site))],
         ("Site", "text", lambda row: row[0]),
@@ -114,10 +117,8 @@ def sites_section(
         *columns_for(
             (("Nodes", -3), ("Racks used", -2), ("Racks", -1)), lambda row, key: row[2][key]
         ),
-        caption="Taken by the nameplates of all nodes in service, owned and spare ones too; before "
-        "is what is owned already"
-        if full
-        else "Taken by the nameplates of all nodes in service, owned and spare ones too",
+        caption=f"Taken by the nameplates of all nodes in service, owned and spare ones too{off}"
+        f"{'; before is what is owned already' if full else ''}",
     )
     lacking = {name for site in sites for name in traced.capacity.unstated(site, "power_w")}
     if lacking:
@@ -208,7 +209,7 @@ def _racks(plan: Plan, most: int) -> Iterator[Block]:
     held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
     for node in plan.nodes:
         by_rack: dict[int, list[str]] = defaultdict(list)
-        for label, rack in zip(node.in_service, node.racks, strict=False):
+        for label, rack in zip(node.standing, node.racks, strict=False):
             by_rack[rack].append(label)
         for rack, labels in by_rack.items():
             held[node.site, rack].setdefault(tuple(labels), []).append(node)
