@@ -89,6 +89,12 @@ def _keeping(inputs: Inputs) -> Iterator[Override]:
             yield Override.of(("fleet", name, "support_while_off"), "charged")
 
 
+def _without_apis(inputs: Inputs) -> tuple[Override, ...]:
+    """Settings that keep every job off APIs."""
+    allowed = (name for name, job in inputs.scenario.jobs.items() if job.api == "allowed")
+    return tuple(Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
+
+
 def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
     return (offer.name for offer in inputs.offers if wanted(offer.name))
 
@@ -112,7 +118,12 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
             NOTHING,
             "nothing is acquired; the fewest jobs are dropped, each for the whole horizon, then "
             f"delayed{wherever}",
-            (*_without(inputs, lambda _: True), *_keeping(inputs), *drop),
+            (
+                *_without(inputs, lambda _: True),
+                *_keeping(inputs),
+                *drop,
+                *_without_apis(inputs),
+            ),
         ),
         (
             "reclaim first",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.costs import (
     Released,
+    api_costs,
     entry_quarters,
     node_costs,
     owned_costs,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.problem import Pool
+    from planner.sizing.candidate import SizedJob
 
 __all__ = ["releases_of", "spend_limits", "supplies_of"]
 
@@ -108,8 +110,10 @@ def _let_go_cents(
     )
 
 
-def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit, ...]:
-    """One limit for each budget, less what the owned fleet costs in any case."""
+def spend_limits(
+    inputs: Inputs, supplies: Sequence[Supply], jobs: Sequence[SizedJob]
+) -> tuple[SpendLimit, ...]:
+    """One limit for each budget, less what owned nodes and units on APIs cost in any case."""
     caps = tuple(inputs.scenario.budget.caps())
     if not caps:
         return ()
@@ -118,6 +122,7 @@ def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit
         for supply in supplies
     ]
     owned = [(entry.count, owned_costs(inputs, entry)) for entry in inputs.scenario.fleet.values()]
+    owned += [(count, (stream,)) for count, stream in api_costs(inputs, jobs)]
     limits = []
     for cap in caps:
         fixed = sum(count * spent_cents(inputs, cap, streams) for count, streams in owned)
