@@ -48,8 +48,13 @@ class Fleet:
     """Pool of each node; where it is held apart, the pool of its type and site."""
     in_service: tuple[tuple[tuple[int, ...], ...], ...]
     """quarter × pool: positions of the nodes in service, longest-lived origin first."""
-    standing: tuple[tuple[tuple[int, ...], ...], ...]
-    """The same with nodes that are switched off."""
+    off: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    """The same of nodes that are switched off; empty where none ever is."""
+
+    def standing(self, quarter: int, pool: int) -> tuple[int, ...]:
+        """Nodes of a pool in service or switched off, in the order of the fleet."""
+        here = self.in_service[quarter][pool]
+        return tuple(sorted((*here, *self.off[quarter][pool]))) if self.off else here
 
 
 def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) -> Fleet:
@@ -63,7 +68,7 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
     nodes: list[Node] = []
     pool_of: list[int] = []
     serving: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
-    standing: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
+    off: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
     numbered = {
         (place.node_type, place.site, number): held_name(place)
         for place in {unit.place for unit in running_units(inputs.scenario).values() if unit.pinned}
@@ -84,8 +89,8 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
             part = index if held is None else parts[held]
             for quarter in slot.in_service:
                 serving[quarter][part].append(len(nodes))
-            for quarter in (*slot.in_service, *slot.off):
-                standing[quarter][part].append(len(nodes))
+            for quarter in slot.off:
+                off[quarter][part].append(len(nodes))
             nodes.append(
                 Node(
                     id=f"{pool.home}/{mark}{named[mark]:0{width}d}",
@@ -112,7 +117,7 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
         tuple(pool_of),
         *(
             tuple(tuple(tuple(nodes) for nodes in quarter) for quarter in there)
-            for there in (serving, standing)
+            for there in (serving, off)
         ),
     )
 
@@ -222,7 +227,10 @@ class _Floor:
     def __init__(self, space: RackSpace, fleet: Fleet) -> None:
         self._space = space
         sizes = {pool: (units, watts) for pool, units, watts in space.nodes}
-        self._serving = [{pool: quarter[pool] for pool in sizes} for quarter in fleet.standing]
+        self._serving = [
+            {pool: fleet.standing(quarter, pool) for pool in sizes}
+            for quarter in range(len(fleet.in_service))
+        ]
         self._size = {
             node: sizes[pool]
             for quarter in self._serving
