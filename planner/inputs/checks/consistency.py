@@ -258,14 +258,15 @@ def _sold(horizon: Horizon, path: Path, sale: Sale) -> Iterator[Fault]:
     within = [quarter for quarter in chosen if horizon.includes(quarter)]
     if not within:
         message = "lies wholly outside the horizon"
-        yield Fault((*path, "quarters"), message, "leave `sale` out")
+        yield Fault((*path, "quarters"), message, "leave it out to sell in any quarter")
     elif isinstance(sale.price_usd, dict):
         late = [key for key in sale.price_usd if Quarter.parse(key) > after]
         yield from late_figures((*path, "price_usd"), late, horizon)
         begin = min(map(Quarter.parse, sale.price_usd))
         if max(within) < begin <= after:
             message = f"says nothing of {max(within)}: a price holds from its quarter on"
-            yield Fault((*path, "price_usd"), message, f"state one for {min(within)}")
+            hint = f"state a price for {min(within)} as well"
+            yield Fault((*path, "price_usd"), message, hint)
     if sale.bought is not None and sale.bought > first:
         message = f"{sale.bought} lies after {first}, from which on the nodes are owned"
         yield Fault((*path, "bought"), message, "write the quarter in which they entered service")
