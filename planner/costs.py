@@ -147,8 +147,10 @@ def sale_usd(inputs: Inputs, entry: FleetEntry, quarter: int) -> Decimal | None:
     when, sale = inputs.scenario.horizon.first_quarter + quarter, entry.sale
     if sale is None:
         return None
-    if sale.paid_usd is None or sale.bought is None:
+    if sale.price_usd is not None:
         return in_force(sale.price_usd, when)
+    if sale.paid_usd is None or sale.bought is None:
+        raise ValueError("a sale states one of its two prices")
     with localcontext(prec=_PRECISION):
         return sale.paid_usd * _left(inputs, when - sale.bought)
 

@@ -25,7 +25,7 @@ def switch_off(*cents, pool=0, maximum=1):
 
 def groups(problem):
     """Numbers of the supplies that let go of nodes of the same entry."""
-    found = {}
+    found: dict[tuple[str, int], list[int]] = {}
     for number, supply in enumerate(problem.supplies):
         if supply.kind in ("sell", "switch off"):
             found.setdefault((supply.name, supply.pool), []).append(number)

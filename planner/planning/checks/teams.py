@@ -250,8 +250,8 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
             cells[team][slot[3]] += number / whole * cents
         if found.idle == "separate" or not all_held:
             cells[""][slot[3]] += cents - all_held / whole * cents
-    for quarter, cents in _let_go(view):
-        cells[""][quarter] += cents
+    for quarter, nobodys in _let_go(view):
+        cells[""][quarter] += nobodys
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
     for job, quarter, sums in costs_of_changes(view):

@@ -361,8 +361,8 @@ def _shares(
         for line, number in here.items():
             cells[line, slot[1]] += cents * (number / by)
         cells[_IDLE, slot[1]] += cents * ((by - taken) / by)
-    for quarter, cents in _let_go(inputs, nodes):
-        cells[_IDLE, quarter] += cents
+    for quarter, nobodys in _let_go(inputs, nodes):
+        cells[_IDLE, quarter] += nobodys
     return cells
 
 
