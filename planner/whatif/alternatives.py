@@ -111,16 +111,18 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
             *(Override.of(("jobs", name, "pinned"), False) for name in pinned),
         )
         wherever = ", wherever they run today"
+    keeping = tuple(_keeping(inputs))
+    kept = ", and every owned node is kept, and on" if keeping else ""
     shared = (Override.of(("policies", "mig"), "same-node"),)
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
     asked = (
         (
             NOTHING,
-            "nothing is acquired; the fewest jobs are dropped, each for the whole horizon, then "
-            f"delayed{wherever}",
+            f"nothing is acquired{kept}; the fewest jobs are dropped, each for the whole horizon, "
+            f"then delayed{wherever}",
             (
                 *_without(inputs, lambda _: True),
-                *_keeping(inputs),
+                *keeping,
                 *drop,
                 *_without_apis(inputs),
             ),

@@ -92,7 +92,7 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
     )
     yield Paragraph(
         "The residual value is what the servers are still worth at the end of the horizon, no "
-        "payment. What stands open below is in no input and in no sum.",
+        f"payment.{_of_sales(plan)} What stands open below is in no input and in no sum.",
         tone="faint",
     )
     yield from _chart(traced)
@@ -104,6 +104,16 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
     if break_evens := tuple(_break_evens(traced)):
         yield Heading("Buying against renting", 3)
         yield from break_evens
+
+
+def _of_sales(plan: Plan) -> str:
+    """How what sales bring is counted, where there are any."""
+    if all(line.action != "sell" for line in plan.releases):
+        return ""
+    return (
+        " What a sale brings is received, and lessens nothing that is paid; what the sold servers "
+        "would have brought right after the horizon is given up by it."
+    )
 
 
 def _all(traced: TracedPlan, quarters: Iterable[int], style: Style = "usd") -> Cell:
