@@ -47,14 +47,13 @@ class Nodes(Frozen):
     node_type: str
     """Node type id of the catalog."""
     max_power_kw: NodePower | None = None
-    """Nameplate of one node, which sites and racks must feed and colocation is charged for; the
-    catalog's if left out."""
+    """Nameplate of one node; the catalog's if left out."""
     mean_power_kw: NodePower | None = None
-    """Mean draw of one node under load, which energy is charged for; the catalog's if left out."""
+    """Mean draw of one node under load, for the energy; the catalog's if left out."""
     rack_units: Annotated[PositiveCount, Field(le=100)] | None = None
     """Height of one node; the catalog's if left out."""
     network_ports: Annotated[PositiveCount, Field(le=1000)] | None = None
-    """Ports of the site's switches that one node takes; the catalog's if left out."""
+    """Switch ports of one node; the catalog's if left out."""
     cooling: Cooling | None = None
     """What cools one node; the catalog's if left out."""
 
@@ -79,17 +78,16 @@ class Sale(Frozen):
     """
 
     price_usd: PriceByQuarter | None = None
-    """What one node brings: one figure, or by quarter, each holding until the next and none before
-    the first; no costs of removal are counted beside it."""
+    """What one node brings: one figure, or by quarter, each holding until the next."""
     paid_usd: NodePrice | None = None
-    """In place of `price_usd`: what one node cost when it was new. It brings what
-    `finance.useful_life_years` leave of that, straight line, at most `finance.residual_at_most`."""
+    """In place of `price_usd`: what one node cost new; it brings its residual value, by
+    `finance.useful_life_years` and `residual_at_most`."""
     bought: Quarter | None = None
-    """With `paid_usd`, and required there: the quarter in which the nodes entered service."""
+    """With `paid_usd`: the quarter in which the nodes entered service."""
     quarters: Quarters = None
-    """Quarters at whose start nodes may leave; all if left out."""
+    """Quarters at whose start nodes may leave; any if left out."""
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
-    """Nodes sold over the whole horizon; as many as there are if left out."""
+    """Nodes sold over the horizon; no limit if left out."""
     quote: Name | None = None
     """Offer of the buyer; a price without one counts as illustrative."""
 
@@ -109,25 +107,22 @@ class FleetEntry(Nodes):
     """Nodes that are owned already."""
 
     count: Annotated[PositiveCount, Field(le=LARGEST_FLEET)]
-    """Nodes owned, in service over the whole horizon or until they retire."""
+    """Nodes owned, until they retire."""
     site: Name = "main"
-    """Where they stand, the one of `sites` if there is but one; nodes of one type and site form a
-    pool."""
+    """Where they stand; the only site of `sites`, if there is just one."""
     retires: Quarter | None = None
-    """End of support: from this quarter on they are no longer in service; never if left out."""
+    """First quarter without them; never if left out."""
     licence_included: Name | None = None
-    """What shows that their software licence is paid; without it `finance` says what it costs."""
+    """What shows that their software licence is paid; without it, `finance` says what it costs."""
     support_usd_per_year: NodePrice | None = None
-    """Support contract of one node for one year, while it is in service and not sold; what is not
-    stated is not counted."""
+    """Support contract of one node for one year; not counted if left out."""
     may_switch_off: bool = False
-    """Whether nodes may be switched off for whole quarters: they run nothing then, take no energy
-    and none of their site's power; their place, licence and colocation are paid as ever."""
+    """Whether nodes may be off for whole quarters, without energy and power; they keep their place,
+    licence and colocation."""
     support_while_off: Literal["charged", "saved"] = "charged"
     """Whether the support contract goes on while a node is off."""
     sale: Sale | None = None
-    """How nodes may be sold; a sold one is gone from its quarter on, with all that it takes and
-    costs. Without this none is. Nodes on which units are pinned are kept."""
+    """How nodes may be sold; none is if left out."""
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -152,7 +147,7 @@ class PriceBreak(Frozen):
     """A lower price for larger orders."""
 
     from_nodes: Annotated[PositiveCount, Field(ge=2, le=LARGEST_FLEET)]
-    """Nodes of one order, that is of one quarter, from which this price holds for all of them."""
+    """Nodes of one order from which this price holds."""
     price_usd: NodePrice
     """Price of one node, for all nodes of the order."""
 
@@ -161,32 +156,31 @@ class Offer(Nodes):
     """Nodes that may be had; a price left out is that of the price book."""
 
     kind: OfferKind
-    """`buy`: for good, from the quarter it arrives. `rent`: a whole node for a quarter, or for
-    `term_weeks`. `reserve`: a whole node for a term. `hourly`: a whole node by the hour, for runs
-    of known length."""
+    """`buy`: for good. `rent`: a whole node for a quarter, or for `term_weeks`. `reserve`: a whole
+    node for `term_years`. `hourly`: a whole node by the hour, for runs of known length."""
     site: OneOrMoreNames = "main"
-    """Where they will stand: one site, or several that share the offer, and the plan says which;
-    the one of `sites` if there is but one."""
+    """Where the nodes will stand; several sites share the offer, and the plan chooses. The only
+    site of `sites`, if there is just one."""
     price_usd: NodePrice | None = None
     """Buy only: price of one node; the price book's if left out."""
     price_usd_per_gpu_hour: HourPrice | None = None
-    """All but buy: price of one GPU for one hour, energy and support included, of a whole node in
-    every hour it is held; the price book's if left out, which has none to reserve."""
+    """All but buy: price of one GPU-hour with energy and support, paid for the whole node in every
+    hour that it is held; the price book's if left out, which has none to reserve."""
     price_breaks: tuple[PriceBreak, ...] = ()
     """Buy only: lower prices for larger orders."""
     term_years: Term | None = None
-    """Reserve only, and required there: how long a node is held and paid."""
+    """Reserve only, and required: how long a node is held and paid."""
     term_weeks: Annotated[PositiveCount, Field(le=QUARTER_WEEKS)] | None = None
-    """Rent only: a node is held and paid for terms of so many weeks, by runs of known length; for a
-    whole quarter if left out."""
+    """Rent only: nodes are held for terms of this many weeks, by runs of known length; for a whole
+    quarter if left out."""
     minimum_hours: Annotated[PositiveCount, Field(le=RUN_HOURS)] | None = None
-    """By the hour only: what a node is paid for at the least each time it is had; 1 if left out."""
+    """By the hour only: the least hours that are paid each time; 1 if left out."""
     price_date: Day | None = None
-    """Day of the price stated here; an old one is warned of."""
+    """Day of the price; an old one draws a warning."""
     quote: Name | None = None
     """Quote or contract; a price without one counts as illustrative."""
     lead_time_weeks: Annotated[Count, Field(le=520)] = 0
-    """From the order to in service."""
+    """From the order to service."""
     available: Quarters = None
     """Quarters in which nodes may enter service; all if left out."""
     end_of_sale: Day | None = None
@@ -194,13 +188,13 @@ class Offer(Nodes):
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """Buy: nodes over the whole horizon. All else: nodes at any one time. No limit if left out."""
     deliveries: CountByQuarter | None = None
-    """Buy and reserve: nodes that may enter service in one quarter, at all sites together: one
-    figure for each, or by quarter, and none in those left out; no limit if left out."""
+    """Buy and reserve: nodes that may enter service in one quarter, at all sites together; by
+    quarter, none in those left out. No limit if left out."""
     maximum_gpus: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """By the hour only: GPUs at any one time, of whole nodes; no limit if left out."""
     licence_included: Name | None = None
-    """What shows that the price covers the software licence, such as a contract, printed in the
-    plan; without it `finance` says its cost."""
+    """What shows that the price covers the software licence; without it, `finance` says what it
+    costs."""
 
     @property
     def price_key(self) -> Literal["price_usd", "price_usd_per_gpu_hour"]:

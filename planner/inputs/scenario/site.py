@@ -129,29 +129,28 @@ class Racks(Frozen):
     units: Annotated[PositiveCount, Field(le=100)]
     """Height of one rack."""
     power_kw: Power | None = None
-    """What one rack can feed, by the nameplates of its nodes; not limited if left out."""
+    """What one rack can feed, by the nameplates of its nodes; no limit if left out."""
 
 
 class Site(Frozen):
     """A place with its limits; what is left out is not limited."""
 
     power_kw: PowerByQuarter | None = None
-    """What the site can feed, by the nameplates of all nodes in service: one figure, or by quarter,
-    each holding until the next, `0` until there is power; no limit if left out."""
+    """What the site can feed, by the nameplates of all nodes in service; `0` until there is power,
+    no limit if left out."""
     rack_units: AmountByQuarter | None = None
-    """Height that nodes may take, one figure or by quarter likewise; no limit if left out."""
+    """Height that nodes may take; no limit if left out."""
     network_ports: AmountByQuarter | None = None
-    """Ports of the site's switches that nodes may take, one figure or by quarter likewise; no limit
-    if left out."""
+    """Switch ports that nodes may take; no limit if left out."""
     racks: Racks | None = None
-    """Racks in which every node of the site stands; not looked at if left out."""
+    """Racks that hold every node of the site; not checked if left out."""
     cooling: Annotated[tuple[Cooling, ...], Field(min_length=1)] | None = None
-    """What it can cool: `air`, `liquid` or both; not checked if left out."""
+    """What the site can cool; not checked if left out."""
     labels: tuple[Name, ...] = ()
     """What jobs may ask for, such as `eu` or `low-latency`."""
     spare_nodes: Annotated[Count, Field(le=1000)] = 0
-    """Nodes of this site that may fail at once without a job losing its place: so many of each pool
-    that runs a job stay empty."""
+    """Nodes of this site that may fail at once without a job losing its place; as many stay empty
+    in each pool that runs a job."""
 
     @property
     def limits(self) -> tuple[SiteLimit, ...]:
