@@ -169,12 +169,12 @@ class Capacity:
         off = self._read.count("nodes" + where(site=pool.site, node_type=pool.node_type, off=label))
         return nodes + off if off.value else nodes
 
-    def unstated(self, site: str, need: str) -> tuple[str, ...]:
-        """Node types of a site of which the catalog does not say what they take."""
+    def without_nameplate(self, site: str) -> tuple[str, ...]:
+        """Node types of a site of which the catalog does not say what power they take."""
         return tuple(
             pool.node_type
             for _, pool in self._pools(site)
-            if self.each(pool.node_type, need) is None
+            if self.each(pool.node_type, "power_w") is None
         )
 
     def racks(self, site: str, quarter: int) -> dict[int, TracedFigure] | None:
