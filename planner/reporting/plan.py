@@ -65,7 +65,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
         *titled(
             (
                 ("Changes to the scenario", changes_section(plan.changes)),
-                ("Dropped and delayed jobs", _unexplained(shortage_section(plan))),
+                ("Jobs that give way", _unexplained(shortage_section(plan))),
                 ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
                 ("Owned nodes let go", _unlisted(releases_section(traced))),
                 ("Moves", moves_section(plan, lines)),
@@ -142,7 +142,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
             (
                 ("Changes to the scenario", changes_section(plan.changes)),
                 ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
-                ("Dropped and delayed jobs", shortage_section(plan)),
+                ("Jobs that give way", shortage_section(plan)),
                 ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
                 ("Owned nodes let go", releases_section(traced)),
                 ("Moves", moves_section(plan, lines)),

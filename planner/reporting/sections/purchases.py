@@ -396,11 +396,12 @@ def _gives_way(plan: Plan) -> str:
     """Who is not served by that, so that nobody takes the sum for the price of everything."""
     if plan.shortage is None:
         return ""
-    counts = Counter(job.outcome for job in plan.shortage.jobs)
+    counts: Counter[str] = Counter(job.outcome for job in plan.shortage.jobs)
     parts = []
-    for outcome in ("dropped", "delayed"):
+    ways = {"dropped": "dropped", "short": "short of units", "delayed": "delayed"}
+    for outcome, told in ways.items():
         if count := counts[outcome]:
-            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {outcome}")
+            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {told}")
     return f"; {listed(parts)}, as not everything fits"
 
 

@@ -252,7 +252,10 @@ def _short(before: Plan, after: Plan) -> Iterator[ShortChange]:
     every = {**one, **other}
     for job in sorted(every.values(), key=lambda job: (-job.priority, job.name)):
         old, new = one.get(job.name), other.get(job.name)
-        told = old.how if old else None, new.how if new else None
+        told = (
+            old.how(before.quarters) if old else None,
+            new.how(after.quarters) if new else None,
+        )
         if told[0] != told[1]:
             yield ShortChange(job=job.name, before=told[0], after=told[1], cause=job.cause)
 
