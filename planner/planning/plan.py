@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from pydantic import Field
-
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -68,11 +66,6 @@ __all__ = [
 ]
 
 
-def _empty(value: object) -> bool:
-    """What is left out of the file where nothing is let go."""
-    return not value
-
-
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
 
@@ -105,9 +98,9 @@ class Node(Frozen):
     racks: tuple[int, ...] = ()
     """Number of its rack, from 1, in each quarter in which it stands; empty where the site has
     none."""
-    off: tuple[str, ...] = Field(default=(), exclude_if=_empty)
+    off: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     """Quarters for which an owned node is switched off: it stands there, and is not in service."""
-    sold: str | None = Field(default=None, exclude_if=_empty)
+    sold: str | None = Field(default=None, exclude_if=operator.not_)
     """Quarter from whose start on an owned node is sold and gone; None: it is not."""
 
     @property
@@ -816,7 +809,7 @@ class Plan(Frozen):
     """What overrides and `--set` changed in the scenario, in order."""
     proof: Proof
     acquisitions: tuple[Acquisition, ...]
-    releases: tuple[NodeRelease, ...] = Field(default=(), exclude_if=_empty)
+    releases: tuple[NodeRelease, ...] = Field(default=(), exclude_if=operator.not_)
     """Owned nodes that are let go, by quarter; sold before switched off."""
     nodes: tuple[Node, ...]
     placements: tuple[tuple[NodeUse, ...], ...]
