@@ -54,6 +54,7 @@ __all__ = [
     "command_for",
     "is_cheaper",
     "near_ones",
+    "option_anchors",
     "options_section",
     "same_nodes",
     "short_text",
@@ -158,6 +159,12 @@ def _rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, Altern
             seen.append(one.figures)
             name = f"costs the same as {named}"
         yield name, place, one
+
+
+def option_anchors(found: Alternatives) -> dict[str, str]:
+    """By the names that `near_ones` gives, `plan-2` for the second of all plans."""
+    rows = _rows_of(found, _CHEAPEST)
+    return {"cheapest": "plan-1", **{name: f"plan-{place + 2}" for name, place, _ in rows}}
 
 
 def near_ones(found: Alternatives) -> list[tuple[str, PlanSummary]]:
