@@ -150,6 +150,28 @@ class PlanResult(Result):
         ]
 
     @property
+    def releases(self) -> list[Row]:
+        """Owned nodes that are sold or switched off, a row for each fleet entry and quarter."""
+        return [
+            {
+                "quarter": one.quarter,
+                "action": one.action,
+                "entry": one.entry,
+                "node_type": one.node_type,
+                "gpu_type": one.gpu_type,
+                "gpus_per_node": one.gpus_per_node,
+                "site": one.site,
+                "count": one.count,
+                "unit_price_usd": in_usd(one.unit_price_cents),
+                "total_usd": in_usd(one.total_cents),
+                "saved_usd": in_usd(one.saved_cents),
+                "given_up_usd": in_usd(one.given_up_cents),
+                "present_usd": in_usd(one.present_cents),
+            }
+            for one in self._plan.releases
+        ]
+
+    @property
     def jobs(self) -> list[Row]:
         """Where each job runs: its units by quarter, its GPU types, and its price tag."""
         return [
@@ -202,8 +224,13 @@ class PlanResult(Result):
             f"{one.product} at {one.site}"
             for one in self._plan.acquisitions
         ]
+        lines += [
+            f"{one.quarter}: {one.action} {one.count:,} × {one.product} at {one.site}"
+            for one in self._plan.releases
+        ]
         if len(lines) > _MOST_SHOWN:
-            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN} more of `purchases`"]
+            of = "`purchases` and `releases`" if self._plan.releases else "`purchases`"
+            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN} more of {of}"]
         first = f"{cost} (gap {gap_percent(self.gap)})"
         return first, *(lines or ["nothing is bought or rented"])
 

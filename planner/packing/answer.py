@@ -85,17 +85,18 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         tags=tags,
         bound_terms=terms,
         method=_method(found),
+        released=_acquired(problem, found, "sell", "switch off"),
         moved=moved_units(found.master, found.values),
     )
 
 
-def _acquired(problem: Problem, found: Incumbent, kind: str) -> tuple[tuple[int, ...], ...]:
+def _acquired(problem: Problem, found: Incumbent, *wanted: str) -> tuple[tuple[int, ...], ...]:
     """By supply and quarter; `hourly` is all that comes and goes within a quarter."""
     kinds = ["hourly" if problem.pools[s.pool].hire else s.kind for s in problem.supplies]
     return tuple(
         tuple(
             round(found.values[found.master.acquire[number, quarter]])
-            if kinds[number] == kind and (number, quarter) in found.master.acquire
+            if kinds[number] in wanted and (number, quarter) in found.master.acquire
             else 0
             for quarter in range(problem.quarters)
         )

@@ -38,7 +38,7 @@ class SpendLimit:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most so much, in each quarter, of what the nodes in service take together."""
+    """At most so much, in each quarter, of what the nodes that are there take together."""
 
     name: str
     """In the user's words: `power at frankfurt`."""
@@ -48,11 +48,13 @@ class Limit:
     """By quarter; None: no limit."""
     unit: str
     """Of the figures: `W`, `U`, `ports`."""
+    drawn: bool = False
+    """Whether a node takes of it only while it is on; else wherever it stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class RackSpace:
-    """Racks, all alike, that hold the nodes in service of some pools; a node stands in one rack."""
+    """Racks, all alike, that hold the nodes of some pools, on or off; a node stands in one rack."""
 
     site: str
     count: int

@@ -90,7 +90,8 @@ class MasterProgram:
     usages: dict[PoolInQuarter, list[Usage]] = field(default_factory=dict)
     """(pool, quarter) -> usages, by shape."""
     in_service: dict[PoolInQuarter, Terms] = field(default_factory=dict)
-    """(pool, quarter) -> nodes acquired and in service; the pool's owned nodes come on top."""
+    """(pool, quarter) -> nodes acquired and in service, less owned ones that are let go; the pool's
+    owned nodes come on top."""
     usable: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
     fullest_racks: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -246,6 +247,25 @@ class MasterProgram:
         return self.problem.pools[pool].owned_in(quarter) + sum(
             values[index] * factor for index, factor in acquired.items()
         )
+
+    def standing(self, pool: int, quarter: int) -> Terms:
+        """Nodes acquired that stand there: those in service, and those that are switched off."""
+        acquired = self.in_service[pool, quarter]
+        return {index: share for index, share in acquired.items() if index not in self._off}
+
+    def stand(self, pool: int, quarter: int, values: Sequence[float]) -> float:
+        """Nodes that stand there in a solution, in service or switched off."""
+        acquired = self.standing(pool, quarter)
+        return self.problem.pools[pool].owned_in(quarter) + sum(
+            values[index] * factor for index, factor in acquired.items()
+        )
+
+    @cached_property
+    def _off(self) -> frozenset[int]:
+        """Variables that count nodes that are switched off."""
+        kinds = (supply.kind for supply in self.problem.supplies)
+        off = {number for number, kind in enumerate(kinds) if kind == "switch off"}
+        return frozenset(index for (number, _), index in self.acquire.items() if number in off)
 
     def shared_nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
         """Nodes left in a solution for units that may share one."""

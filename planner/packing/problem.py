@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario.offer import OfferKind
     from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "RunWindow",
     "Shape",
     "Supply",
+    "SupplyKind",
 ]
 
 
@@ -237,22 +237,30 @@ class PriceTier:
     """None: as many as the offer gives."""
 
 
+SupplyKind = Literal["buy", "rent", "reserve", "hourly", "sell", "switch off"]
+"""How an offer is had; or how owned nodes are let go: for good, or for a quarter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """An offer as the program sees it, or what it has at one site, at one price level."""
+    """An offer as the program sees it, or what it has at one site, at one price level.
+
+    Or owned nodes that are let go: the same with fewer nodes, and a cost below zero.
+    """
 
     name: str
-    kind: OfferKind
+    kind: SupplyKind
     pool: int
     maximum: int | None
-    """Buy: nodes over the horizon. Rent and reserve: nodes in any one quarter, by the hour and by
-    the week in any one hour. Of all supplies of one offer together."""
+    """Buy and sell: nodes over the horizon. Rent, reserve and switch off: nodes in any one quarter,
+    by the hour and by the week in any one hour. Of all supplies of one offer together."""
     unit_cost_cents: tuple[int | None, ...]
     """Net cost of one node by the quarter it enters service; None where it cannot.
 
     Buy: purchase less residual value plus running cost to the end of the horizon, all discounted.
     Rent: cost of that quarter, discounted. Reserve: of the quarters held within the horizon. Where
-    nodes come and go within a quarter: of what is paid as one, such as an hour of a node.
+    nodes come and go within a quarter: of what is paid as one, such as an hour of a node. Sell and
+    switch off: what a node costs then beyond being kept.
     """
     term: int | None = None
     """Reserve: quarters that a node is held."""
@@ -264,14 +272,23 @@ class Supply:
     deliveries: tuple[int, ...] | None = None
     """Nodes that may enter service in each quarter, of all supplies of one offer together; None:
     any number."""
+    until: int | None = None
+    """Sell: the quarter in which the nodes retire anyway; None: they do not."""
+
+    @property
+    def releases(self) -> bool:
+        """Whether it takes owned nodes out of service; else it brings nodes in."""
+        return self.kind in ("sell", "switch off")
 
     def lasts(self) -> int | None:
         """Quarters that a node stays in service; None: to the end of the horizon."""
-        return {"buy": None, "reserve": self.term}.get(self.kind, 1)
+        return {"buy": None, "sell": None, "reserve": self.term}.get(self.kind, 1)
 
     def served(self, entry: int) -> range:
-        """Quarters in which a node that enters in this one is in service."""
+        """Quarters in which a node that enters in this one is in service, or one let go is not."""
         horizon, lasts = len(self.unit_cost_cents), self.lasts()
+        if self.until is not None:
+            horizon = min(horizon, self.until)
         return range(entry, horizon if lasts is None else min(entry + lasts, horizon))
 
     def entries(self, quarter: int) -> range:

@@ -25,6 +25,7 @@ from planner.planning.figures.costs import (
     cost_lines,
     paid_changes,
 )
+from planner.planning.figures.releases import node_releases
 from planner.planning.figures.shares import bill, chargeback, endpoint_uses
 from planner.planning.figures.use import pool_uses, site_uses
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
@@ -89,6 +90,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         changes=inputs.changes,
         proof=_proof(solution, shortage, bound_terms, asked_gap),
         acquisitions=bought,
+        releases=node_releases(inputs, translation, solution),
         nodes=fleet.nodes,
         placements=placement.uses,
         moves=placement.moves,

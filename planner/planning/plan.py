@@ -39,6 +39,7 @@ __all__ = [
     "Move",
     "Node",
     "NodeFacts",
+    "NodeRelease",
     "NodeUse",
     "Note",
     "Occupant",
@@ -63,6 +64,7 @@ __all__ = [
     "SparePrice",
     "TeamUse",
 ]
+
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
@@ -91,14 +93,24 @@ class Node(Frozen):
     entry: str
     """Name of the fleet entry or offer."""
     in_service: tuple[str, ...]
-    """Quarters."""
+    """Quarters; none where an owned node is sold or switched off all the time."""
     hours: tuple[int, int] | None = None
     """From when to when of its one quarter it is had and paid, in hours from its start; None: it is
     in service for whole quarters."""
     steps: int = 1
     """Hours or terms that are paid of it where it comes and goes within the quarter."""
     racks: tuple[int, ...] = ()
-    """Number of its rack, from 1, in each quarter in service; empty where the site has none."""
+    """Number of its rack, from 1, in each quarter in which it stands; empty where the site has
+    none."""
+    off: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """Quarters for which an owned node is switched off: it stands there, and is not in service."""
+    sold: str | None = Field(default=None, exclude_if=operator.not_)
+    """Quarter from whose start on an owned node is sold and gone; None: it is not."""
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """Quarters in which it is in service or switched off, in order."""
+        return tuple(sorted((*self.in_service, *self.off)))
 
     @property
     def pool(self) -> tuple[str, str, str]:
@@ -346,7 +358,7 @@ class Shortage(Frozen):
         `asked_gap` is the share of the cost that counts as none.
         """
         every = all(use.proved for use in self.priorities)
-        return every and cost_cents - self.bound_cents <= asked_gap * cost_cents
+        return every and cost_cents - self.bound_cents <= asked_gap * abs(cost_cents)
 
 
 def _turn(job: ShortJob) -> tuple[bool, int, bool]:
@@ -451,7 +463,7 @@ class Proof(Frozen):
     bound_cents: int
     """No plan for these inputs costs less."""
     gap: float
-    """(cost - bound) / cost."""
+    """(cost - bound) / cost, whatever the sign of the cost."""
     asked_gap: float
     method: str
     checks: tuple[str, ...]
@@ -502,6 +514,38 @@ class Acquisition(Frozen):
     """ISO date: last day of an order; None: there is none."""
 
 
+class NodeRelease(Frozen):
+    """Owned nodes that are let go together: sold, or switched off for one quarter."""
+
+    action: Literal["sell", "switch off"]
+    entry: str
+    """Name of the fleet entry."""
+    node_type: str
+    product: str
+    gpu_type: str
+    gpus_per_node: int
+    site: str
+    quarter: str
+    """Sell: gone from its start on."""
+    count: int
+    unit_price_cents: int = 0
+    """Sell: what one node brings, not discounted."""
+    total_cents: int = 0
+    """What all of them bring."""
+    saved_cents: int
+    """What they do not cost within the horizon: energy, support and all else that is paid for nodes
+    that are there; of those switched off, energy, and support where the contract says so. Not
+    discounted."""
+    given_up_cents: int = 0
+    """Sell: what they would have brought right after the horizon."""
+    present_cents: int
+    """By how much all that lowers the net present cost, against keeping these nodes."""
+    price_text: str = ""
+    """Sell: how the price is stated."""
+    quote: str | None = None
+    """Offer of the buyer; None: the price is illustrative."""
+
+
 class Alternative(Frozen):
     """What one unit would add to the bound if it had to run in this way."""
 
@@ -550,6 +594,8 @@ CostName = Literal[
     "purchase",
     "network",
     "residual value",
+    "sale",
+    "residual value given up",
     "support",
     "energy",
     "rent",
@@ -793,6 +839,8 @@ class Plan(Frozen):
     """What overrides and `--set` changed in the scenario, in order."""
     proof: Proof
     acquisitions: tuple[Acquisition, ...]
+    releases: tuple[NodeRelease, ...] = Field(default=(), exclude_if=operator.not_)
+    """Owned nodes that are let go, by quarter; sold before switched off."""
     nodes: tuple[Node, ...]
     placements: tuple[tuple[NodeUse, ...], ...]
     """By quarter."""

@@ -89,7 +89,7 @@ def _bound(view: View) -> Findings:
     if proof.bound_cents > proof.cost_cents:
         yield f"the bound {proof.bound_cents} is above the cost {proof.cost_cents}, cents"
     short = proof.cost_cents - proof.bound_cents
-    gap = short / proof.cost_cents if proof.cost_cents else 0.0
+    gap = short / abs(proof.cost_cents) if proof.cost_cents else 0.0
     if not isclose(proof.gap, gap, rel_tol=1e-12, abs_tol=1e-15):
         yield f"the gap is stated as {proof.gap}, cost and bound give {gap}"
     if proof.status == "proved" and short > proof.asked_gap * abs(proof.cost_cents):

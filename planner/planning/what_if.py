@@ -169,8 +169,11 @@ class WhatIf:
         """
         problem, hired = self.solved.translation.problem, self.solved.solution.hired
         for offer in self.solved.inputs.offers:
-            names = enumerate(self.solved.translation.offers)
-            supplies = [number for number, name in names if name == offer.name]
+            supplies = [
+                number
+                for number, supply in enumerate(problem.supplies)
+                if supply.name == offer.name and not supply.releases
+            ]
             if not offer.step_hours or not any(any(hired[number]) for number in supplies):
                 continue
             paid = sum(
@@ -220,7 +223,7 @@ class WhatIf:
             bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)
         except (Infeasible, LimitError):
             return None
-        if cost - bound <= self.asked_gap * cost:
+        if cost - bound <= self.asked_gap * abs(cost):
             return 0
         _, cents = self.cost_of(others)
         return None if cents is None else max(0, cost - cents)

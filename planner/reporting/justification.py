@@ -42,6 +42,7 @@ from planner.reporting.sections.purchases import (
     milestones_section,
     procurement_section,
 )
+from planner.reporting.sections.releases import releases_section
 from planner.reporting.sections.sensitivity import sensitivity_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import facility_section, sites_section
@@ -111,7 +112,10 @@ def _full(traced: TracedPlan, related: RelatedResults) -> Mapping[str, Iterable[
     return {
         "ask": (*decision_section(traced, related), Paragraph(_readers(traced), tone="faint")),
         "need": _need(traced),
-        "existing": existing_section(traced),
+        "existing": (
+            *existing_section(traced),
+            *titled((("What leaves, when, and what it brings", releases_section(traced)),), 3),
+        ),
         "options": (*options_section(traced, related), *_other_types(traced)),
         "cost": cost_section(traced),
         "sensitivity": sensitivity_section(traced, related.sensitivity),

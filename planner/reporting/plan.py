@@ -33,6 +33,7 @@ from planner.reporting.sections.proof import (
     rules_section,
 )
 from planner.reporting.sections.purchases import ask_sentence, bill_section, orders_picture
+from planner.reporting.sections.releases import releases_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import site_charts, sites_section
 from planner.reporting.sections.traffic import traffic_section
@@ -92,6 +93,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 ("Changes to the scenario", changes_section(plan.changes)),
                 ("Jobs that give way", _unexplained(shortage_section(plan))),
                 ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
+                ("Owned nodes let go", _unlisted(releases_section(traced))),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", _unexplained(node_map(plan, lines, detail.page))),
                 ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
@@ -131,7 +133,11 @@ def drawn_document(plan: Plan, detail: Detail) -> Document:
     """A plan as one looks at it on a screen: drawn, and every figure with its sum."""
     traced, lines = TracedPlan(plan, _TITLES), detail.map_lines
     sections: dict[str, Iterable[Block]] = {
-        "orders": (*orders_picture(traced), *bill_section(traced, full=False)),
+        "orders": (
+            *orders_picture(traced),
+            *bill_section(traced, full=False),
+            *releases_section(traced),
+        ),
         "map": node_map_picture(traced, _why(plan)),
         "runs": titled(
             (
@@ -250,6 +256,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
                 ("Jobs that give way", shortage_section(plan)),
                 ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
+                ("Owned nodes let go", releases_section(traced)),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", node_map(plan, lines, detail.page)),
                 ("Schedule", schedule_section(plan, lines)),

@@ -32,6 +32,7 @@ from planner.reporting.sections.options import options_section
 from planner.reporting.sections.placement import placement_section
 from planner.reporting.sections.proof import how_section, provenance_section
 from planner.reporting.sections.purchases import bill_section, orders_section
+from planner.reporting.sections.releases import releases_section
 from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import facility_section
 from planner.reporting.sections.traffic import traffic_section
@@ -92,7 +93,7 @@ def quarterly_document(
         "facility": lambda: _resources(traced),
         "forecast": lambda: forecast_section(traced),
         "options": lambda: _options(traced, related),
-        "recommendations": lambda: orders_section(traced),
+        "recommendations": lambda: (*orders_section(traced), *releases_section(traced)),
         "alarms": lambda: alarms_section(traced),
         "assumptions": lambda: (
             *assumptions_section(traced),

@@ -82,6 +82,8 @@ class SiteLimit(NamedTuple):
     """In which it is counted: `W`, of which key and figure state thousands, `U`, `ports`."""
     rare: bool = False
     """Whether it is told of only where some site states it."""
+    drawn: bool = False
+    """Whether a node that is switched off takes none of it."""
 
     @property
     def per(self) -> int:
@@ -103,7 +105,7 @@ class SiteLimit(NamedTuple):
         return amount_text(amount, self.unit)
 
 
-POWER = SiteLimit("power_w", "power_kw", "max_power_kw", "power", "nameplate", "W")
+POWER = SiteLimit("power_w", "power_kw", "max_power_kw", "power", "nameplate", "W", drawn=True)
 HEIGHT = SiteLimit("rack_units", "rack_units", "rack_units", "rack units", "height", "U")
 _PORTS = "network_ports"
 SITE_LIMITS = (

@@ -51,7 +51,10 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _maximum(master: MasterProgram, supplies: Sequence[int]) -> None:
-    """An offer ends: over the horizon to buy, in any one quarter to rent or reserve."""
+    """An offer ends: over the horizon to buy, in any one quarter to rent or reserve.
+
+    So do nodes that may be let go: over the horizon to sell, in any one quarter to switch off.
+    """
     supply = master.problem.supplies[supplies[0]]
     if supply.maximum is None or master.problem.pools[supply.pool].hire:
         return
@@ -80,7 +83,7 @@ def _deliveries(master: MasterProgram, supplies: Sequence[int]) -> None:
 def _windows(problem: Problem, supply: Supply) -> list[range]:
     """Quarters of entry of which each window gives the maximum once."""
     quarters = range(problem.quarters)
-    return [quarters] if supply.kind == "buy" else [supply.entries(q) for q in quarters]
+    return [quarters] if supply.lasts() is None else [supply.entries(q) for q in quarters]
 
 
 def _one_lot(master: MasterProgram, supplies: Sequence[int], quarter: int) -> None:
@@ -190,6 +193,8 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 def conditions(translation: Translation) -> Iterator[Condition]:
     """The maxima of offers, their deliveries, and their dates."""
     for supplies in _offers_of(translation.problem):
+        if translation.problem.supplies[supplies[0]].releases:
+            continue
         maximum = translation.problem.supplies[supplies[0]].maximum
         deliveries = translation.problem.supplies[supplies[0]].deliveries
         if deliveries is not None:

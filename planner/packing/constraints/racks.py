@@ -75,7 +75,7 @@ def _racks(master: MasterProgram, space: RackSpace, quarter: int) -> None:
     for place, pools in enumerate(alike.values()):
         load: Terms = {index: -float(pattern[place]) for pattern, index in used.items()}
         for pool in pools:
-            for index, factor in master.in_service[pool, quarter].items():
+            for index, factor in master.standing(pool, quarter).items():
                 load[index] = load.get(index, 0.0) + factor
         owned = sum(master.problem.pools[pool].owned_in(quarter) for pool in pools)
         master.program.row(f"standing[{space.site},{place},{quarter}]", load, "<=", -owned)
@@ -104,7 +104,7 @@ def _fullest(
 def holds(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Whether the nodes in service stand in the racks, in every quarter.
+    """Whether the nodes stand in the racks, in every quarter.
 
     So spread that the empty ones of a group stand in for those of its fullest racks.
     """
@@ -143,7 +143,7 @@ def _racked(
 def _standing(
     master: MasterProgram, space: RackSpace, quarter: int, values: Sequence[float]
 ) -> Mapping[int, int]:
-    return {pool: round(master.serving(pool, quarter, values)) for pool, _, _ in space.nodes}
+    return {pool: round(master.stand(pool, quarter, values)) for pool, _, _ in space.nodes}
 
 
 def conditions(translation: Translation) -> Iterator[_Racks]:

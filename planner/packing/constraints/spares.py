@@ -82,6 +82,9 @@ def _keep_empty(master: MasterProgram, main: int, quarter: int, used: list[int])
     owned = problem.pools[main].owned_in(quarter)
     program.row(f"spare[{main},{quarter}]", terms, "<=", owned)
     terms[running] -= owned
+    for index, factor in master.in_service[main, quarter].items():
+        if factor < 0:  # a pool that runs nothing lets its nodes go
+            del terms[index]
     program.row(f"spare-owned[{main},{quarter}]", terms, "<=", 0.0, tightens=True)
     for pool in used:
         row = {master.usable[pool, quarter]: 1.0, running: -float(most[pool])}

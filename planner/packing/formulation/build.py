@@ -104,7 +104,8 @@ def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
 def _acquisitions(master: MasterProgram) -> None:
     """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term.
 
-    Nodes that come and go within a quarter are in service for the share of it that is paid.
+    Nodes that come and go within a quarter are in service for the share of it that is paid. Owned
+    nodes that are let go count as fewer: for good where sold, for a quarter where switched off.
     """
     problem, program = master.problem, master.program
     master.in_service = {
@@ -130,6 +131,7 @@ def _acquisitions(master: MasterProgram) -> None:
             master.acquire[number, quarter] = index
             for served in supply.served(quarter):
                 share = hire.step_hours / RUN_HOURS if hire else 1.0
+                share = -share if supply.releases else share
                 master.in_service[supply.pool, served][index] = share
 
 

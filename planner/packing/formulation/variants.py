@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import replace
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -95,7 +95,7 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
         offered = [
             cents * quarter
             for supply in problem.supplies
-            if supply.pool == number
+            if supply.pool == number and not supply.releases
             for cents in supply.unit_cost_cents
             if cents is not None
         ]
@@ -149,8 +149,15 @@ def rounded_up(master: MasterProgram) -> tuple[float, ...]:
     relaxed = solve_linear(master.program)
     if relaxed is None:
         raise ValueError("a program that was relaxed before has a fractional solution")
+    kept = frozenset(
+        index
+        for (number, _), index in master.acquire.items()
+        if master.problem.supplies[number].releases
+    )
     return tuple(
-        value if index in master.unit_variables else float(ceil(round(value, 6)))
+        value
+        if index in master.unit_variables
+        else float((floor if index in kept else ceil)(round(value, 6)))
         for index, value in enumerate(relaxed.values)
     )
 

@@ -214,7 +214,7 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
             parts.append(f"{gone} {retires} in {translation.quarters[later]}")
     for index, supply in enumerate(translation.problem.supplies):
         cheaper = supply.lot is not None and supply.lot.fewest > 1
-        if supply.pool == number and not cheaper:
+        if supply.pool == number and not (cheaper or supply.releases):
             parts += _offer_limits(translation, index, quarter)
     if pool.spare:
         parts.append(f"{pool.spare} kept spare")

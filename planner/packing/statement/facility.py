@@ -31,6 +31,7 @@ def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
             tuple((number, _taken(limit, node)) for number, node in stands),
             tuple(site.allows(limit, quarter) for quarter in quarters),
             limit.unit,
+            limit.drawn,
         )
         for name, site in sorted(inputs.scenario.sites.items())
         if (stands := _stands(inputs, pools, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from planner.packing.statement.facility import (
     site_limits,
     spare_nodes,
 )
-from planner.packing.statement.offers import spend_limits, supplies_of
+from planner.packing.statement.offers import releases_of, spend_limits, supplies_of
 from planner.packing.statement.sharing import shareable
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Translation:
     """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
     its quarters, a *stage*; every other unit has one."""
     offers: tuple[str, ...]
-    """By supply: the offer's name."""
+    """By supply: the offer's name; of owned nodes that are let go, that of their fleet entry."""
     quarters: tuple[str, ...]
     """Labels such as `2027Q1`."""
 
@@ -76,7 +76,8 @@ def translate(
     if running is None:
         running = running_units(inputs.scenario)
     pools = shareable(_pools(inputs, running), inputs, jobs)
-    supplies = supplies_of(inputs, pools)
+    let_go = releases_of(inputs, pools, _free(inputs.scenario, running))
+    supplies = (*supplies_of(inputs, pools), *let_go)
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
     demands, members = _demands(jobs, pools, owners, running, inputs)
@@ -103,7 +104,7 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
     """Pools by type and site; nodes that some unit may not leave are pools beside the others."""
     scenario, catalog = inputs.scenario, inputs.catalog
     owned = fleet_by_pool(scenario)
-    held = sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
+    held = _held(running)
     apart = {(place.node_type, place.site, number) for place in held for number in place.numbers}
     whole_quarters = (offer for offer in inputs.offers if not offer.step_hours)
     offered = {(offer.node_type, site) for offer in whole_quarters for site in offer.sites}
@@ -133,6 +134,22 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
                     replace(whole, owned=count, spare=0, retired=gone, held=held_name(place))
                 )
     return (*pools, *_hired(inputs))
+
+
+def _held(running: Running) -> list[NodePlace]:
+    """Nodes that some unit may not leave."""
+    return sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
+
+
+def _free(scenario: Scenario, running: Running) -> dict[tuple[str, str], Counter[str]]:
+    """By node type and site: how many nodes of each fleet entry no unit is held on."""
+    free = {
+        pool: Counter(name for name, _ in nodes) for pool, nodes in fleet_by_pool(scenario).items()
+    }
+    for place in _held(running):
+        nodes = fleet_by_pool(scenario)[place.node_type, place.site]
+        free[place.node_type, place.site] -= Counter(nodes[n - 1][0] for n in place.numbers)
+    return free
 
 
 def _node(node: NodeType) -> Shape:

@@ -347,6 +347,7 @@ def _idle_though_owned(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -
         (node.node_type, node.site, node.gpu_type)
         for node in plan.nodes
         if node.origin == "owned"
+        and not (node.off or node.sold)
         and node.id not in busy
         and (node.node_type, node.site) not in spare
     )

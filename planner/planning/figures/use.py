@@ -177,22 +177,26 @@ def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
 def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
     horizon, racks = inputs.scenario.horizon, site.racks
     serving = [[node for node in nodes if label in node.in_service] for label in horizon.labels]
-    standing = [
-        {node.racks[node.in_service.index(label)] for node in there if node.racks}
-        for label, there in zip(horizon.labels, serving, strict=True)
+    standing = [[node for node in nodes if label in node.standing] for label in horizon.labels]
+    in_racks = [
+        {node.racks[node.standing.index(label)] for node in there if node.racks}
+        for label, there in zip(horizon.labels, standing, strict=True)
     ]
     return SiteUse(
         site=name,
         cooling=tuple(sorted(site.cooling or ())),
         labels=tuple(sorted(site.labels)),
         nodes=tuple(map(len, serving)),
-        taken={limit.need: _taken(inputs, serving, limit) for limit in SITE_LIMITS},
+        taken={
+            limit.need: _taken(inputs, serving if limit.drawn else standing, limit)
+            for limit in SITE_LIMITS
+        },
         allowed={
             limit.need: tuple(site.allows(limit, quarter) for quarter in horizon.all_quarters)
             for limit in site.limits
         },
         racks=racks.count if racks else None,
-        racks_used=tuple(map(len, standing)),
+        racks_used=tuple(map(len, in_racks)),
         units_per_rack=racks.units if racks else None,
         power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
         spare_nodes=site.spare_nodes,

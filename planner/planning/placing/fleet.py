@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from operator import add
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.statement.translate import held_name
@@ -22,9 +22,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Fleet", "build_fleet", "racks_by_node", "with_racks"]
 
-NodeTerm = tuple["Origin", str, tuple[int, ...], "tuple[int, int] | None"]
-"""Origin, fleet entry or offer, quarters in service from 0; from when to when of the one quarter,
-where it comes and goes."""
+
+class NodeTerm(NamedTuple):
+    """What a server is from, and when it is there; quarters from 0."""
+
+    origin: Origin
+    entry: str
+    """Fleet entry or offer."""
+    in_service: tuple[int, ...]
+    hours: tuple[int, int] | None = None
+    """From when to when of the one quarter, where it comes and goes."""
+    off: tuple[int, ...] = ()
+    sold: int | None = None
 
 
 _MARKS: dict[Origin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}
@@ -40,6 +49,13 @@ class Fleet:
     """Pool of each node; where it is held apart, the pool of its type and site."""
     in_service: tuple[tuple[tuple[int, ...], ...], ...]
     """quarter × pool: positions of the nodes in service, longest-lived origin first."""
+    off: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    """The same of nodes that are switched off; empty where none ever is."""
+
+    def standing(self, quarter: int, pool: int) -> tuple[int, ...]:
+        """Nodes of a pool in service or switched off, in the order of the fleet."""
+        here = self.in_service[quarter][pool]
+        return tuple(sorted((*here, *self.off[quarter][pool]))) if self.off else here
 
 
 def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) -> Fleet:
@@ -53,6 +69,7 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
     nodes: list[Node] = []
     pool_of: list[int] = []
     serving: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
+    off: list[list[list[int]]] = [[[] for _ in problem.pools] for _ in labels]
     numbered = {
         (place.node_type, place.site, number): held_name(place)
         for place in {unit.place for unit in running_units(inputs.scenario).values() if unit.pinned}
@@ -63,16 +80,18 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
         if pool.held:
             continue
         slots = list(_slots(inputs, translation, solution, index))
-        marks = Counter(_MARKS[origin] for origin, *_ in slots)
+        marks = Counter(_MARKS[slot.origin] for slot in slots)
         named: Counter[str] = Counter()
-        for number, (origin, entry, quarters, hours) in enumerate(slots, start=1):
-            mark = _MARKS[origin]
+        for number, slot in enumerate(slots, start=1):
+            mark, hours = _MARKS[slot.origin], slot.hours
             named[mark] += 1
             width = max(2, len(str(marks[mark])))
             held = numbered.get((pool.node_type, pool.site, number))
             part = index if held is None else parts[held]
-            for quarter in quarters:
+            for quarter in slot.in_service:
                 serving[quarter][part].append(len(nodes))
+            for quarter in slot.off:
+                off[quarter][part].append(len(nodes))
             nodes.append(
                 Node(
                     id=f"{pool.home}/{mark}{named[mark]:0{width}d}",
@@ -82,20 +101,25 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
                     cpus=pool.node.cpus,
                     memory_mb=pool.node.memory_mb,
                     site=pool.site,
-                    origin=origin,
-                    entry=entry,
-                    in_service=tuple(labels[quarter] for quarter in quarters),
+                    origin=slot.origin,
+                    entry=slot.entry,
+                    in_service=tuple(labels[quarter] for quarter in slot.in_service),
                     hours=hours,
                     steps=(hours[1] - hours[0]) // pool.hire.step_hours
                     if hours and pool.hire
                     else 1,
+                    off=tuple(labels[quarter] for quarter in slot.off),
+                    sold=None if slot.sold is None else labels[slot.sold],
                 )
             )
             pool_of.append(index)
     return Fleet(
         tuple(nodes),
         tuple(pool_of),
-        tuple(tuple(tuple(nodes) for nodes in quarter) for quarter in serving),
+        *(
+            tuple(tuple(tuple(nodes) for nodes in quarter) for quarter in there)
+            for there in (serving, off)
+        ),
     )
 
 
@@ -116,32 +140,67 @@ def _slots(
     The last ones in the order of the layouts, which say when each is there.
     """
     problem, pool = translation.problem, translation.problem.pools[index]
-    end, first = problem.quarters, inputs.scenario.horizon.first_quarter
-    owned = () if pool.hire else fleet_by_pool(inputs.scenario).get((pool.node_type, pool.site), ())
-    for name, entry in owned:
-        until = end if entry.retires is None else min(end, entry.retires - first)
-        yield "owned", name, tuple(range(until)), None
+    end = problem.quarters
+    if not pool.hire:
+        yield from _owned(inputs, translation, solution, index)
     supplies = sorted(
         (translation.offers[number], number)
         for number, supply in enumerate(problem.supplies)
-        if supply.pool == index
+        if supply.pool == index and not supply.releases
     )
     entries = [(quarter, *supply) for quarter in range(end) for supply in supplies]
     for quarter, name, supply in entries:
         for _ in range(solution.bought[supply][quarter]):
-            yield "buy", name, tuple(range(quarter, end)), None
+            yield NodeTerm("buy", name, tuple(range(quarter, end)))
     for name, supply in supplies:
         counts = solution.rented[supply]
         for place in range(max(counts, default=0)):
-            yield "rent", name, tuple(q for q, count in enumerate(counts) if count > place), None
+            quarters = tuple(q for q, count in enumerate(counts) if count > place)
+            yield NodeTerm("rent", name, quarters)
     for quarter, name, supply in entries if solution.reserved else ():
         for _ in range(solution.reserved[supply][quarter]):
-            yield "reserve", name, tuple(problem.supplies[supply].served(quarter)), None
+            yield NodeTerm("reserve", name, tuple(problem.supplies[supply].served(quarter)))
     if pool.hire:
         ((name, _),) = supplies
         for quarter, layouts in enumerate(solution.layouts):
             for layout in layouts[index]:
-                yield "hourly", name, (quarter,), layout.hours
+                yield NodeTerm("hourly", name, (quarter,), layout.hours)
+
+
+def _owned(
+    inputs: Inputs, translation: Translation, solution: Solution, index: int
+) -> Iterator[NodeTerm]:
+    """The owned nodes of a pool by number; of an entry, those go first on which nothing runs today.
+
+    Then those of the highest numbers, the same ones again where a node goes off more than once.
+    """
+    scenario, pool = inputs.scenario, translation.problem.pools[index]
+    owned = fleet_by_pool(scenario).get((pool.node_type, pool.site), [])
+    end, first = translation.problem.quarters, scenario.horizon.first_quarter
+    held, busy = set[int](), set[int]()
+    for unit in running_units(scenario).values():
+        if unit.place.pool == f"{pool.node_type}/{pool.site}":
+            (held if unit.pinned else busy).update(unit.place.numbers)
+    sold: dict[int, int] = {}
+    off: dict[int, list[int]] = defaultdict(list)
+    for name in dict.fromkeys(name for name, _ in owned):
+        gone: dict[str, tuple[int, ...]] = {
+            supply.kind: solution.released[number]
+            for number, supply in enumerate(translation.problem.supplies)
+            if supply.releases and (supply.name, supply.pool) == (name, index)
+        }
+        mine = (n for n, (entry, _) in enumerate(owned, 1) if entry == name and n not in held)
+        left = sorted(mine, key=lambda number: (number not in busy, number))
+        for quarter in range(end) if gone else ():
+            for _ in range(gone.get("sell", (0,) * end)[quarter]):
+                sold[left.pop()] = quarter
+            for number in left[len(left) - gone.get("switch off", (0,) * end)[quarter] :]:
+                off[number].append(quarter)
+    for number, (name, entry) in enumerate(owned, 1):
+        until = end if entry.retires is None else min(end, entry.retires - first)
+        until = min(until, sold.get(number, until))
+        on = tuple(quarter for quarter in range(until) if quarter not in off[number])
+        yield NodeTerm("owned", name, on, None, tuple(off[number]), sold.get(number))
 
 
 Stand = dict[int, int]
@@ -151,7 +210,7 @@ Stand = dict[int, int]
 def racks_by_node(
     translation: Translation, solution: Solution, fleet: Fleet
 ) -> dict[int, tuple[int, ...]]:
-    """Rack numbers of each node at a site with racks, one for each quarter in service."""
+    """Rack numbers of each node at a site with racks, one for each quarter in which it stands."""
     found: dict[int, list[int]] = defaultdict(list)
     problem = translation.problem
     for index, space in enumerate(problem.racks):
@@ -201,7 +260,10 @@ class _Floor:
             )
             for racks in filled
         ]
-        self._serving = [{pool: quarter[pool] for pool in sizes} for quarter in fleet.in_service]
+        self._serving = [
+            {pool: fleet.standing(quarter, pool) for pool in sizes}
+            for quarter in range(len(fleet.in_service))
+        ]
         self._size = {
             node: sizes[pool]
             for quarter in self._serving

@@ -80,7 +80,7 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
     yield from cost_by_quarter(traced)
     yield Paragraph(
         "The residual value is what the servers are still worth at the end of the horizon, no "
-        "payment. What stands open below is in no input and in no sum.",
+        f"payment.{_of_sales(traced.plan)} What stands open below is in no input and in no sum.",
         tone="faint",
     )
     yield from paid_chart(traced)
@@ -90,6 +90,16 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
         ("After the horizon", beyond_section(traced)),
     )
     yield from titled(parts, 3)
+
+
+def _of_sales(plan: Plan) -> str:
+    """How what sales bring is counted, where there are any."""
+    if all(line.action != "sell" for line in plan.releases):
+        return ""
+    return (
+        " What a sale brings is received, and lessens nothing that is paid; what the sold servers "
+        "would have brought right after the horizon is given up by it."
+    )
 
 
 def _all(traced: TracedPlan, quarters: Iterable[int], style: Style = "usd") -> Cell:
@@ -202,6 +212,10 @@ def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     if traced.plan.spare_cost is not None:
         yield "Of the net present cost, for all spare nodes together, USD", spare_total(traced)
     yield from optimism_rows(traced)
+    brought = traced.read.sum("releases[*].total_cents")
+    if brought.value:
+        title = "Received for owned nodes that are sold, counted against no budget, USD"
+        yield title, traced.figure(brought, "usd", "how-let-go")
     yield from traced.committed
 
 

@@ -11,6 +11,7 @@ from planner.reporting.sections.cost import money_rows
 from planner.reporting.sections.margins import flips_table
 from planner.reporting.sections.options import cheaper_warnings, options_brief, why_recommended
 from planner.reporting.sections.purchases import ask_sentence, orders_table
+from planner.reporting.sections.releases import unquoted_sales
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,9 @@ def decision_section(traced: TracedPlan, related: RelatedResults) -> Iterator[Bl
     yield Paragraph(ask_sentence(traced.plan), tone="strong")
     yield Paragraph(why_recommended(traced, related))
     yield from cheaper_warnings(traced, related)
-    if illustrative := [line.offer for _, line in traced.bill if line.illustrative]:
+    illustrative = [line.offer for _, line in traced.bill if line.illustrative]
+    illustrative += unquoted_sales(traced.plan)
+    if illustrative:
         names = listed(list(dict.fromkeys(illustrative)))
         yield Paragraph(
             f"Prices of {names} are illustrative and no quotes: put quotes into the scenario "

@@ -36,6 +36,7 @@ _OTHER = "#"
 """A job for which no letter is left on one line."""
 _LETTERS = ascii_letters[26:] + ascii_letters[:26]
 _GAP, _IN_USE = "  ", "nodes in use"
+_OFF, _SOLD = "off", "sold"
 _ROWS = 120
 
 _Held = tuple[tuple[str, ...], ...]
@@ -64,11 +65,12 @@ def _holders(use: NodeUse, gpus: int) -> _Held:
 
 
 def _alike(
-    plan: Plan, quarters: Sequence[int], show: Callable[[_Held | None], Shown]
+    plan: Plan, quarters: Sequence[int], show: Callable[[_Held | str], Shown]
 ) -> list[tuple[tuple[Shown, ...], list[str]]]:
     """Each distinct row with the nodes that show it, in the order of the fleet.
 
-    `show` is given who holds each GPU of a node in a quarter; None where it is not in service.
+    `show` is given who holds each GPU of a node in a quarter; `off` or `sold` where it is let go,
+    empty where it is not in service otherwise.
     """
     gpus = {node.id: node.gpus for node in plan.nodes}
     held = [
@@ -81,7 +83,7 @@ def _alike(
         row = tuple(
             (cells[node.id] if node.id in cells else show(((),) * node.gpus))
             if plan.quarters[place] in node.in_service
-            else show(None)
+            else show(_let_go(node, plan.quarters[place]))
             for place, cells in zip(quarters, held, strict=True)
         )
         alike.setdefault((node.node_type, node.site, row), []).append(node.id)
@@ -104,6 +106,13 @@ def _spares(plan: Plan, quarter: int) -> Iterator[str]:
             yield from empty[-kept:]
 
 
+def _let_go(node: Node, quarter: str) -> str:
+    """What stands where a node is switched off, and where it leaves."""
+    if quarter in node.off:
+        return _OFF
+    return _SOLD if quarter == node.sold else ""
+
+
 def _cells(held: _Held, marks: Mapping[str, str]) -> str:
     """`[AAB·]`: free, the mark of its job, or that several share it."""
     return "[" + "".join(
@@ -120,7 +129,9 @@ def node_map_picture(
     `why` is what is said of each job where its GPUs are pointed at.
     """
     plan = traced.plan
-    alike = _alike(plan, traced.columns, lambda held: held)
+    alike = _alike(plan, traced.columns, lambda held: None if isinstance(held, str) else held)
+    gone = {node.id for node in plan.nodes if not node.in_service}
+    alike = [(row, ids) for row, ids in alike if ids[0] not in gone]
     if not alike:
         return
     numbers = {job.name: place for place, job in enumerate(plan.jobs, 1)}
@@ -182,7 +193,9 @@ def _grid(
     kept = any(any(pool.nodes_spare) for pool in plan.pools)
     spare = f" {_KEPT} one of a node that is kept empty as spare;" if kept else ""
     places = range(len(plan.quarters))
-    rows = _alike(plan, places, lambda held: "" if held is None else _cells(held, letters))
+    rows = _alike(
+        plan, places, lambda held: held if isinstance(held, str) else _cells(held, letters)
+    )
     lines = _chunks(plan, [(range_of_ids(ids), row) for row, ids in rows], most_lines, page)
     if hidden := sum(len(ids) for _, ids in rows[most_lines:]):
         more = count_of(hidden, "more node")
@@ -196,12 +209,20 @@ def _grid(
     return (
         Paragraph(
             f"One cell per GPU, a letter for each job, {_FREE} is a free GPU;{spare} blank: the "
-            f"node is not in service. {code('planner explain')} tells which unit sits where.{aid}",
+            f"node is not in service. {code('planner explain')} tells which unit sits where.{aid}"
+            f"{_told_of_let_go(plan)}",
             tone="faint",
         ),
         Verbatim(tuple(lines)),
         Paragraph(f"{', '.join(named)}."),
     )
+
+
+def _told_of_let_go(plan: Plan) -> str:
+    """What the words in the map mean, where there are any."""
+    off = f" {_OFF}: switched off for the quarter." if any(one.off for one in plan.nodes) else ""
+    sold = f" {_SOLD}: gone from then on." if any(one.sold for one in plan.nodes) else ""
+    return off + sold
 
 
 def _chunks(
@@ -212,7 +233,7 @@ def _chunks(
     for place in range(len(plan.quarters)):
         in_service = sum(pool.nodes[place] for pool in plan.pools)
         used = sum(pool.nodes_used[place] for pool in plan.pools)
-        in_use.append(f"{used:,} of {in_service:,}" if in_service else "for hours alone")
+        in_use.append(f"{used:,} of {in_service:,}" if in_service else _none_all_quarter(plan))
     columns = []
     for _, group in groupby(
         range(len(in_use)), key=lambda place: (in_use[place], [row[place] for _, row in rows])
@@ -240,6 +261,10 @@ def _chunks(
         )
         lines.append(line(_IN_USE, [in_use[place] for place in places]))
     return lines
+
+
+def _none_all_quarter(plan: Plan) -> str:
+    return "for hours alone" if any(node.hours for node in plan.nodes) else "none"
 
 
 def _spanning(plan: Plan, quarters: Sequence[int]) -> set[tuple[str, int, int]]:
@@ -339,4 +364,6 @@ def _summary(plan: Plan, place: int) -> str:
     used = sum(pool.nodes_used[place] for pool in plan.pools)
     spare = sum(pool.nodes_spare[place] for pool in plan.pools)
     kept = f", {spare:,} kept as spare" if spare else ""
-    return f"{used:,} of {count_of(in_service, 'node')} in use{kept}"
+    off = sum(plan.quarters[place] in node.off for node in plan.nodes)
+    switched = f", {off:,} switched off" if off else ""
+    return f"{used:,} of {count_of(in_service, 'node')} in use{kept}{switched}"

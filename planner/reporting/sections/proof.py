@@ -224,6 +224,7 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
     told = {
         "how-spare": plan.spare_cost is not None,
         "how-optimism": plan.optimism_bias is not None,
+        "how-let-go": bool(plan.releases),
         "how-apis": bool(plan.apis or plan.api_comparisons),
     }
     for anchor, (title, text) in _HOW.items():
@@ -257,6 +258,14 @@ _HOW = {
         "Bill of materials",
         "Nodes times the price of one, for a rent or a reservation in each quarter that is paid. "
         "An order is placed the lead time before the first day of its quarter.",
+    ),
+    "how-let-go": (
+        "Owned nodes let go",
+        "What a sale brings is as the fleet states it, times the nodes. What is saved is what "
+        "these nodes cost within the horizon if they are kept, less what they still cost: of those "
+        "sold, all from the quarter of the sale on; of those switched off, energy, and "
+        "support where the contract says so. The net present cost falls by both in present value, "
+        "less what a node that is sold would have brought right after the horizon.",
     ),
     "how-need": (
         "Units",

@@ -31,6 +31,7 @@ from planner.reporting.format import (
     usd,
 )
 from planner.reporting.sections.jobs import rejections_section
+from planner.reporting.sections.releases import let_go_parts, unquoted_sales
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -487,14 +488,20 @@ def _for_how_much(plan: Plan) -> str:
     illustrative = (
         *(line.illustrative for line in plan.acquisitions),
         *(use.illustrative for use in plan.apis),
+        bool(unquoted_sales(plan)),
     )
     priced = ", at illustrative prices" if any(illustrative) else ""
     span = f"over {count_of(len(plan.quarters), 'quarter')}"
-    return f"for {money_short(plan.proof.cost_cents)} net present cost {span}{priced}"
+    cents = plan.proof.cost_cents
+    if cents < 0:
+        return f"with {money_short(-cents)} more received than paid in present value {span}{priced}"
+    return f"for {money_short(cents)} net present cost {span}{priced}"
 
 
 def _what(plan: Plan) -> str:
     if not plan.acquisitions:
+        if not plan.jobs and plan.releases:
+            return f"{_sentence(let_go_parts(plan))}, as the scenario has no jobs,"
         if not plan.jobs:
             return "Buy and rent nothing, as the scenario has no jobs,"
         if not any(any(job.units) for job in plan.jobs):
@@ -502,6 +509,8 @@ def _what(plan: Plan) -> str:
         which = "every job" if plan.shortage is None and not plan.apis else "what is kept"
         if plan.apis:
             which = "all others" if any(job.ways for job in plan.jobs) else "nothing"
+        if let_go := let_go_parts(plan):
+            return f"{_sentence(let_go)}, buy and rent nothing: the rest of the fleet runs {which}"
         return f"Buy and rent nothing: the owned fleet runs {which}"
     first = min(line.order_by for line in plan.acquisitions)
     if any(line.kind == "buy" and line.order_by == first for line in plan.acquisitions):
@@ -517,6 +526,10 @@ def _what(plan: Plan) -> str:
         machines = _by_machine([line for line in plan.acquisitions if line.kind == kind])
         if machines:
             parts.append(f"{action_of(kind, None)} {_named([told(lines) for lines in machines])}")
+    return _sentence([*parts, *let_go_parts(plan)])
+
+
+def _sentence(parts: Sequence[str]) -> str:
     words = listed(parts)
     return words[0].upper() + words[1:]
 

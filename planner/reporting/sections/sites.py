@@ -100,6 +100,9 @@ def sites_section(
     sites = traced.capacity.sites if full else [use.site for use in plan.sites]
     if not sites:
         return
+    off = ""
+    if any(node.off for node in plan.nodes):
+        off = ", and all but power by those that are switched off"
     yield table(
         [row for site in sites for row in _site_rows(traced, site, stated.get(site))],
         ("Site", "text", lambda row: row[0]),
@@ -122,6 +125,7 @@ def sites_section(
             lambda row, key: row[2][key],
         ),
         caption="Taken by the nameplates of all nodes in service, owned and spare ones too"
+        + off
         + (
             "; before is what is owned already, mean is the draw under load; all power becomes "
             "heat that the room must carry away"
@@ -239,7 +243,7 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
     held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
     for node in plan.nodes:
         by_rack: dict[int, list[str]] = defaultdict(list)
-        for label, rack in zip(node.in_service, node.racks, strict=False):
+        for label, rack in zip(node.standing, node.racks, strict=False):
             by_rack[rack].append(label)
         for rack, labels in by_rack.items():
             held[node.site, rack].setdefault(tuple(labels), []).append(node)

@@ -181,7 +181,7 @@ def summary_of(plan: Plan) -> PlanSummary:
             for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
         ),
         nodes=max(in_service.values(), default=0),
-        node_types=len({node.node_type for node in plan.nodes}),
+        node_types=len({node.node_type for node in plan.nodes if node.in_service}),
         gpus=sum(pool.gpus[-1] for pool in plan.pools),
         gpus_held=sum(pool.gpus_used[-1] for pool in plan.pools),
         gpus_idle=round(1 - held / hours, 6) if hours else 0.0,
