@@ -273,12 +273,13 @@ PEAKS_MISSED = {
     "LitGPT": 12,
     "NeMo Automodel": 1,
     "PEFT": 2,
-    "Qwen": 52,
+    "Qwen": 44,
     "fms-acceleration": 26,
     "fsdp_qlora": 15,
     "ms-swift": 14,
+    "ms-swift 3": 5,
     "torchtitan": 3,
-    "torchtune": 3,
+    "torchtune": 7,
 }
 
 

@@ -161,20 +161,25 @@ class Tune(Frozen):
     ] = None
     """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
     gradient_checkpointing: Annotated[
-        Literal["on", "off", "selective"], AsFact("gradient checkpointing")
+        Literal["on", "off", "selective", "offloaded"], AsFact("gradient checkpointing")
     ] = "on"
     """`on`: activations are computed again in the backward pass; `off`: all are kept; `selective`:
-    attention and every second matrix product are kept."""
+    attention and every second matrix product are kept; `offloaded`: as `on`, and the inputs of
+    layers wait in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
     attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact("attention kernel")] = (
         "flash"
     )
     """How attention is computed; `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[
-        Literal["plain", "plain-fp32-logits", "fused", "fused-linear"], AsFact("loss kernel")
+        Literal["plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear"],
+        AsFact("loss kernel"),
     ] = "plain"
     """`plain-fp32-logits` widens all logits inside the model (transformers before 4.45) or keeps
-    them until the backward pass has ended; `fused-linear` (Liger, cut cross-entropy) never keeps
-    the logits of all tokens."""
+    them until the backward pass has ended; `plain-16bit` widens none (a model's own code under
+    DeepSpeed, which casts nothing up, such as Qwen of the first generation); `chunked` keeps them
+    in 16 bit and widens them part by part, compiled (`CEWithChunkedOutputLoss` of torchtune);
+    `fused-linear` (Liger, cut cross-entropy, `LinearCrossEntropyLoss`) never keeps the logits of
+    all tokens."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact("kernels of norms and gates")] = (
         "plain"
     )
@@ -231,6 +236,9 @@ class Tune(Frozen):
     adapter_dropout: Annotated[bool, AsFact("whether adapters drop inputs out")] = True
     """Whether adapters drop out part of their input (`lora_dropout` above 0), of which each then
     keeps a copy where nothing is computed again."""
+    adapter_dora: Annotated[bool, AsFact("whether adapters train a magnitude of their own")] = False
+    """LoRA and QLoRA: whether the magnitude of each matrix is trained apart from its direction
+    (DoRA, `use_dora` of PEFT)."""
     adapter_units: Annotated[
         Literal["own", "shared"], AsFact("FSDP units of adapters and base")
     ] = "own"
