@@ -69,7 +69,7 @@ class SizeResult(Result):
         """A row for each way to run the job, by GPU type; needs of one replica.
 
         `weight_bits`, `kv_bits` and `gradient_accumulation` are what was chosen; None where the job
-        states it, and of one pass.
+        states it, and of one pass. `rests_on` is what its need for memory rests on.
         """
         return [
             {
@@ -86,6 +86,7 @@ class SizeResult(Result):
                 "kv_bits": one.kv_bits,
                 "gradient_accumulation": one.gradient_accumulation,
                 "decided_by": one.decided_by,
+                "rests_on": one.evidence[0].rests if one.evidence else None,
             }
             for one in self._sizing.candidates
         ]

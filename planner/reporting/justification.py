@@ -9,6 +9,7 @@ from planner.reporting.format import count_of, listed, quarter_span
 from planner.reporting.sections.capacity import capacity_chart, existing_section, gpus_table
 from planner.reporting.sections.comparison import changes_since
 from planner.reporting.sections.cost import affordability_section, cost_section
+from planner.reporting.sections.evidence import evidence_section
 from planner.reporting.sections.jobs import (
     jobs_section,
     rejections_section,
@@ -183,7 +184,13 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     yield services_table(traced, traced.asked, "how-need", caption)
     yield gpus_table(traced)
     yield capacity_chart(traced)
-    yield from titled((("What does not fit", shortage_section(traced.plan)),), 3)
+    yield from titled(
+        (
+            ("What does not fit", shortage_section(traced.plan)),
+            ("What needs rest on", evidence_section(traced.plan)),
+        ),
+        3,
+    )
     yield Fields(
         (
             ("Business served, and what drives its growth", Blank("the scenario states jobs")),

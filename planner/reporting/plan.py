@@ -9,6 +9,7 @@ from planner.reporting.document import Bullets, Document, Heading, Paragraph, ta
 from planner.reporting.format import code, dollars
 from planner.reporting.sections.capacity import utilization_section
 from planner.reporting.sections.cost import cost_by_quarter, plan_cost_section, teams_section
+from planner.reporting.sections.evidence import evidence_section
 from planner.reporting.sections.jobs import jobs_section, rejections_section
 from planner.reporting.sections.nodemap import node_map
 from planner.reporting.sections.notes import changes_section, notes_section
@@ -145,6 +146,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Schedule", schedule_section(plan, lines)),
                 ("Shared GPUs", shared_section(plan, lines)),
                 ("Jobs", jobs_section(traced, detail.jobs, full=False)),
+                ("What needs rest on", evidence_section(plan)),
                 ("Traffic and latency", traffic_section(traced)),
                 ("Utilization", utilization_section(traced)),
                 ("Sites", sites_section(traced, lines, full=False)),

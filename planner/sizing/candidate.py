@@ -12,6 +12,7 @@ from pydantic_core import core_schema
 from planner.inputs.base import Frozen
 from planner.inputs.rules.expression import with_figures
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.sizing.evidence import Evidence
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:
@@ -184,6 +185,8 @@ class Candidate(Frozen):
     `time` where fewer GPUs would do and more of them are free again earlier; `latency` where a
     replica on fewer is too slow, `load` where it would do, and takes fewer requests or answers
     later."""
+    evidence: tuple[Evidence, ...] = ()
+    """What its memory, and its hours or its rate, rest on."""
     trace: Annotated[Sequence[DerivationStep], _AsSteps()]
 
     @property

@@ -35,6 +35,7 @@ __all__ = [
     "GpuType",
     "MigProfile",
     "Model",
+    "Neighbours",
     "NodeType",
     "PriceBook",
     "PriceBookHeader",
@@ -375,6 +376,27 @@ class PriceBook(Frozen):
         return self.rent.get(node_type) if kind in ("rent", "hourly") else None
 
 
+class Neighbours(Frozen):
+    """Measured runs that are alike, and how far the rules were from them."""
+
+    figure: Literal["memory", "hours", "rate"]
+    """What was measured: peak memory, throughput of training, requests answered per second."""
+    method: Literal["full", "lora", "qlora", "p-tuning", "serve"]
+    parameters_b: PositiveNumber
+    """Of the model, in billions."""
+    mixture: bool
+    """Whether the model is a mixture of experts."""
+    several_gpus: bool
+    gpu_family: str | None = None
+    """Family of the GPUs; None of peak memory, which does not depend on it."""
+    least: PositiveNumber
+    most: PositiveNumber
+    """Tokens that a GPU held in a pass, or requests that a replica had at once."""
+    runs: PositiveCount
+    error: NotNegative
+    """Mean of what the rules said over what was measured, less one, without its sign."""
+
+
 class CatalogFile(Frozen):
     """One YAML file of the catalog; later files extend or replace entries by id."""
 
@@ -382,6 +404,7 @@ class CatalogFile(Frozen):
     gpus: dict[str, GpuType] = Field(default_factory=dict)
     nodes: dict[str, NodeType] = Field(default_factory=dict)
     models: dict[str, Model] = Field(default_factory=dict)
+    neighbours: dict[str, Neighbours] = Field(default_factory=dict)
     price_book: PriceBookHeader | None = None
     purchase: dict[str, PurchasePrice] = Field(default_factory=dict)
     rent: dict[str, RentPrice] = Field(default_factory=dict)
@@ -395,6 +418,8 @@ class Catalog(Frozen):
     nodes: dict[str, NodeType]
     models: dict[str, Model]
     prices: PriceBook
+    neighbours: dict[str, Neighbours] = Field(default_factory=dict)
+    """Measured runs in groups, by which a figure says what it rests on."""
 
     def source_text(self, key: str) -> str:
         """`title (address)` of a source key, or the key itself where it is an address."""
