@@ -66,7 +66,8 @@ def write_neighbours(path: Path, world: World) -> None:
 def _tuning(world: World) -> Iterator[tuple[_Group, float, float]]:
     for one in world.runs:
         run = one.run
-        if run.peak_gb is not None and one.predicted_gb is not None:
+        samples = run.tune.objective == "sft"
+        if samples and run.peak_gb is not None and one.predicted_gb is not None:
             tokens = Tries(world.sizer.reasoning(run.job)).at(run.gpus).number("tokens_on_gpu")
             group = _group(world, "memory", run.tune, run.gpus, "")
             yield group, float(tokens or 1), float(one.predicted_gb) / float(run.peak_gb) - 1

@@ -29,7 +29,8 @@ class Evidence(Frozen):
     """The need for GPUs by memory, the hours of a run, or the requests that a replica answers."""
     rests: Rests
     """`measured`: runs of a model of this size, method and load; `interpolated`: of smaller and
-    larger ones; `extrapolated`: of the method, and none beyond; `published`: a vendor's formula or
+    larger ones; `extrapolated`: of the method, not around it, or of samples where a job learns from
+    pairs or rewards; `published`: a vendor's formula or
     average; `estimated`: rules that no such run was held against; `stated`: by the job."""
     runs: int = 0
     """How many measured runs."""
@@ -60,7 +61,10 @@ def evidence_of(
         of_figure = [one for one in alike if one.figure == figure]
         here = [one for one in of_figure if one.gpu_family in (None, family)]
         by = None if load is None or (method == "serve" and figure == "memory") else float(load)
-        return _from(figure, here, of_figure, float(size or 0), by)
+        found = _from(figure, here, of_figure, float(size or 0), by)
+        if found.runs and at.value("objective") in ("dpo", "grpo"):
+            return found.model_copy(update={"rests": "extrapolated"})
+        return found
 
     def told() -> Iterator[Evidence]:
         if candidate.memory is None:

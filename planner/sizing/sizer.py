@@ -71,7 +71,8 @@ def summary(
 
 
 def _tune(tune: Tune) -> str:
-    parts = [f"{_METHODS[tune.method]} of {_subject(tune)}"]
+    by = "" if tune.objective == "sft" else f" by {tune.objective.upper()}"
+    parts = [f"{_METHODS[tune.method]} of {_subject(tune)}{by}"]
     if tune.base_bits is not None:
         parts.append(f"base at {tune.base_bits} bit")
     if tune.precision not in (None, tune.usual_precision):

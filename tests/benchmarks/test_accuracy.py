@@ -279,7 +279,7 @@ PEAKS_MISSED = {
     "fms-acceleration": 26,
     "fsdp_qlora": 15,
     "ms-swift": 14,
-    "ms-swift 3": 5,
+    "ms-swift 3": 6,
     "torchtitan": 3,
     "torchtune": 7,
 }

@@ -56,6 +56,10 @@ def test_a_method_that_nobody_measured_so_is_an_estimate_and_says_no_error(rests
     assert rests("llama-3.1-8b", catalog=None)["memory"] == ("estimated", 0, None)
 
 
+def test_pairs_are_away_from_runs_of_samples(rests):
+    assert rests("llama-3.1-8b", objective="dpo", sequence=1024)["memory"][0] == "extrapolated"
+
+
 def test_hours_tell_apart_what_they_rest_on(rests):
     told = rests("llama-3.1-8b", dataset_tokens=1_000_000)
     assert told["memory"][0] == "measured"

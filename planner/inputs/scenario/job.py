@@ -114,6 +114,27 @@ class Tune(Frozen):
     """With `parameters_b`: the family whose shape it has, such as `llama`."""
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
+    objective: Annotated[Literal["sft", "dpo", "grpo"], AsFact("what is learned from")] = "sft"
+    """`sft`: samples as they are; `dpo`: pairs of a better and a worse answer, so that each
+    sequence of the batch is two; `grpo`: rewards of answers that the model gives itself
+    (`sequence` holds prompt and answer)."""
+    reference_model: Annotated[
+        bool | None, AsFact("whether a frozen copy of the model is held beside it")
+    ] = None
+    """Full fine-tunes by `dpo` and `grpo`: whether a frozen copy of the model stands beside it.
+    Left out, `dpo` has one (unless `precompute_ref_log_probs` of TRL), `grpo` has none (`beta` of
+    0). Adapters are switched off instead, and need none."""
+    rollout_share: Annotated[
+        Share | None, AsFact("share of each GPU that a rollout engine holds", "share")
+    ] = None
+    """`grpo`: share of each GPU's memory that an inference engine on the same GPUs holds while
+    training (`vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile, or answers from GPUs of
+    its own, which are a serving job. Rule `tuning/rollout-share` if left out."""
+    rollout_tokens: Annotated[
+        PositiveCount | None, AsFact("tokens of a sequence that the model gives itself", "tokens")
+    ] = None
+    """`grpo`: tokens of a sequence that the model gives itself on the GPUs of the run, which adds
+    to its hours; left out, answers come from elsewhere, or their time is not counted."""
     precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit, `fp8`
     keeps 16-bit weights and multiplies in 8 bit. Left out, as it is mostly run: `bf16-mixed` for
@@ -278,6 +299,16 @@ class Tune(Frozen):
                 "`embeddings_trained` goes with the methods lora and qlora, "
                 f"not with {self.method!r}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _learns_from_what_it_states(self) -> Tune:
+        if self.reference_model and (self.objective == "sft" or self.method != "full"):
+            raise ValueError(
+                "`reference_model` goes with `method: full` and `objective: dpo` or `grpo`"
+            )
+        if self.objective != "grpo" and not (self.rollout_share is self.rollout_tokens is None):
+            raise ValueError("`rollout_share` and `rollout_tokens` go with `objective: grpo`")
         return self
 
     @model_validator(mode="after")
