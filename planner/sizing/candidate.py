@@ -12,7 +12,6 @@ from pydantic_core import core_schema
 from planner.inputs.base import Frozen
 from planner.inputs.rules.expression import with_figures
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.sizing.evidence import Evidence
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:
@@ -21,14 +20,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "DerivationStep",
+    "Evidence",
+    "EvidenceOf",
     "Quantity",
     "Rejection",
+    "Rests",
     "ServingFigures",
     "SizedJob",
     "Sizing",
     "Trace",
     "way_of",
 ]
+
+
+EvidenceOf = Literal["memory", "hours", "rate"]
+Rests = Literal["measured", "interpolated", "extrapolated", "published", "estimated", "stated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +146,22 @@ class ServingFigures(Frozen):
     e2e_ms: float | None
     """Expected at the percentile; None where a figure of the GPU is unknown."""
     percentile: int
+
+
+class Evidence(Frozen):
+    """What one figure of a candidate rests on."""
+
+    figure: EvidenceOf
+    """The need for GPUs by memory, the hours of a run, or the requests that a replica answers."""
+    rests: Rests
+    """`measured`: runs of a model of this size, method and load; `interpolated`: of smaller and
+    larger ones; `extrapolated`: of the method, not around it, or of samples where a job learns from
+    pairs or rewards; `published`: a vendor's formula or
+    average; `estimated`: rules that no such run was held against; `stated`: by the job."""
+    runs: int = 0
+    """How many measured runs."""
+    error: float | None = None
+    """Their mean absolute error, a share; None without runs."""
 
 
 class Candidate(Frozen):

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
-from planner.inputs.base import Frozen
+from planner.sizing.candidate import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from planner.inputs.catalog.catalog import Neighbours
-    from planner.sizing.candidate import Candidate
+    from planner.sizing.candidate import Candidate, EvidenceOf, Rests
     from planner.sizing.engine import Reasoning
 
-__all__ = ["Evidence", "Rests", "evidence_of"]
-
-_Figure = Literal["memory", "hours", "rate"]
-Rests = Literal["measured", "interpolated", "extrapolated", "published", "estimated", "stated"]
+__all__ = ["evidence_of"]
 
 _TOKENS: Final = "tokens_on_gpu"
 """By which a figure of tuning grows, beside the model; of a replica, its requests at once."""
-
-
-class Evidence(Frozen):
-    """What one figure of a candidate rests on."""
-
-    figure: _Figure
-    """The need for GPUs by memory, the hours of a run, or the requests that a replica answers."""
-    rests: Rests
-    """`measured`: runs of a model of this size, method and load; `interpolated`: of smaller and
-    larger ones; `extrapolated`: of the method, not around it, or of samples where a job learns from
-    pairs or rewards; `published`: a vendor's formula or
-    average; `estimated`: rules that no such run was held against; `stated`: by the job."""
-    runs: int = 0
-    """How many measured runs."""
-    error: float | None = None
-    """Their mean absolute error, a share; None without runs."""
 
 
 def evidence_of(
@@ -57,7 +38,7 @@ def evidence_of(
 
     load = candidate.serving.concurrency if candidate.serving else at.number(_TOKENS)
 
-    def rests_on(figure: _Figure) -> Evidence:
+    def rests_on(figure: EvidenceOf) -> Evidence:
         of_figure = [one for one in alike if one.figure == figure]
         here = [one for one in of_figure if one.gpu_family in (None, family)]
         by = None if load is None or (method == "serve" and figure == "memory") else float(load)
@@ -80,7 +61,7 @@ def evidence_of(
 
 
 def _from(
-    figure: _Figure,
+    figure: EvidenceOf,
     here: Sequence[Neighbours],
     elsewhere: Sequence[Neighbours],
     size: float,

@@ -33,6 +33,7 @@ __all__ = [
     "Catalog",
     "CatalogFile",
     "GpuType",
+    "Lifecycle",
     "MigProfile",
     "Model",
     "Neighbours",
@@ -84,6 +85,24 @@ class MigProfile(Frozen):
     """Streaming multiprocessors that the driver reports for the instance."""
 
 
+class Lifecycle(Frozen):
+    """When a product was announced, and from when until when it can be ordered."""
+
+    announced: SourcedFigure[Day] | None = None
+    orderable: SourcedFigure[Day] | None = None
+    """First day of an order; empty where no page says one."""
+    end_of_sale: SourcedFigure[Day] | None = None
+    """Last day of an order."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Lifecycle:
+        stated = (self.announced, self.orderable, self.end_of_sale)
+        days = [one.value for one in stated if one is not None]
+        if days != sorted(days):
+            raise ValueError("is announced, then orderable, then at its end of sale: in this order")
+        return self
+
+
 class GpuType(Frozen):
     """An accelerator with its memory and form, never ambiguous."""
 
@@ -106,6 +125,8 @@ class GpuType(Frozen):
     mig_profiles: dict[str, MigProfile] = Field(default_factory=dict)
     """Partition sizes by profile name; empty where the GPU cannot be partitioned."""
     mig_source: str | None = None
+    lifecycle: Lifecycle | None = None
+    """Empty of a product that is sold today."""
 
     @property
     def memory_slices(self) -> int:

@@ -307,7 +307,8 @@ class Tune(Frozen):
             raise ValueError(
                 "`reference_model` goes with `method: full` and `objective: dpo` or `grpo`"
             )
-        if self.objective != "grpo" and not (self.rollout_share is self.rollout_tokens is None):
+        rolls_out = self.rollout_share is not None or self.rollout_tokens is not None
+        if rolls_out and self.objective != "grpo":
             raise ValueError("`rollout_share` and `rollout_tokens` go with `objective: grpo`")
         return self
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Plan
     from planner.reporting.document import Block
-    from planner.sizing.candidate import Candidate
-    from planner.sizing.evidence import Evidence
+    from planner.sizing.candidate import Candidate, Evidence
 
 __all__ = ["evidence_blocks", "evidence_section"]
 
