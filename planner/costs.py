@@ -13,8 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from planner.inputs.scenario.load import HOUR_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.finance import SpendCap
     from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
+    from planner.sizing.candidate import SizedJob
 
 __all__ = [
     "CAPEX",
@@ -29,6 +33,7 @@ __all__ = [
     "PRICED",
     "CostStream",
     "Entering",
+    "api_costs",
     "change_costs",
     "entry_quarters",
     "in_cents",
@@ -38,6 +43,7 @@ __all__ = [
     "portfolio_costs",
     "present_cents",
     "spent_cents",
+    "token_costs",
 ]
 
 CAPEX = frozenset({"purchase", "network"})
@@ -113,6 +119,30 @@ def change_costs(inputs: Inputs, job: str, quarter: int) -> CostStream:
     usd = inputs.scenario.gpu_type_change_usd(job)
     horizon = inputs.scenario.horizon.quarters
     return _stream("type changes", {quarter: usd}, inputs.settings, horizon)
+
+
+def token_costs(inputs: Inputs, job: str, api: str) -> tuple[CostStream, ...]:
+    """By quarter: what an API takes for the mean traffic of one unit of a job in it."""
+    serve, horizon = inputs.scenario.jobs[job].serve, inputs.scenario.horizon
+    if serve is None or serve.load is None:
+        raise ValueError(f"{job} has no load, so that nobody knows its tokens")
+    a_request = inputs.scenario.apis[api].usd_per_request(serve.load)
+    seconds = Fraction(inputs.settings.hours_per_quarter.value) * HOUR_SECONDS
+    found = []
+    for quarter, peak in enumerate(inputs.scenario.jobs[job].peaks(horizon)):
+        exact = peak / Fraction(serve.load.peak_to_mean) * seconds * a_request
+        with localcontext(prec=_PRECISION):
+            usd = Decimal(exact.numerator) / Decimal(exact.denominator)
+        found.append(_stream("tokens", {quarter: usd}, inputs.settings, horizon.quarters))
+    return tuple(found)
+
+
+def api_costs(inputs: Inputs, jobs: Iterable[SizedJob]) -> Iterator[tuple[int, CostStream]]:
+    """Numbers of units on APIs, and what each of them costs, quarter by quarter."""
+    for job in jobs:
+        for api, units in job.on_apis:
+            costs = token_costs(inputs, job.scenario_name, api)
+            yield from ((count, one) for count, one in zip(units, costs, strict=True) if count)
 
 
 class Entering(NamedTuple):

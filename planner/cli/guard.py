@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _INTERRUPTED = threading.Event()
+_AGAIN_S = 0.02
 
 _NO_ROOM = re.compile(
     r"failed to map|cannot allocate memory|can't start new thread|without exception set",
@@ -120,10 +121,20 @@ def _interrupts_heeded() -> Iterator[None]:
         signal.default_int_handler(signum, frame)
 
     before = signal.signal(signal.SIGINT, interrupt)
+    sys.unraisablehook = _interrupt_again
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = sys.__unraisablehook__
+
+
+def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Press Ctrl-C again where Python dropped it, as it drops whatever a destructor raises."""
+    if isinstance(dropped.exc_value, KeyboardInterrupt):
+        threading.Timer(_AGAIN_S, os.kill, [os.getpid(), signal.SIGINT]).start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def _say_interrupted(ctx: click.Context) -> None:

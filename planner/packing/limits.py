@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from planner.inputs.text.words import usd
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -26,6 +28,12 @@ class SpendLimit:
     """What was taken off."""
     moves: tuple[int, ...] = ()
     """By demand: what one unit spends that leaves its pool; empty: nothing."""
+    unit: Literal["USD", "requests/s"] = "USD"
+    """Of what is counted: cents, or thousandths of a request per second."""
+
+    def told(self, amount: int) -> str:
+        """An amount in words: `$36,000`, `12.5 requests/s`."""
+        return usd(amount, short=True) if self.unit == "USD" else f"{amount / 1000:,g} requests/s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 __all__ = [
     "RUNNING_COST",
+    "TOKENS",
     "WHOLE_NODES",
     "Bundle",
     "Layout",
@@ -22,6 +23,9 @@ __all__ = [
 
 RUNNING_COST, WHOLE_NODES = "running cost of owned nodes", "whole nodes"
 """Two terms of the bound: what nothing decides, and what it costs that nodes come whole."""
+TOKENS = "units on APIs"
+"""A term of the bound: what the tokens of units on APIs cost, and by how much the bound is lower
+since other units could be there."""
 
 
 class Status(StrEnum):
@@ -156,6 +160,18 @@ class Solution:
         """
         others = (every[supply][quarter] for every in (self.reserved, self.hired) if every)
         return self.bought[supply][quarter] + self.rented[supply][quarter] + sum(others)
+
+    def beside_apis(self, bound_cents: int, tokens_cents: int, asked_gap: float) -> Solution:
+        """The same where units on APIs, whose tokens cost so much, could have been others.
+
+        `bound_cents` is what no plan costs less than, whichever they are.
+        """
+        terms = dict(self.bound_terms)
+        terms[RUNNING_COST] -= tokens_cents
+        terms[TOKENS] = float(tokens_cents + bound_cents - self.bound_cents)
+        changed = replace(self, bound_cents=bound_cents, bound_terms=tuple(terms.items()))
+        proved = changed.gap <= asked_gap
+        return replace(changed, status=Status.PROVED if proved else Status.NOT_PROVED)
 
     @property
     def gap(self) -> float:

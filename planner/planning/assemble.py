@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.costs import api_costs
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
 from planner.planning.annotations.assumptions import assumption_notes
@@ -16,6 +17,7 @@ from planner.planning.annotations.provenance import (
     settings_used,
 )
 from planner.planning.annotations.warnings import warning_notes
+from planner.planning.figures.apis import api_comparisons, api_uses
 from planner.planning.figures.costs import (
     acquisitions,
     break_evens,
@@ -69,7 +71,9 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     gpu_types = {node.id: node.gpu_type for node in fleet.nodes}
     changed = type_changes(placement.uses, gpu_types)
     changes = tuple(paid_changes(inputs, jobs, changed))
-    costs = cost_lines(inputs, translation, solution, current, (stream for _, stream in changes))
+    others = (*((1, stream) for _, stream in changes), *api_costs(inputs, jobs))
+    costs = cost_lines(inputs, translation, solution, current, others)
+    endpoints = endpoint_uses(inputs, jobs, fleet.nodes, placement.uses)
     plan = Plan(
         format=FORMAT,
         scenario=scenario.name,
@@ -103,7 +107,9 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
         chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current, changes),
-        endpoints=endpoint_uses(inputs, jobs, fleet.nodes, placement.uses),
+        endpoints=endpoints,
+        apis=tuple(api_uses(inputs, jobs)),
+        api_comparisons=tuple(api_comparisons(inputs, jobs, endpoints)),
         storage_mb=stored_assets(jobs, translation, placement.kept),
         warnings=(),
         assumptions=assumption_notes(inputs, jobs),

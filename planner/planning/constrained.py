@@ -7,6 +7,7 @@ no money: power, quarters waited, moves.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Literal
 
@@ -16,12 +17,13 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.near_optimal import Aim, reach
 from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
+from planner.planning.apis import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import stuck_jobs
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
-    from planner.packing import Problem
+    from planner.packing import Problem, Solution, Translation
     from planner.planning.plan import Plan
     from planner.sizing.sizers import Sizers
 
@@ -69,18 +71,22 @@ def committed_plan(
     not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
     """
     jobs = sizers.portfolio(inputs)
-    translation = translate(inputs, jobs)
-    place = {label: number for number, label in enumerate(translation.quarters)}
+    place = {label: number for number, label in enumerate(inputs.scenario.horizon.labels)}
     orders = [Order(one.offer, one.site, place[one.quarter], one.nodes) for one in purchases]
-    held = replace(translation, problem=holding(translation.problem, orders))
-    if stuck_jobs(jobs, held):
+
+    def solve(translation: Translation) -> Solution:
+        held = replace(translation, problem=holding(translation.problem, orders))
+        return attempt(held, asked_gap=asked_gap, time_limit_s=time_limit_s)
+
+    stuck = stuck_jobs(jobs, translate(inputs, jobs))
+    if any(not inputs.scenario.apis_of(job.name) for job in stuck):
         raise InfeasibleError(_SHORT, ())
     try:
-        solution = attempt(held, asked_gap=asked_gap, time_limit_s=time_limit_s)
+        solved = solved_with_apis(inputs, jobs, asked_gap, solve)
     except Infeasible:
         raise InfeasibleError(_SHORT, ()) from None
     return checked_plan(
-        SolvedPortfolio(inputs, jobs, held, solution),
+        SolvedPortfolio(inputs, *solved),
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
         sizers=sizers,
@@ -98,10 +104,15 @@ def near_plan(
 ) -> NearPlan:
     """Plan for a goal at a net present cost of at most so many cents.
 
+    Units are on the APIs on which they cost least.
+
     Raises Infeasible where no plan costs so little, LimitError where time ends before one is found,
     CheckError where the check disagrees, ValueError where it is not known what a node type draws.
     """
     jobs = sizers.portfolio(inputs)
+    if any(map(inputs.scenario.apis_of, inputs.scenario.jobs)):
+        how = partial(attempt, asked_gap=asked_gap, time_limit_s=time_limit_s, cost_alone=True)
+        jobs, *_ = solved_with_apis(inputs, jobs, asked_gap, how)
     translation = translate(inputs, jobs)
     aim, fixed = _aim(inputs, translation.problem, goal)
     reached = reach(

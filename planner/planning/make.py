@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from planner.errors import InfeasibleError, LimitError
@@ -12,6 +13,7 @@ from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.pack import attempt
 from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
+from planner.planning.apis import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note
@@ -124,30 +126,36 @@ def _solved(
     explain: bool,
 ) -> SolvedPortfolio:
     """All jobs; where they do not fit and may give way, those that are kept."""
-    translation = translate(inputs, jobs)
-    unfit = _unfit(inputs, jobs, translation, sizers)
+    unfit = _unfit(inputs, jobs, translate(inputs, jobs), sizers)
+    solver = partial(solve, **how, **asked)
     if inputs.scenario.policies.shortage == "refuse":
         try:
-            return SolvedPortfolio(inputs, jobs, translation, solve(translation, **how, **asked))
+            return SolvedPortfolio(
+                inputs, *solved_with_apis(inputs, jobs, asked["asked_gap"], solver)
+            )
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
             remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
             raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
     if not unfit:
+        attempted = partial(attempt, **how, **asked)
         with suppress(Infeasible, LimitError):
-            return SolvedPortfolio(inputs, jobs, translation, attempt(translation, **how, **asked))
+            return SolvedPortfolio(
+                inputs, *solved_with_apis(inputs, jobs, asked["asked_gap"], attempted)
+            )
     crosscheck = how["crosscheck"]
     kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
-    translation = translate(inputs, kept)
-    solution = solve(translation, **how, **asked)
-    return SolvedPortfolio(inputs, kept, translation, solution, shortage)
+    found = solved_with_apis(inputs, kept, asked["asked_gap"], solver)
+    return SolvedPortfolio(inputs, *found, shortage)
 
 
 def _unfit(
     inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation, sizers: Sizers
 ) -> Unfit:
     """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
-    stuck = {job.name for job in stuck_jobs(jobs, translation)}
+    stuck = {
+        job.name for job in stuck_jobs(jobs, translation) if not inputs.scenario.apis_of(job.name)
+    }
     if not stuck:
         return {}
     scenario, every_type = inputs.scenario, sizers.sizer(inputs, None)

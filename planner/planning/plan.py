@@ -369,6 +369,34 @@ class EndpointUse(Frozen):
     """Net present cost of the GPUs that it holds in each quarter, idle ones not counted."""
 
 
+class ApiUse(Frozen):
+    """What an API answers of a job's requests."""
+
+    job: str
+    api: str
+    illustrative: bool
+    """Whether its prices name no contract."""
+    million_tokens: tuple[float, ...]
+    """Of prompts and answers in each quarter, at mean traffic."""
+    cents: tuple[int, ...]
+    """In each quarter, not discounted."""
+    present_cents: int
+    """Net present cost."""
+
+
+class ApiComparison(Frozen):
+    """A job on GPUs beside an API that serves its model, over the horizon."""
+
+    job: str
+    api: str
+    allowed: bool
+    """Whether the job may be on APIs."""
+    gpus_cents: int
+    """Net present cost of the GPUs that it holds, idle ones not counted."""
+    api_cents: int
+    """What its tokens would cost there, likewise."""
+
+
 class Chargeback(Frozen):
     """The net present cost shared among the teams by the GPUs that they hold; adds up exactly."""
 
@@ -466,7 +494,10 @@ class PlannedJob(Frozen):
     sizing: str
     """Key of `Plan.sizings`."""
     units: tuple[int, ...]
-    """Units placed in each quarter; fewer than asked for only as `Plan.shortage` says."""
+    """Units placed in each quarter; fewer than asked for only as `Plan.shortage` says, and by those
+    on APIs."""
+    on_apis: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """By API: units in each quarter whose requests it answers."""
     runs: int = 1
     """Of each unit in each of its quarters; more than one only of tuning jobs."""
     gpu_types: tuple[tuple[str, int], ...]
@@ -492,6 +523,7 @@ CostName = Literal[
     "colocation",
     "moves",
     "type changes",
+    "tokens",
 ]
 
 
@@ -733,9 +765,16 @@ class Plan(Frozen):
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()
     chargeback: Chargeback | None = None
-    endpoints: tuple[EndpointUse, ...] = ()
-    """Serving jobs with a load, in the order of `jobs`."""
     """None where the scenario names no team."""
+    endpoints: tuple[EndpointUse, ...] = ()
+    """Serving jobs with a load, in the order of `jobs`, as far as they are on GPUs."""
+    apis: tuple[ApiUse, ...] = ()
+    """Jobs on APIs, in the order of `jobs`."""
+    api_comparisons: tuple[ApiComparison, ...] = ()
+    """Jobs on GPUs whose model some API of the scenario serves, in the order of `jobs`."""
+    api_saving_cents: int | None = None
+    """What all APIs together save, against the best plan without them; None where no unit is on
+    one, or not both plans are proved."""
     storage_mb: tuple[int, ...]
     """Storage for tuned assets that exist by the end of each quarter."""
     warnings: tuple[Note, ...]

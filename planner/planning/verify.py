@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import CheckError
 from planner.planning.checks import (
+    apis,
     figures,
     gpus,
     money,
@@ -146,7 +147,7 @@ _Stages = tuple[tuple["Callable[[View], Findings]", ...], ...]
 _TERMS = "the jobs' price tags and the other terms add up to the bound"
 
 _STAGES: _Stages = (
-    (*nodes.FIRST, *shortage.FIRST),
+    (*nodes.FIRST, *shortage.FIRST, *apis.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
@@ -157,6 +158,7 @@ _STAGES: _Stages = (
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,
+        *apis.CHECKS,
         *teams.CHECKS,
         *(_bound, _terms),
     ),
@@ -164,7 +166,7 @@ _STAGES: _Stages = (
 """Later stages read what earlier ones have confirmed."""
 
 _AS_RECORDED: _Stages = (
-    (nodes.horizon, *shortage.FIRST),
+    (nodes.horizon, *shortage.FIRST, *apis.FIRST),
     (nodes.owned, *gpus.FIRST),
     (
         *placement.CHECKS,

@@ -59,6 +59,8 @@ class WhatIf:
         spare_cost, spare_prices = self.spare_costs()
         say("pricing whole GPUs instead of parts")
         saving = self.partition_saving()
+        say("pricing GPUs instead of APIs")
+        api_saving_cents = self.api_saving_cents()
         say("pricing nodes by the hour")
         hourly = tuple(self.hourly_uses(plan))
         say("pricing the utilization of runs")
@@ -67,6 +69,7 @@ class WhatIf:
             "spare_cost": spare_cost,
             "spare_prices": spare_prices,
             "partition_saving": saving,
+            "api_saving_cents": api_saving_cents,
             "hourly": hourly,
         }
 
@@ -141,6 +144,18 @@ class WhatIf:
         saved = None if cents is None else max(0, cents - solution.cost_cents)
         return PartitionSaving(outcome=outcome, cents=saved)
 
+    def api_saving_cents(self) -> int | None:
+        """The plan against the best without any API; None where it uses none or that is open."""
+        solved = self.solved
+        if not any(job.on_apis for job in solved.jobs):
+            return None
+        placed = tuple(map(_on_gpus, solved.jobs))
+        translation = translate(solved.inputs, placed)
+        if stuck_jobs(placed, translation):
+            return None
+        _, cents = self._cost_of(translation)
+        return None if cents is None else max(0, cents - solved.solution.cost_cents)
+
     def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
         """Each offer by the hour or by the week that the plan uses, and where its price turns.
 
@@ -203,6 +218,12 @@ class WhatIf:
             return 0
         _, cents = self._cost_of(others)
         return None if cents is None else max(0, cost - cents)
+
+
+def _on_gpus(job: SizedJob) -> SizedJob:
+    """The same with no unit on an API."""
+    everywhere = zip(job.units, *(units for _, units in job.on_apis), strict=True)
+    return job.model_copy(update={"units": tuple(map(sum, everywhere)), "on_apis": ()})
 
 
 def _on_whole_gpus(job: SizedJob) -> SizedJob:

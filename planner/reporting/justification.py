@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.reporting.document import Blank, Block, Document, Fields, Heading, Paragraph, titled
 from planner.reporting.format import count_of, listed, quarter_span
+from planner.reporting.sections.apis import apis_section
 from planner.reporting.sections.capacity import capacity_chart, existing_section, gpus_table
 from planner.reporting.sections.comparison import changes_since
 from planner.reporting.sections.cost import affordability_section, cost_section
@@ -82,7 +83,12 @@ def justification_document(plan: Plan, related: RelatedResults = _ALONE) -> Docu
         "sensitivity": sensitivity_section(traced, related.sensitivity),
         "assumptions": assumptions_section(traced),
         "risks": risks_section(traced),
-        "trace": (*jobs_section(traced), *traffic_section(traced), *placement_section(traced)),
+        "trace": (
+            *jobs_section(traced),
+            *traffic_section(traced),
+            *apis_section(traced),
+            *placement_section(traced),
+        ),
         "bill": bill_section(traced),
         "facility": facility_section(traced),
         "affordability": affordability_section(traced),

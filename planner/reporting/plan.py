@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.reporting.document import Bullets, Document, Heading, Paragraph, table, titled
 from planner.reporting.format import code, dollars
+from planner.reporting.sections.apis import apis_section
 from planner.reporting.sections.capacity import utilization_section
 from planner.reporting.sections.cost import cost_by_quarter, plan_cost_section, teams_section
 from planner.reporting.sections.evidence import evidence_section
@@ -70,6 +71,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 ("Node map", _unexplained(node_map(plan, lines, detail.page))),
                 ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
                 ("Traffic and latency", _unexplained(traffic_section(traced))),
+                ("APIs", apis_section(traced)),
                 ("Cost", _unexplained(cost_by_quarter(traced, full=False))),
                 (
                     "Warnings",
@@ -148,6 +150,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Jobs", jobs_section(traced, detail.jobs, full=False)),
                 ("What needs rest on", evidence_section(plan)),
                 ("Traffic and latency", traffic_section(traced)),
+                ("APIs", apis_section(traced)),
                 ("Utilization", utilization_section(traced)),
                 ("Sites", sites_section(traced, lines, full=False)),
                 ("Cost", plan_cost_section(traced)),

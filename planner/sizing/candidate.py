@@ -310,7 +310,14 @@ class SizedJob(Frozen):
     """Of each unit in each quarter; more than one only of tuning jobs."""
     keeps_gpu_type: bool = True
     """Whether a unit runs in one way over all of its quarters."""
+    on_apis: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """By API: units in each quarter whose requests it answers, beside `units`, which are placed."""
     sizing: Sizing
+
+    @property
+    def scenario_name(self) -> str:
+        """The name without what tells apart the starts that a delay leaves open."""
+        return self.name.partition("\n")[0]
 
     def later(self, quarters: int) -> SizedJob:
         """The same, starting so many quarters later; what ends after the horizon is cut off."""

@@ -79,6 +79,12 @@ def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[Override, .
     return tuple(Override.of(("offers", name, "maximum"), 0) for name in _offers(inputs, barred))
 
 
+def _without_apis(inputs: Inputs) -> tuple[Override, ...]:
+    """Settings that keep every job off APIs."""
+    allowed = (name for name, job in inputs.scenario.jobs.items() if job.api == "allowed")
+    return tuple(Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
+
+
 def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
     return (offer.name for offer in inputs.offers if wanted(offer.name))
 
@@ -102,7 +108,7 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
             NOTHING,
             "nothing is acquired; the fewest jobs are dropped, each for the whole horizon, then "
             f"delayed{wherever}",
-            (*_without(inputs, lambda _: True), *drop),
+            (*_without(inputs, lambda _: True), *drop, *_without_apis(inputs)),
         ),
         (
             "reclaim first",

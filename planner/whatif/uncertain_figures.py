@@ -49,9 +49,14 @@ class UncertainFigure:
 
 
 def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
-    """Every offer's price, growth, traffic, lead times and settings of cost, as far as stated."""
+    """Prices of offers and APIs, growth, traffic, lead times and settings of cost, if stated."""
     for offer in inputs.offers:
         yield _price(inputs, offer.name)
+    if any(map(inputs.scenario.apis_of, inputs.scenario.jobs)):
+        apis = ", ".join(sorted(inputs.scenario.apis))
+        yield UncertainFigure(
+            "prices by the token", "share", apis, lambda by: tuple(_by_the_token(inputs, by))
+        )
     if growing := _growing(inputs):
         one, *others = growing.values()
         stated = f"{len(growing)} jobs that grow" if others else amount(one, "share")
@@ -103,6 +108,15 @@ def _price(inputs: Inputs, name: str) -> UncertainFigure:
     return UncertainFigure(
         f"price of the offer {name}" if taken else said, "share", stated, settings
     )
+
+
+def _by_the_token(inputs: Inputs, by: Fraction) -> Iterator[Override]:
+    """Every price of every API."""
+    for name, api in sorted(inputs.scenario.apis.items()):
+        for kind in ("input", "output", "cached"):
+            key = f"usd_per_million_{kind}_tokens"
+            if stated := getattr(api, key):
+                yield Override.of(("apis", name, key), _moved(stated, by))
 
 
 def _growing(inputs: Inputs) -> dict[str, Decimal]:

@@ -540,3 +540,24 @@ def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
     found = standard_alternatives(made)
     assert other(found, "reclaim first").figures == plan
     assert len(planned) == 2
+
+
+BUSIER = """\
+format: 1
+name: Traffic that grows
+horizon: {first_quarter: 2027Q1, quarters: 2}
+fleet: {own: {node_type: xe7740-l40s, count: 1}}
+jobs:
+  endpoint:
+    serve:
+      model: llama-3.1-8b
+      load: {requests_per_second: {2027Q1: 1, 2027Q2: 400}, input_tokens: 1000, output_tokens: 200}
+"""
+
+
+def test_doing_nothing_counts_the_replicas_of_each_quarter(tmp_path):
+    (tmp_path / "busier.yaml").write_text(BUSIER, encoding="utf-8")
+    planner = VariantPlanner(WorkerConfig(tmp_path / "busier.yaml"))
+    found = planner.units_short(planner.inputs(Variant()))
+    assert found is not None
+    assert [(one.job, one.short) for one in found] == [("endpoint", (0, 1))]

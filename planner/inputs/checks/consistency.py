@@ -143,7 +143,11 @@ def _dated(name: str, offer: Offer) -> Iterator[Fault]:
 def _jobs(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     names = {folded(name): name for name in scenario.jobs}
     for name, job in scenario.jobs.items():
-        yield from known(_activity(name, job, scenario), _derived(name, job, names))
+        yield from known(
+            _activity(name, job, scenario),
+            _derived(name, job, names),
+            _api(name, job, scenario, catalog),
+        )
         for found in contradictions(job, catalog):
             yield found._replace(path=("jobs", name, *found.path))
 
@@ -159,6 +163,20 @@ def _derived(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fault]:
         if taken != derived:
             message += f" by {taken!r}, which differs in {difference(derived, taken)}"
         yield Fault(("jobs", name, "tune", "deploy"), message, "rename one of the two jobs")
+
+
+def _api(name: str, job: Job, scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
+    """Requests may leave for an API, and none serves the model; an unknown one is passed over."""
+    serve = job.serve if job.api == "allowed" and job.has_load else None
+    if serve is None or (serve.model is not None and serve.model not in catalog.models):
+        return
+    if not scenario.apis_of(name):
+        named = serve.model or "a model that is stated by its size"
+        yield Fault(
+            ("jobs", name, "api"),
+            f"no API under `apis:` serves {named}",
+            "add one, or leave `api` out",
+        )
 
 
 def _traffic(name: str, job: Job, horizon: Horizon) -> Iterator[Fault]:

@@ -93,7 +93,7 @@ def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> 
         yield Fault(path, message, f"state one for {first}")
 
 
-_NAMED = ("sites", "fleet", "offers", "teams", "jobs")
+_NAMED = ("sites", "fleet", "offers", "apis", "teams", "jobs")
 """Sections whose entries have names of the user's."""
 _SITES = (("fleet", "*", "site"), ("offers", "*", "site"))
 _TEAMS = (("jobs", "*", "team"),)
@@ -167,6 +167,7 @@ _REFERENCES = (
     _Reference(("policies", "excluded_gpu_types", _EACH), "GPU type"),
     _Reference(("policies", "waived_rules", _KEYS), "rule"),
     _Reference(("jobs", _EACH, "gpu_types", _EACH), "GPU type"),
+    _Reference(("apis", _EACH, "model"), "model"),
     _Reference(("jobs", _EACH, "tune", "model"), "model"),
     _Reference(("jobs", _EACH, "serve", "model"), "model"),
     _Reference(("jobs", _EACH, "tune", "gpu_partition"), "MIG profile"),

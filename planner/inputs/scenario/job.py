@@ -487,6 +487,9 @@ class Job(Frozen):
     """Growth of `count` from its first active quarter on, rounded up; none if left out."""
     runs_per_quarter: Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER)] = 1
     """How often each unit of a tuning job of known length runs in each of its quarters."""
+    api: Literal["forbidden", "allowed"] = "forbidden"
+    """Whether one of `apis` may answer the requests of a serving job with a load, so that prompts
+    and answers leave the house; a unit is then on one API or on GPUs, whichever costs less."""
     run: Run | None = None
     """How long a run takes and when it may be; all quarter if left out, but for a tuning job whose
     hours are known."""
@@ -523,6 +526,17 @@ class Job(Frozen):
     def _one_kind(self) -> Job:
         if sum(part is not None for part in (self.tune, self.serve, self.fixed)) != 1:
             raise ValueError("a job has exactly one of `tune:`, `serve:` and `fixed:`")
+        return self
+
+    @model_validator(mode="after")
+    def _tokens_that_an_api_counts(self) -> Job:
+        if self.api == "allowed" and not self.has_load:
+            raise ValueError("`api: allowed` goes with `serve: {load: …}`, whose tokens are paid")
+        if self.api == "allowed" and self.serve and self.serve.adapters is not None:
+            raise ValueError(
+                "`api: allowed` goes with a model as it is published: leave out `adapters`, or "
+                "`api`"
+            )
         return self
 
     @model_validator(mode="after")

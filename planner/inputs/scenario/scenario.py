@@ -15,6 +15,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
+from planner.inputs.scenario.api import Api
 from planner.inputs.scenario.finance import Budget, Finance
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import ChangeCost, Job
@@ -190,6 +191,9 @@ class Scenario(Frozen):
     """Nodes owned, by a name of your own."""
     offers: dict[Name, Offer] = Field(default_factory=dict)
     """What may be bought, rented, reserved or had by the hour, by a name of your own."""
+    apis: dict[Name, Api] = Field(default_factory=dict)
+    """APIs that serve a model for a price by the token, by a name of your own, to jobs that say
+    `api: allowed`."""
     policies: Policies = Policies()
     """House rules."""
     finance: Finance = Finance()
@@ -259,6 +263,14 @@ class Scenario(Frozen):
             if name in (job.sites or known) and set(job.labels) <= set(site.labels)
         )
         return tuple(found) or (NO_SITE,)
+
+    def apis_of(self, name: str) -> tuple[str, ...]:
+        """APIs that may answer the requests of a job, sorted; empty where none may."""
+        job = self.jobs.get(name)
+        serve = job.serve if job is not None and job.api == "allowed" else None
+        if serve is None or serve.load is None:
+            return ()
+        return tuple(sorted(key for key, api in self.apis.items() if api.model == serve.model))
 
     def may_give_way(self, job: Job) -> bool:
         """Whether a job is dropped where it cannot run."""

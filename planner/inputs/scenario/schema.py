@@ -11,6 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from planner.inputs import base
 from planner.inputs.scenario import (
+    api,
     finance,
     horizon,
     job,
@@ -84,7 +85,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, finance, horizon, job, load, site, team)
+_MODULES = (scenario, offer, api, finance, horizon, job, load, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING
 
-from planner.inputs.text.words import usd
 from planner.packing.constraints.base import LIMITED_OFFERS, Rising, widened
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def conditions(translation: Translation) -> Iterator[_Budget]:
     """The budgets."""
     for limit in translation.problem.budgets:
         stated = limit.at_most_cents + limit.fixed_cents
-        yield _Budget(limit.name, usd(stated, short=True), None, stated, limit)
+        yield _Budget(limit.name, limit.told(stated), None, stated, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +83,12 @@ class _Budget(Rising):
     limit: SpendLimit
 
     def _told(self, amount: int) -> str:
-        return usd(amount, short=True)
+        return self.limit.told(amount)
 
     def reason(self) -> str:
         fixed = self.limit.fixed_cents
         return (
-            f"{self.name}: {self.figure}, owned nodes take {usd(fixed, short=True)}"
+            f"{self.name}: {self.figure}, owned nodes take {self.limit.told(fixed)}"
             if fixed
             else ""
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.places import running_units
 from planner.packing.limits import SpendLimit
 from planner.packing.problem import NOWHERE, Choice, Pool, Shape, Supply
+from planner.packing.statement.apis import with_apis
 from planner.packing.statement.translate import translate
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
                     for (stated, number), unit in today.items():
                         if stated == part.name:
                             running[alias, number] = unit
-    translation = translate(inputs, tuple(every), running)
+    translation = with_apis(inputs, translate(inputs, tuple(every), running))
     units: dict[tuple[str, int], Counter[int]] = {key: Counter() for key in owner.values()}
     for demand, members in enumerate(translation.members):
         for alias, _ in members:

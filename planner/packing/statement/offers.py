@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.costs import entry_quarters, node_costs, owned_costs, present_cents, spent_cents
+from planner.costs import (
+    api_costs,
+    entry_quarters,
+    node_costs,
+    owned_costs,
+    present_cents,
+    spent_cents,
+)
 from planner.packing.limits import SpendLimit
 from planner.packing.problem import PriceTier, Supply
 
@@ -13,6 +20,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.problem import Pool
+    from planner.sizing.candidate import SizedJob
 
 __all__ = ["spend_limits", "supplies_of"]
 
@@ -61,8 +69,10 @@ def _unit_costs(inputs: Inputs, offer: SettledOffer, nodes: int) -> tuple[int | 
     )
 
 
-def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit, ...]:
-    """One limit for each budget, less what the owned fleet costs in any case."""
+def spend_limits(
+    inputs: Inputs, supplies: Sequence[Supply], jobs: Sequence[SizedJob]
+) -> tuple[SpendLimit, ...]:
+    """One limit for each budget, less what owned nodes and units on APIs cost in any case."""
     caps = tuple(inputs.scenario.budget.caps())
     if not caps:
         return ()
@@ -75,6 +85,7 @@ def spend_limits(inputs: Inputs, supplies: Sequence[Supply]) -> tuple[SpendLimit
         for supply in supplies
     ]
     owned = [(entry.count, owned_costs(inputs, entry)) for entry in inputs.scenario.fleet.values()]
+    owned += [(count, (stream,)) for count, stream in api_costs(inputs, jobs)]
     limits = []
     for cap in caps:
         fixed = sum(count * spent_cents(inputs, cap, streams) for count, streams in owned)

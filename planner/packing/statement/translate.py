@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from planner.costs import change_costs, portfolio_costs
+from planner.costs import api_costs, change_costs, portfolio_costs
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import (
     Choice,
@@ -80,17 +80,17 @@ def translate(
     owners = frozenset(quota.owner for quota in quotas)
     demands, members = _demands(jobs, pools, owners, running, inputs)
     horizon = inputs.scenario.horizon
-    owned = sum(count * stream.present_cents for count, stream in portfolio_costs(inputs, ()))
+    decided = (*portfolio_costs(inputs, ()), *api_costs(inputs, jobs))
     problem = Problem(
         horizon.quarters,
         pools,
         supplies,
         demands,
-        owned,
+        sum(count * stream.present_cents for count, stream in decided),
         limits=site_limits(inputs, pools),
         racks=rack_spaces(inputs, pools),
         reserves=growth_reserves(inputs),
-        budgets=spend_limits(inputs, supplies),
+        budgets=spend_limits(inputs, supplies, jobs),
         quotas=quotas,
     )
     offers = tuple(supply.name for supply in supplies)

@@ -374,13 +374,18 @@ def _held_over(scenario: Scenario) -> Iterator[Note]:
 
 def _stale(inputs: Inputs) -> Iterator[Note]:
     as_of = inputs.scenario.horizon.earliest_order
-    for offer in inputs.offers:
-        if offer.price_date is None:
+    dated = [
+        *(("offers", one.name, one.price_date) for one in inputs.offers),
+        *(("apis", name, api.price_date) for name, api in sorted(inputs.scenario.apis.items())),
+    ]
+    for section, name, stated in dated:
+        if stated is None:
             continue
-        days = (as_of - date.fromisoformat(offer.price_date)).days
+        priced_on = date.fromisoformat(str(stated))
+        days = (as_of - priced_on).days
         if days > inputs.rules.figure("stale_price_days"):
             yield Note(
-                text=f"the price of {offer.name} is of {offer.price_date}, {count_of(days, 'day')} "
+                text=f"the price of {name} is of {priced_on}, {count_of(days, 'day')} "
                 f"before {as_of}, the first day on which this plan can order",
-                origin=f"offers.{offer.name}",
+                origin=f"{section}.{name}",
             )

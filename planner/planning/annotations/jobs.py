@@ -62,6 +62,7 @@ def planned_jobs(
                 sites=tuple(site for site in job.sites if site != NO_SITE),
                 sizing=job.sizing.id,
                 units=job.units,
+                on_apis=job.on_apis,
                 runs=job.runs,
                 gpu_types=_most_first(units_on),
                 ways=_most_first(units_in),

@@ -52,6 +52,7 @@ def warning_notes(
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_illustrative(inputs),
+        *_on_apis(inputs, plan),
         *unit_slips(inputs, plan),
         *unlikely_figures(inputs),
         *_named_in_vain(inputs),
@@ -88,6 +89,26 @@ def _retiring(inputs: Inputs) -> Iterator[Note]:
                 f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
                 origin=f"fleet.{name}",
             )
+
+
+def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Prices of APIs without a contract, targets of latency that nothing holds them to."""
+    priced = sorted({use.api for use in plan.apis if use.illustrative})
+    if priced:
+        yield Note(
+            text=f"the prices by the token of {some_of(priced, _JOBS_NAMED)} name no `quote`: "
+            "they are illustrative until one stands there",
+            origin="apis",
+        )
+    stated = inputs.scenario.jobs
+    waiting = [use.job for use in plan.apis if (serve := stated[use.job].serve) and serve.latency]
+    if waiting:
+        names = some_of(list(dict.fromkeys(waiting)), _JOBS_NAMED)
+        yield Note(
+            text=f"{names} may wait no longer than `latency` says, "
+            "and nothing here holds an API to that: its contract must",
+            origin="apis",
+        )
 
 
 def _named_in_vain(inputs: Inputs) -> Iterator[Note]:

@@ -10,6 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of, usd
+from planner.planning.checks.apis import token_cents
 from planner.planning.checks.moves import moves_cents, priced_changes
 from planner.planning.checks.view import View, differences
 from planner.planning.plan import Node
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
     from planner.inputs.settled import SettledOffer
     from planner.planning.checks.view import Findings
 
-__all__ = ["CHECKS", "CostSums", "costs_of_changes", "expected_costs", "node_costs"]
+__all__ = [
+    "CHECKS",
+    "CostSums",
+    "costs_of_changes",
+    "costs_of_tokens",
+    "expected_costs",
+    "node_costs",
+]
 
 _CHANGES = "type changes"
 
@@ -58,7 +66,20 @@ def expected_costs(view: View) -> dict[str, CostSums]:
     for _, quarter, sums in costs_of_changes(view):
         totals[_CHANGES].present_cents += sums.present_cents
         totals[_CHANGES].cents[quarter] += sums.cents[quarter]
+    for _, quarter, (cents, present_cents) in costs_of_tokens(view):
+        totals["tokens"].present_cents += present_cents
+        totals["tokens"].cents[quarter] += cents
     return dict(totals)
+
+
+def costs_of_tokens(view: View) -> Iterator[tuple[str, int, tuple[int, int]]]:
+    """Job, quarter from 0, and the cents that its units on an API pay, also in present value."""
+    for job, there in view.on_apis.items():
+        for api, units in there:
+            for quarter, count in enumerate(units):
+                if count:
+                    cents, present_cents = token_cents(view, job, api, quarter)
+                    yield job, quarter, (count * cents, count * present_cents)
 
 
 def costs_of_changes(view: View) -> Iterator[tuple[str, int, CostSums]]:
@@ -200,7 +221,7 @@ def _cost(view: View) -> Findings:
     return "the net present cost is the sum of its lines"
 
 
-_OPEX = ("support", "energy", "rent", "reservation", "licence", "colocation")
+_OPEX = ("support", "energy", "rent", "reservation", "licence", "colocation", "tokens")
 _CAPEX = ("purchase", "network")
 _PAID = {"capex": _CAPEX, "opex": _OPEX, "spending": (*_CAPEX, *_OPEX)}
 

@@ -64,7 +64,22 @@ class View:
         """All jobs as they must be placed: what is dropped not at all, what is delayed later."""
         return tuple(self._due(job) for job in self.asked)
 
+    @cached_property
+    def on_apis(self) -> dict[str, tuple[tuple[str, tuple[int, ...]], ...]]:
+        """By job: APIs, each with the units in each quarter that the plan says to be there."""
+        return {job.name: job.on_apis for job in self.plan.jobs if job.on_apis}
+
     def _due(self, job: SizedJob) -> SizedJob:
+        placed = self.asked_of(job)
+        on_apis = self.on_apis.get(job.name, ())
+        units = tuple(
+            count - sum(there[quarter] for _, there in on_apis)
+            for quarter, count in enumerate(placed.units)
+        )
+        return placed.model_copy(update={"units": units}) if on_apis else placed
+
+    def asked_of(self, job: SizedJob) -> SizedJob:
+        """A job as it is kept, on GPUs or on APIs."""
         short = self.short.get(job.name)
         if short is None:
             return job

@@ -104,18 +104,17 @@ def cost_lines(
     translation: Translation,
     solution: Solution,
     current: CurrentPlacement | None = None,
-    changes: Iterable[CostStream] = (),
+    others: Iterable[tuple[int, CostStream]] = (),
 ) -> tuple[CostLine, ...]:
     """Every kind of cost that occurs, in the order of `_explanations`.
 
-    `changes` are what changes of GPU type cost, one by one.
+    `others` are costs of no node, with how often each occurs.
     """
     quarters = inputs.scenario.horizon.quarters
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
     acquired = _entering(inputs, translation, solution)
-    each = ((1, stream) for stream in changes)
-    for count, stream in chain(portfolio_costs(inputs, acquired), each):
+    for count, stream in chain(portfolio_costs(inputs, acquired), others):
         present[stream.name] += count * stream.present_cents
         for quarter, each_cents in enumerate(stream.cents):
             cents[stream.name][quarter] += count * each_cents
@@ -214,6 +213,10 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
         "type changes": (
             f"{_change_text(inputs)} for each unit that changes its GPU type from one of its "
             f"quarters to the next, no payment, {rate}"
+        ),
+        "tokens": (
+            "prompts and answers of units on APIs at mean traffic, each at its price by the token, "
+            f"{rate}"
         ),
     }
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, TypeVar
 
-from planner.costs import node_costs, owned_costs, present_cents
+from planner.costs import node_costs, owned_costs, present_cents, token_costs
 from planner.inputs.scenario.load import HOUR_SECONDS
 from planner.packing.solution import RUNNING_COST, WHOLE_NODES
 from planner.planning.figures.use import at_peak
@@ -164,7 +164,7 @@ def chargeback(
     """Share the cost of a plan among its teams; None where neither a job nor a list names any.
 
     Moves are charged to the teams of the jobs that move, in the first quarter, and so are changes
-    of the GPU type, in the quarter at whose start they are.
+    of the GPU type, in the quarter at whose start they are; tokens of APIs to those of their jobs.
     """
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
     lines: list[Line] = [*sorted(team for team in named if team is not None)]
@@ -185,6 +185,9 @@ def chargeback(
         shares[team_of[move.job], 0] += move.cost_cents
     for change, cost in changes:
         shares[team_of[change.job], change.quarter] += cost.present_cents
+    for job in jobs:
+        for quarter, present in _token_cents(inputs, job):
+            shares[job.team, quarter] += present
     cents = largest_remainder(shares, int(sum(shares.values())))
     quarters = range(len(placements))
     idle = sum(there.values(), Fraction(0)) - sum(held[line].total for line in lines)
@@ -197,6 +200,14 @@ def chargeback(
         idle_gpu_hours=float(idle * hours),
         idle_cents=tuple(cents.get((_IDLE, quarter), 0) for quarter in quarters),
     )
+
+
+def _token_cents(inputs: Inputs, job: SizedJob) -> Iterator[tuple[int, int]]:
+    """Quarter, and the net present cost of the tokens of a job on an API in it."""
+    for api, units in job.on_apis:
+        costs = token_costs(inputs, job.name, api)
+        for quarter, (count, cost) in enumerate(zip(units, costs, strict=True)):
+            yield quarter, count * cost.present_cents
 
 
 def endpoint_uses(

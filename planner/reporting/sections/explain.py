@@ -102,6 +102,9 @@ def _answer(told: Explanation) -> str:
     )
     if told.shortage and told.shortage.outcome == "dropped":
         return outcome_of(told.shortage, told.job.name)
+    there = ", ".join(f"{max(units)} on {api}" for api, units in told.job.on_apis)
+    if not told.chosen and there:
+        return f"Its requests are answered by APIs: units {there}, which costs less than GPUs."
     if not told.chosen:
         return "It has no unit in any quarter, so nothing is planned for it."
     kept = dict(told.job.ways)
@@ -115,6 +118,7 @@ def _answer(told: Explanation) -> str:
     whose = "Each unit runs" if len(told.chosen) == 1 else "Its units run"
     return (
         f"{whose} on {runs_on}. Units: {units}. Price tag over the horizon: {usd(told.tag_cents)}."
+        + (f" Further units are on APIs: {there}." if there else "")
     )
 
 

@@ -30,6 +30,7 @@ from planner.reporting.format import (
     quarter_runs,
     range_of,
 )
+from planner.reporting.sections.apis import on_apis_text
 from planner.reporting.sections.sizing import Sums
 
 if TYPE_CHECKING:
@@ -140,6 +141,8 @@ def jobs_section(
     def runs_on(row: _Row) -> str:
         one = candidate(row)
         if one is None:
+            if there := on_apis_text(plan, jobs[row[0]].name):
+                return f"API: {there}"
             return "dropped" if jobs[row[0]].name in dropped else "no unit in any quarter"
         return f"{_copies(one)}× {taken(one)}{row[2]}"
 

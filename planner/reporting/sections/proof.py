@@ -240,8 +240,12 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
             for facts in plan.node_types
         ),
     }
+    told = {
+        "how-spare": plan.spare_cost is not None,
+        "how-apis": bool(plan.apis or plan.api_comparisons),
+    }
     for anchor, (title, text) in _HOW.items():
-        if anchor != "how-spare" or plan.spare_cost is not None:
+        if told.get(anchor, True):
             yield Heading(title, 3, anchor)
             yield Paragraph(text.format(assumptions=traced.section("assumptions")))
             yield from of_each.get(anchor, ())
@@ -300,6 +304,12 @@ _HOW = {
         "and how long users wait follows from the rules under serving/, as the sums of the job "
         "show. Tokens are those of prompts and answers at mean traffic; their cost is that of the "
         "GPUs held.",
+    ),
+    "how-apis": (
+        "APIs",
+        "Tokens at mean traffic times the prices by the token that the scenario states. GPUs are "
+        "charged for what is held of them; an API is paid for what is asked of it, so that its "
+        "cost grows with the traffic and theirs does not.",
     ),
     "how-site": (
         "Power and space",

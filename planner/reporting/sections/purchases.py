@@ -375,9 +375,20 @@ def _asked(traced: TracedPlan, kind: str) -> str:
 def ask_sentence(plan: Plan) -> str:
     """The whole ask, for a person who reads nothing else."""
     return (
-        f"{_what(plan)} {_for_how_much(plan)}{_gives_way(plan)}; {proof_clause(plan)}, "
+        f"{_what(plan)}{_on_apis(plan)} {_for_how_much(plan)}{_gives_way(plan)}; "
+        f"{proof_clause(plan)}, "
         "checked independently."
     )
+
+
+def _on_apis(plan: Plan) -> str:
+    """` and pay APIs $446 for rare`."""
+    if not plan.apis:
+        return ""
+    paid = money_short(sum(sum(use.cents) for use in plan.apis))
+    names = list(dict.fromkeys(use.job for use in plan.apis))
+    told = listed(names) if len(names) <= _MOST_NAMED else count_of(len(names), "job")
+    return f", and pay {paid} for the tokens of {told} on APIs,"
 
 
 def _gives_way(plan: Plan) -> str:
@@ -405,7 +416,11 @@ def proof_clause(plan: Plan) -> str:
 
 
 def _for_how_much(plan: Plan) -> str:
-    priced = ", at illustrative prices" if any(a.illustrative for a in plan.acquisitions) else ""
+    illustrative = (
+        *(line.illustrative for line in plan.acquisitions),
+        *(use.illustrative for use in plan.apis),
+    )
+    priced = ", at illustrative prices" if any(illustrative) else ""
     span = f"over {count_of(len(plan.quarters), 'quarter')}"
     return f"for {money_short(plan.proof.cost_cents)} net present cost {span}{priced}"
 
@@ -416,7 +431,9 @@ def _what(plan: Plan) -> str:
             return "Buy and rent nothing, as the scenario has no jobs,"
         if not any(any(job.units) for job in plan.jobs):
             return "Buy and rent nothing, as no job is kept,"
-        which = "every job" if plan.shortage is None else "what is kept"
+        which = "every job" if plan.shortage is None and not plan.apis else "what is kept"
+        if plan.apis:
+            which = "all others" if any(job.ways for job in plan.jobs) else "nothing"
         return f"Buy and rent nothing: the owned fleet runs {which}"
     first = min(line.order_by for line in plan.acquisitions)
     if any(line.kind == "buy" and line.order_by == first for line in plan.acquisitions):

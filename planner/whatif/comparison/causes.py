@@ -25,14 +25,16 @@ _SECTIONS = {
     "running": "fleet",
     "jobs": "demand",
     "offers": "offers",
+    "apis": "offers",
     "policies": "policies",
     "finance": "policies",
     "budget": "policies",
     "teams": "policies",
     "use": "catalog",
 }
-"""Cause of each section of a scenario; a key of an offer that is in `_PRICES` is a price."""
+"""Cause of each section; a key of an offer or an API that is in `_PRICES` is a price."""
 
+_PRICED = ("offers", "apis")
 _PRICES = (
     "price_usd",
     "price_usd_per_gpu_hour",
@@ -40,13 +42,16 @@ _PRICES = (
     "price_date",
     "quote",
     "licence_included",
+    "usd_per_million_input_tokens",
+    "usd_per_million_output_tokens",
+    "usd_per_million_cached_tokens",
 )
-"""Keys of an offer that say what it costs."""
+"""Keys of an offer or an API that say what it costs."""
 
 
 def cause_of(section: str, key: str = "") -> str:
     """The cause that a value of a section of the scenario belongs to; `key` is its last key."""
-    if section == "offers" and key in _PRICES:
+    if section in _PRICED and key in _PRICES:
         return "prices"
     return _SECTIONS[section]
 
@@ -58,7 +63,11 @@ def differing(before: SideInputs, after: SideInputs) -> tuple[str, ...]:
 
 def _part(source: SideInputs, cause: str) -> object:
     data: dict[str, Any] = source.question.data
-    offers: dict[str, Any] = data.get("offers", {})
+    offers: dict[tuple[str, str], Any] = {
+        (section, name): offer
+        for section in _PRICED
+        for name, offer in data.get(section, {}).items()
+    }
     if cause == "catalog":
         return source.catalog.model_copy(update={"prices": None})
     if cause == "rules":
@@ -94,16 +103,17 @@ def mixed(before: SideInputs, after: SideInputs, taken: Collection[str]) -> Side
         source = side(cause_of(section)).question.data
         if section in source:
             data[section] = source[section]
-    if "offers" in data:
-        data["offers"] = _mixed_offers(data["offers"], side("prices").question.data)
+    priced = side("prices").question.data
+    for section in _PRICED:
+        if section in data:
+            data[section] = _mixed_prices(data[section], priced.get(section, {}))
     catalog = side("catalog").catalog.model_copy(update={"prices": side("prices").catalog.prices})
     question = replace(before.question, data=data, branch={})
     return SideInputs(question, catalog, side("rules").rules)
 
 
-def _mixed_offers(offers: dict[str, Any], priced: dict[str, Any]) -> dict[str, Any]:
+def _mixed_prices(offers: dict[str, Any], prices: dict[str, Any]) -> dict[str, Any]:
     """Offers with their prices from elsewhere; one that is not there keeps its own."""
-    prices: dict[str, Any] = priced.get("offers", {})
     return {
         name: _only(offer, _is_no_price) | _only(prices.get(name, offer), _is_price)
         for name, offer in offers.items()

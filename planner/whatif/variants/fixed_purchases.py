@@ -12,6 +12,7 @@ from planner.inputs.scenario.scenario import Budget, FleetEntry
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
+from planner.packing.statement.apis import with_apis
 from planner.packing.statement.job_selection import Claim
 from planner.packing.triage import triage
 from planner.planning.eligible import stuck_jobs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan
     from planner.sizing import SizedJob
+    from planner.sizing.candidate import Sizing
     from planner.sizing.sizers import Sizers
 
 __all__ = ["Commitment", "commitments", "short_quarters", "units_short"]
@@ -99,12 +101,13 @@ def _holds(
     place: int,
     time_limit_s: float,
 ) -> bool:
-    active = _active(jobs, [job.units[place] for job in jobs])
+    active = _active(jobs, [job.units[place] for job in jobs], place)
     if not active:
         return True
     by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
-    translation = translate(_only(inputs, fleet, place, by_the_hour), active)
-    if stuck_jobs(active, translation):
+    asked = _only(inputs, fleet, place, by_the_hour)
+    translation = with_apis(asked, translate(asked, active))
+    if not all(inputs.scenario.apis_of(job.name) for job in stuck_jobs(active, translation)):
         return False
     try:
         attempt(translation, asked_gap=1.0, time_limit_s=time_limit_s)
@@ -126,7 +129,7 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
         asked = [min(job.units[place], _servable(inputs, job, kept, place)) for job in jobs]
         fleet = _fleet(inputs, (), {}, label)
         try:
-            lacking = _lacking(inputs, _active(jobs, asked), fleet, place, time_limit_s)
+            lacking = _lacking(inputs, _active(jobs, asked, place), fleet, place, time_limit_s)
         except (Infeasible, LimitError):
             return None
         for job, units in zip(jobs, asked, strict=True):
@@ -174,13 +177,24 @@ def _lacking(
     return lacking
 
 
-def _active(jobs: Sequence[SizedJob], units: Sequence[int]) -> tuple[SizedJob, ...]:
-    """Jobs with so many units in one quarter, those that have any."""
+def _active(jobs: Sequence[SizedJob], units: Sequence[int], place: int) -> tuple[SizedJob, ...]:
+    """Jobs with so many units in one quarter, those that have any, with its replicas."""
     return tuple(
-        job.model_copy(update={"units": (count,)})
+        job.model_copy(update={"units": (count,), "sizing": _in_quarter(job.sizing, place)})
         for job, count in zip(jobs, units, strict=True)
         if count
     )
+
+
+def _in_quarter(sizing: Sizing, place: int) -> Sizing:
+    """The same for a horizon of this quarter alone."""
+    candidates = (
+        one.model_copy(update={"replicas": one.replicas_in(place), "replicas_by_quarter": ()})
+        if one.replicas_by_quarter
+        else one
+        for one in sizing.candidates
+    )
+    return sizing.model_copy(update={"candidates": tuple(candidates)})
 
 
 def _only(
