@@ -35,6 +35,8 @@ class _Group:
     mixture: bool
     several_gpus: bool
     gpu_family: str
+    gpu_vendor: str = "nvidia"
+    """That of every run of tuning and of every start of an engine."""
 
 
 def neighbours_file(world: World) -> str:
@@ -51,7 +53,8 @@ def neighbours_file(world: World) -> str:
         lines.append(
             f"  {key}: {{figure: {group.figure}, method: {group.method}, "
             f"parameters_b: {group.parameters_b!r}, mixture: {str(group.mixture).lower()}, "
-            f"several_gpus: {str(group.several_gpus).lower()}{family}, "
+            f"several_gpus: {str(group.several_gpus).lower()}, "
+            f"gpu_vendor: {group.gpu_vendor}{family}, "
             f"least: {min(load for load, _ in runs):g}, most: {max(load for load, _ in runs):g}, "
             f"runs: {len(runs)}, error: {fmean(abs(error) for _, error in runs):.3f}}}\n"
         )
@@ -103,6 +106,7 @@ def _serving(world: World) -> Iterator[tuple[_Group, float, float]]:
         if said is not None and measured is not None and pair.run.concurrency:
             model = models[pair.run.model]
             size, mixture = float(model.parameters_b), model.experts is not None
-            family = world.catalog.gpus[pair.run.gpu_type].family
-            group = _Group("rate", "serve", size, mixture, pair.run.gpus > 1, family)
+            gpu = world.catalog.gpus[pair.run.gpu_type]
+            several = pair.run.gpus > 1
+            group = _Group("rate", "serve", size, mixture, several, gpu.family, gpu.vendor)
             yield group, pair.run.concurrency, said / measured - 1

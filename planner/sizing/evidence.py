@@ -27,7 +27,8 @@ def evidence_of(
     if kind == "fixed" or (candidate.decided_by == "stated" and candidate.memory is None):
         return (Evidence(figure="memory", rests="stated"),)
     method = "serve" if kind == "serve" else at.value("method")
-    size, family = at.number("parameters_b"), at.value("gpu_family")
+    size = at.number("parameters_b")
+    vendor, family = at.value("gpu_vendor"), at.value("gpu_family")
     alike = [
         one
         for one in neighbours
@@ -40,7 +41,11 @@ def evidence_of(
 
     def rests_on(figure: EvidenceOf) -> Evidence:
         of_figure = [one for one in alike if one.figure == figure]
-        here = [one for one in of_figure if one.gpu_family in (None, family)]
+        here = [
+            one
+            for one in of_figure
+            if one.gpu_vendor == vendor and one.gpu_family in (None, family)
+        ]
         by = None if load is None or (method == "serve" and figure == "memory") else float(load)
         found = _from(figure, here, of_figure, float(size or 0), by)
         if found.runs and at.value("objective") in ("dpo", "grpo"):

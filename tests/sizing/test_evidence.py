@@ -9,9 +9,9 @@ import planner
 NEIGHBOURS = """\
 neighbours:
   small: {figure: memory, method: p-tuning, parameters_b: 8.030261248, mixture: false,
-    several_gpus: true, least: 1000, most: 8192, runs: 3, error: 0.02}
+    several_gpus: true, gpu_vendor: nvidia, least: 1000, most: 8192, runs: 3, error: 0.02}
   large: {figure: memory, method: p-tuning, parameters_b: 70.553706496, mixture: false,
-    several_gpus: true, least: 1000, most: 4096, runs: 1, error: 0.06}
+    several_gpus: true, gpu_vendor: nvidia, least: 1000, most: 4096, runs: 1, error: 0.06}
 """
 
 
@@ -54,6 +54,15 @@ def test_a_model_smaller_than_all_is_extrapolated_from_the_nearest(rests):
 
 def test_a_method_that_nobody_measured_so_is_an_estimate_and_says_no_error(rests):
     assert rests("llama-3.1-8b", catalog=None)["memory"] == ("estimated", 0, None)
+
+
+def test_runs_on_the_gpus_of_one_maker_are_away_from_those_of_another():
+    def kind(gpu_type):
+        serve = {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8}
+        return planner.size({"serve": serve, "gpu_types": [gpu_type]}).rows()[0]["rests_on"]
+
+    assert kind("h100-80gb-sxm") == "measured"
+    assert kind("mi300x-192gb") == "extrapolated"
 
 
 def test_pairs_are_away_from_runs_of_samples(rests):

@@ -408,8 +408,9 @@ class Neighbours(Frozen):
     mixture: bool
     """Whether the model is a mixture of experts."""
     several_gpus: bool
+    gpu_vendor: str
     gpu_family: str | None = None
-    """Family of the GPUs; None of peak memory, which does not depend on it."""
+    """Family of the GPUs; None of peak memory, which depends on their maker alone."""
     least: PositiveNumber
     most: PositiveNumber
     """Tokens that a GPU held in a pass, or requests that a replica had at once."""

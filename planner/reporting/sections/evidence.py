@@ -75,11 +75,11 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
         return sum(gpus for one in rests for _, gpus, _ in of_memory.get(one, ()))
 
     yield Paragraph(
-        f"Of {count_of(total, 'GPU')} that units take, each unit counted for itself, "
-        f"{resting('measured'):,} rest on measured runs of a model of the same size, method and "
-        f"load, {resting('interpolated', 'extrapolated'):,} on runs of the method with other "
-        f"sizes or loads, {resting('published'):,} on published figures. The mean error is that "
-        "of the runs near a figure (docs/accuracy.md)."
+        f"Of {count_of(total, 'GPU')} that units take, each unit counted for itself, the need "
+        f"rests for {resting('measured'):,} on measured runs of a model of the same size, method and "
+        f"load, for {resting('interpolated', 'extrapolated'):,} on runs of the method with other "
+        f"sizes or loads, for {resting('published'):,} on published figures. The mean error is "
+        "that of the runs near a figure (docs/accuracy.md)."
     )
     yield table(
         sorted(found.items(), key=lambda row: _order(row[1][0][0])),
