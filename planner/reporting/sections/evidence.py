@@ -76,10 +76,10 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
 
     yield Paragraph(
         f"Of {count_of(total, 'GPU')} that units take, each unit counted for itself, the need "
-        f"rests for {resting('measured'):,} on measured runs of a model of the same size, method and "
-        f"load, for {resting('interpolated', 'extrapolated'):,} on runs of the method with other "
-        f"sizes or loads, for {resting('published'):,} on published figures. The mean error is "
-        "that of the runs near a figure (docs/accuracy.md)."
+        f"rests for {resting('measured'):,} on measured runs of a model of the same size, method "
+        f"and load, for {resting('interpolated', 'extrapolated'):,} on runs of the method with "
+        f"other sizes or loads, for {resting('published'):,} on published figures. The mean error "
+        "is that of the runs near a figure (docs/accuracy.md)."
     )
     yield table(
         sorted(found.items(), key=lambda row: _order(row[1][0][0])),
