@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         world = World()
         made = board(world)
         verdicts = judge(made.figures, read_bars())
-        scoreboard = "\n".join((*made.tables, _bars(verdicts)))
-        print(scoreboard)
+        scoreboard = "\n".join(made.tables)
+        print(scoreboard, _bars(verdicts), sep="\n")
         if options.publish:
             written = publish(options.publish, scoreboard, picture(dots(world)))
             print("written:", *written, file=sys.stderr)

@@ -31,7 +31,7 @@ _FILES = ("alternatives.json", "alternatives.md", "alternatives.html", *_PICTURE
     type=share,
     default="3%",
     show_default=True,
-    help="By which share a plan may cost more than the cheapest to be near it.",
+    help="Share by which such a plan may cost more than the cheapest.",
 )
 @out_option(*_FILES)
 @asking
@@ -51,8 +51,7 @@ def alternatives(
 
     Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
     plans that cost little more than the cheapest: fewest node types, a single vendor, most
-    headroom, no or fewest moves, lowest power, earliest; each proved for its own objective, or
-    left out with the reason.
+    headroom, no or fewest moves, lowest power, earliest.
     """
     asked = planner.load(scenario, **changes)
     if out is not None:

@@ -52,8 +52,7 @@ def compare(
 
     BEFORE and AFTER are each a plan.json, a scenario, or SCENARIO:NAME for one of its overrides or
     scenarios; AFTER may be such a NAME alone. Scenarios are planned first; `--scenario` and `--set`
-    apply to both sides. A side that has no plan is an error, never a figure. `--format github`
-    prints a comment for a pull request.
+    apply to both sides. `--format github` prints a comment for a pull request.
     """
     sides = [_side(before, changes), _side(after, changes, beside=before)]
     if out is not None:

@@ -31,7 +31,7 @@ __all__ = ["import_"]
     "--mapping",
     type=FILE,
     metavar="FILE",
-    help="A YAML file that says what the columns, or the jobs of a cluster, are called here.",
+    help="A YAML file that renames the columns, or the jobs of a cluster.",
 )
 @click.option(
     "--sheet", metavar="NAME", help="Sheet of a workbook; its only visible one if not given."
@@ -53,7 +53,7 @@ def import_(
     Tables are CSV or Excel. Traffic is a trace of requests, or vLLM's counters as Prometheus or
     Grafana export them. Actuals come from `sacct --parsable2`, Kueue's `kubectl get workloads -o
     json`, or DCGM's gauges. Jobs become a scenario file that yours may extend, actuals a table for
-    `planner compare --actuals`. Every mistake is told with its place, and then nothing is written.
+    `planner compare --actuals`.
     """
     if full and not template:
         raise click.UsageError("--full goes with --template")

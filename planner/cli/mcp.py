@@ -43,8 +43,8 @@ _ONE_AT_A_TIME = threading.Lock()
 def mcp(folder: Path) -> None:
     """Answer an assistant over the Model Context Protocol, on standard input and output.
 
-    Its tools are size, check, plan, explain and compare. It reads the files of FOLDER, the current
-    one if none is named, and writes nothing but plans into new folders of it.
+    It reads the files of FOLDER, the current one if none is named, and writes nothing but plans
+    into new folders of it.
     """
     answering = server()
     try:

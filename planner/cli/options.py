@@ -154,9 +154,7 @@ def _target_option(
     return added
 
 
-force_option = click.option(
-    "--force", is_flag=True, help="Overwrite files that are there already; without it, none is."
-)
+force_option = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
@@ -224,8 +222,8 @@ _time_limit_option = click.option(
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="When to stop looking for a better plan or bound: in seconds of work, counted as a usual "
-    "machine does it, so that load changes no plan. Ten times as long, it ends in any case.",
+    help="When to stop looking for a better plan or bound, in seconds of work on a usual machine, "
+    "so that load changes no plan. After ten times as long, it ends in any case.",
 )
 
 

@@ -33,21 +33,21 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
     "from_",
     type=FILE,
     metavar="PLAN.json",
-    help="An earlier plan: what it has in the quarter before this horizon runs today.",
+    help="An earlier plan: what it ran in the quarter before this horizon runs today.",
 )
 @asking
 @effort_options
 @click.option(
     "--crosscheck",
     is_flag=True,
-    help="Ask other solvers for the bound again, each for as long as the time limit.",
+    help="Ask other solvers for the bound, too, each for as long as the time limit.",
 )
 @click.option(
     "--write-lp",
     "lp",
     type=NEW_FILE,
     metavar="FILE.lp",
-    help="Also write the integer program, for any solver: its least value is the bound.",
+    help="Also write the integer program; its least value is the bound.",
 )
 @click.option(
     "--full",
@@ -70,9 +70,8 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
 ) -> None:
     """Plan a scenario: what to buy or rent when, what runs where, what it costs, and the proof.
 
-    Exit code 0: proved within the asked gap. 4: a limit was hit, the plan says how far it may be
-    from the best. 3: no plan exists, with the reasons. 5: the plan failed its check, or another
-    solver refutes the proof; then no plan is shown.
+    Exit code 0: proved within the asked gap. 3: no plan exists. 4: a limit was hit; the plan says
+    how far it may be from the best. 5: the answer failed its check and is not shown.
     """
     asked = planner.load(scenario, **changes)
     read = (*asked.read_from, *filter(None, [from_]))

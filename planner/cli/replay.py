@@ -30,8 +30,8 @@ __all__ = ["replay"]
 def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> None:
     """Plan again from the files and options that a saved plan records, and compare.
 
-    Exit code 0: identical, byte for byte. 1: not; then each input file and version that has changed
-    is named, and each figure. A plan.json that was edited by hand is refused with 2.
+    Exit code 0: identical, byte for byte. 1: not; each input file, version and figure that has
+    changed is named. A plan.json that was edited by hand is refused with 2.
     """
     with Progress() as progress:
         found = planner.replay(plan_json, directory=folder, progress=progress)

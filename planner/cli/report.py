@@ -76,10 +76,9 @@ def report(  # noqa: PLR0913 - click's options
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
-    PLAN.json is what `planner plan SCENARIO --out DIR` has written. Every figure leads back to it;
-    what no input says is a marked field. Do nothing, reclaim first and rent only are planned beside
-    it, once; `--what-if all` also plans every other alternative and the sensitivity. With
-    `--since`, the steps between the two plans are planned, to tell which cause costs how much.
+    PLAN.json is what `planner plan SCENARIO --out DIR` has written; every figure leads back to it.
+    Do nothing, reclaim first and rent only are planned beside it, once; `--what-if all` also plans
+    every other alternative and the sensitivity.
     """
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))

@@ -38,8 +38,8 @@ __all__ = ["risk"]
     default=3,
     show_default=True,
     metavar="N",
-    help="Purchase plans at the most to hold against each other in these futures, in search of the "
-    "one that is best in the bad cases; 0: none.",
+    help="Most purchase plans to compare in these futures, in search of the best in the bad "
+    "cases; 0: none.",
 )
 @asking
 @work_options
@@ -56,9 +56,8 @@ def risk(
     """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
 
     FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
-    likely and greatest value. The same file and number give the same futures, on any machine.
-    What to buy for the bad cases is searched: purchase plans are held against each other in all
-    futures, with rents and placements adapted to each.
+    likely and greatest value. It also searches for what to buy for the bad cases: purchase plans
+    are compared in all futures, with rents and placements adapted to each.
     """
     with Progress() as progress:
         found = planner.risk(

@@ -30,7 +30,7 @@ _FILES = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg
     type=share,
     default="20%",
     show_default=True,
-    help="By which share of its value each figure is moved either way.",
+    help="Share of its value by which each figure is moved either way.",
 )
 @click.option(
     "--weeks",
@@ -38,14 +38,14 @@ _FILES = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg
     default=4,
     show_default=True,
     metavar="N",
-    help="By how many weeks lead times are moved either way.",
+    help="Weeks by which lead times are moved either way.",
 )
 @click.option(
     "--precision",
     type=share,
     default="1%",
     show_default=True,
-    help="To which share of the value a turn of the recommendation is closed in.",
+    help="Share of the value to which a turn is found.",
 )
 @click.option(
     "--pairs",
@@ -53,7 +53,7 @@ _FILES = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg
     default=3,
     show_default=True,
     metavar="N",
-    help="Pairs of the figures that leave no plan or move the cost most, to move both together.",
+    help="Pairs of the figures that matter most, to move together.",
 )
 @out_option(*_FILES)
 @asking
@@ -76,9 +76,8 @@ def sensitivity(  # noqa: PLR0913 - a parameter for each option
     """Show which figures the cost hangs on, and at which values the recommendation turns.
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
-    a time. Where another purchase results, the value at which that happens is closed in on, between
-    two plans. No plan counts as the widest swing. The figures that come first are moved two at a
-    time as well.
+    a time. Where another purchase results, the value at which that happens is found. The figures
+    that matter most are moved two at a time as well.
     """
     if not (swing and precision):
         raise click.UsageError("--swing and --precision are more than 0")

@@ -37,7 +37,7 @@ def _shard(text: str) -> tuple[int, int]:
     "--shard",
     type=_shard,
     metavar="I/N",
-    help="Plan only every N-th row, from the I-th on: one part of N, for other machines.",
+    help="Plan only every N-th row, from the I-th on.",
 )
 @asking
 @work_options
@@ -53,8 +53,7 @@ def sweep(
     """Plan many variants of a scenario, a row each.
 
     GRID is a file that names the scenario and what is changed. Rows that the folder has already
-    are not planned again, whichever process or machine they are from. Exit code 4: a row was not
-    proved within the limits.
+    are not planned again. Exit code 4: a row was not proved within the limits.
     """
     with Progress() as progress:
         found = planner.sweep(

@@ -91,6 +91,8 @@ class MasterProgram:
     """(pool, quarter) -> nodes acquired and in service; the pool's owned nodes come on top."""
     usable: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
+    fullest_racks: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(group of shared spares, quarter) -> variable: nodes of it that one rack may hold."""
     splits: set[int] = field(default_factory=set)
     """Variables that split pieces of a GPU type over its pools."""
     lent: dict[PoolInQuarter, int] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.offer import OfferKind
-    from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
+    from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 
 __all__ = [
     "ALWAYS",
@@ -96,6 +96,9 @@ class Shape(NamedTuple):
     """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""
     owner: str = ""
     """Whose quota counts the hours of its run, where one does; stated by the search."""
+    stand_ins: tuple[tuple[int, int], ...] = ()
+    """(pool, another that shares its spare nodes) of which the second can take in what a node of
+    the first holds of it; stated by the search."""
 
     @property
     def is_run(self) -> bool:
@@ -370,11 +373,18 @@ class Problem:
     """At most one for each GPU type."""
     budgets: tuple[SpendLimit, ...] = ()
     quotas: tuple[Quota, ...] = ()
+    spare_groups: tuple[SharedSpares, ...] = ()
+    """A pool is in one of them at most."""
 
     def moving_freely(self) -> Problem:
         """The same, where no move and no change of GPU type costs anything."""
         demands = tuple(replace(demand, move_cents=0) for demand in self.demands)
         return replace(self, demands=demands)
+
+    def sharing(self, group: SharedSpares) -> frozenset[int]:
+        """Pools of a group of shared spare nodes, with the parts of them that are held or lent."""
+        mine = {self.pools[pool].home for pool in group.pools}
+        return frozenset(number for number, pool in enumerate(self.pools) if pool.home in mine)
 
     def open_to(self, demand: int, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices that one piece may change to alone without taking more of any quota."""

@@ -143,6 +143,8 @@ class Solution:
     """How it was solved, in one sentence, without times."""
     racks: tuple[tuple[tuple[Racked, ...], ...], ...] = ()
     """quarter × rack space: the racks in use."""
+    spare: tuple[tuple[int, ...], ...] = ()
+    """quarter × pool: empty nodes that stand in for others; empty where no pools share any."""
     reserved: tuple[tuple[int, ...], ...] = ()
     """supply × quarter of entry; empty where nothing is."""
     hired: tuple[tuple[int, ...], ...] = ()

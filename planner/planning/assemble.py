@@ -96,7 +96,11 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
             )
         },
         pools=pool_uses(
-            translation, fleet, placement, Fraction(inputs.settings.hours_per_quarter.value)
+            translation,
+            fleet,
+            placement,
+            Fraction(inputs.settings.hours_per_quarter.value),
+            solution.spare,
         ),
         sites=site_uses(inputs, fleet.nodes),
         growth_reserve=tuple(

@@ -13,6 +13,7 @@ from typing import Literal
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.settled import ChangeNote, Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
@@ -546,8 +547,9 @@ class SiteUse(Frozen):
     racks_used: tuple[int, ...]
     units_per_rack: int | None
     power_per_rack_w: int | None
-    spare_nodes: int
-    """Kept empty in each pool of the site that runs a job."""
+    spare_nodes: int | dict[str, SpareGroup]
+    """Kept empty in each pool of the site that runs a job, or groups of node types that share
+    them."""
 
 
 class SpareCost(Frozen):
@@ -564,9 +566,10 @@ class SparePrice(Frozen):
     """
 
     place: str
-    """A pool, or a site with all its pools that run a job."""
+    """A pool, a site with all its pools that run a job, a group of node types that share them, or
+    the racks that such a group may lose."""
     kept: int
-    """Spare nodes in each pool concerned."""
+    """Spare nodes in each pool concerned or of the group; racks that it may lose."""
     cents: int | None
     """Net present cost of the last of them; None where one of the two plans is not proved."""
 

@@ -20,6 +20,7 @@ from planner.planning.checks import (
     placement,
     shortage,
     sites,
+    spares,
     teams,
 )
 from planner.planning.checks.view import View, differences
@@ -151,6 +152,7 @@ _STAGES: _Stages = (
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
+        *spares.CHECKS,
         *gpus.CHECKS,
         *gpus.AS_SIZED,
         *shortage.CHECKS,
@@ -170,6 +172,7 @@ _AS_RECORDED: _Stages = (
     (nodes.owned, *gpus.FIRST),
     (
         *placement.CHECKS,
+        *spares.CHECKS,
         *gpus.AS_SIZED,
         *moves.CHECKS,
         *(_sums, nodes.entering),

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from planner.cli.jobs import OPTIONS, flag
 from tests.cli.test_commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
@@ -16,6 +17,12 @@ SHARED = (
     *("--scenario", "--set", "--catalog", "--rules", "--gap", "--time-limit"),
     *("--jobs", "--cluster", "--force", "--format"),
 )
+JOB_KEYS = {
+    flag(one.name): "tune" if one.tune else "serve"
+    for one in OPTIONS
+    if not (one.tune and one.serve)
+}
+"""Options of `planner size`, with the kind of job of which each is a key."""
 COMMANDS = {" ".join(words): command for words, command in all_commands()}
 
 
@@ -56,14 +63,18 @@ def block(name: str) -> str:
     usage = " ".join(("   ", *name.split(), *command.collect_usage_pieces(ctx)))
     told = " ".join((command.help or "").split())
     shared = [one for one in SHARED if one in options and row(options[one]) == row(known[one])]
-    own = table([one for flag, one in options.items() if flag not in shared])
-    also = [f"`{flag}`" for flag in shared]
-    more = (
-        f"Also: {', '.join(also)}; see [above](#options-that-several-commands-share)."
-        if also
-        else ""
-    )
-    return "\n\n".join(filter(None, (usage, told, own, more))) + "\n"
+    keys = JOB_KEYS if name == "planner size" else {}
+    own = table([one for key, one in options.items() if key not in {*shared, *keys}])
+    also = [f"`{key}`" for key in shared]
+    more = f"Also: {', '.join(also)}." if also else ""
+    of_jobs = (of_a_job(kind) for kind in dict.fromkeys(keys.values()))
+    return "\n\n".join(filter(None, (usage, told, *of_jobs, own, more))) + "\n"
+
+
+def of_a_job(kind: str) -> str:
+    """The options that stand for keys of a job; docs/scenario.md says what they mean."""
+    every = ", ".join(f"`{key}`" for key, of_kind in JOB_KEYS.items() if of_kind == kind)
+    return f"[Keys of a {kind} job](scenario.md#jobs-{kind}): {every}."
 
 
 def test_the_reference_of_commands_is_what_click_knows(request):

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from planner.inputs.base import AsFact
 from planner.inputs.load import load_rules
 from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import Rule
+from planner.inputs.scenario.job import Adapters, Fixed, Latency, Load, Serve, Tune
 from planner.inputs.settled import Settings
 from planner.sizing.selftest import run_examples
 
@@ -118,19 +120,56 @@ def test_a_rule_without_source_or_example_fails():
     ]
 
 
-def facts_table():
-    lines = ["| fact | known from | unit | meaning |", "|---|---|---|---|"]
+ORIGINS = {
+    "job": "Also from the job",
+    "model": "From the model",
+    "gpu": "From the GPU type",
+    "count": "From the count",
+    "setting": "From policies",
+}
+
+
+KEYS: dict[str, list[str]] = {}
+"""Facts that a job states, with the keys of the scenario that do."""
+for _section in (Tune, Serve, Adapters, Load, Latency, Fixed):
+    for _key, _fact in AsFact.of(_section).items():
+        KEYS.setdefault(_fact.fact, []).append(_key)
+
+
+def facts_of_keys() -> str:
+    alike = ", ".join(f"`{name}`" for name, keys in KEYS.items() if keys == [name])
+    others = ", ".join(
+        f"`{name}` ({' or '.join(f'`{key}`' for key in dict.fromkeys(keys))})"
+        for name, keys in KEYS.items()
+        if keys != [name]
+    )
+    return f"{alike}.\n\nCalled otherwise than their key: {others}."
+
+
+def facts_table(origin: str, title: str) -> str:
+    lines = [f"| {title} | unit | meaning |", "|---|---|---|"]
     for fact in FACTS.values():
-        meaning = fact.meaning
-        if fact.choices:
-            meaning += f": {', '.join(f'`{choice}`' for choice in fact.choices)}"
-        lines.append(f"| `{fact.name}` | {fact.origin} | {fact.unit} | {meaning} |")
+        if fact.origin == origin and fact.name not in KEYS:
+            meaning = fact.meaning
+            if fact.choices:
+                meaning += f": {', '.join(f'`{choice}`' for choice in fact.choices)}"
+            lines.append(f"| `{fact.name}` | {fact.unit} | {meaning} |")
     return "\n".join(lines)
 
 
-def test_the_documentation_lists_every_fact():
-    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
-    assert facts_table() in page
+def test_the_documentation_lists_every_fact(request):
+    """`pytest --update-golden` writes the tables anew, as it does golden files."""
+    path = ROOT / "docs" / "rules.md"
+    page = path.read_text(encoding="utf-8")
+    assert {fact.origin for fact in FACTS.values()} == set(ORIGINS)
+    assert KEYS.keys() <= FACTS.keys()
+    tables = "\n\n".join((facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items())))
+    before, begin, rest = page.partition("<!-- facts -->\n")
+    made = f"{before}{begin}\n{tables}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+    if request.config.getoption("--update-golden"):
+        path.write_text(made, encoding="utf-8", newline="\n")
+        page = made
+    assert page == made
 
 
 def test_the_documentation_lists_every_unit():

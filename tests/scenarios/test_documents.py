@@ -99,6 +99,23 @@ def test_every_page_is_in_an_index(root):
         assert f"| [{number:04}]({page.name}) | {title[5:]} |" in decisions
 
 
+def test_the_site_lists_every_page_once(root):
+    listed = re.findall(r"[\w/-]+\.md", (root / "mkdocs.yml").read_text(encoding="utf-8"))
+    folder = root / "docs"
+    every = {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")}
+    assert sorted(listed) == sorted(every)
+
+
+def test_a_list_begins_after_an_empty_line(root):
+    """Forges do without; the site would run it into the paragraph above."""
+    for page in (root / "docs").rglob("*.md"):
+        text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        found = re.search(
+            r"^(?! *(?:[-*]|[0-9]+\.) |  ).*\S.*\n(?:[-*]|[0-9]+\.) .*", text, re.MULTILINE
+        )
+        assert found is None, f"{page.name}: {found[0]}"
+
+
 def test_the_changelog_counts_the_catalog_rightly(root, inputs):
     catalog = inputs("quickstart").catalog
     text = (root / "CHANGELOG.md").read_text(encoding="utf-8")

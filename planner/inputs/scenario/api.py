@@ -25,20 +25,20 @@ class Api(Frozen):
     """An API that serves one model."""
 
     model: str
-    """Model id of the catalog; it takes jobs that serve this model without adapters."""
+    """Model id of the catalog; the API takes jobs that serve this model without adapters."""
     usd_per_million_input_tokens: TokenPrice
-    """Price of a million tokens of prompts, USD."""
+    """Price of a million tokens of prompts."""
     usd_per_million_output_tokens: TokenPrice
-    """Price of a million tokens of answers, USD."""
+    """Price of a million tokens of answers."""
     usd_per_million_cached_tokens: TokenPrice | None = None
-    """Price of a million tokens of prompts that its prefix cache has already
-    (`load.cached_input`), USD; that of other prompts if left out."""
+    """Price of a million tokens of prompts that its prefix cache holds (`load.cached_input`); as
+    other prompts if left out."""
     requests_per_second: PositiveNumber | None = None
-    """Rate limit: requests per second at the peak, of all jobs together; none if left out."""
+    """Rate limit at the peak, of all jobs together; none if left out."""
     available: Quarters = None
-    """Quarters in which it is to be had; all if left out."""
+    """Quarters in which it can be used; all if left out."""
     price_date: Day | None = None
-    """Day of the prices; old ones are warned of."""
+    """Day of the prices; old ones draw a warning."""
     quote: Name | None = None
     """Contract or price list; prices without one count as illustrative."""
 

@@ -47,8 +47,8 @@ class Finance(Frozen):
     discount_rate_per_year: Annotated[Share, Field(ge=0, le=10)] | None = None
     """Rate at which later money counts less; rule `policies/discount-rate` if left out."""
     useful_life_years: PositiveNumber | None = None
-    """Straight-line life, of which what is left at the end of the horizon is the residual value;
-    rule `policies/useful-life` if left out."""
+    """Straight-line life, which sets the residual value; rule `policies/useful-life` if left
+    out."""
     support_share_per_year: Annotated[Share, Field(ge=0, le=1)] | None = None
     """Yearly support of bought nodes as a share of the price; rule `policies/support` if left
     out."""
@@ -58,20 +58,17 @@ class Finance(Frozen):
     """Power usage effectiveness: facility power over computer power; rule `policies/pue` if left
     out."""
     licence_usd_per_gpu_year: FigureByGpuType | None = None
-    """Software licence of one GPU, such as NVIDIA AI Enterprise, for one year: one figure, or by
-    GPU type; none is counted if left out."""
+    """Software licence of one GPU: one figure, or by GPU type; none if left out."""
     colocation_usd_per_kw_month: NotNegative | None = None
-    """What the data centre charges for one kW of nameplate power of owned and bought nodes; none is
-    counted if left out."""
+    """Charge for one kW of nameplate power of owned and bought nodes; none if left out."""
     network_usd_per_port: NotNegative | None = None
-    """Transceivers, cable and share of the switches for one of the `network_ports` of a bought
-    node, paid with it and worth nothing afterwards; none is counted if left out."""
+    """Transceivers, cable and share of the switches for one port of a bought node, paid with it and
+    worth nothing afterwards; none if left out."""
     residual_at_most: Annotated[Share, Field(ge=0, le=1)] | None = None
-    """Largest share of its price that a bought node counts as worth at the end of the horizon,
-    however new it is; what its useful life leaves if left out."""
+    """Largest share of its price that a bought node is worth at the end of the horizon; what its
+    useful life leaves if left out."""
     commitments: Literal["shown", "charged"] = "shown"
-    """What reservations cost after the horizon: told, and in no cost; or a cost of the plan, as
-    though the nodes were worth nothing then."""
+    """Reservations after the horizon: `shown` beside the plan, or `charged` as a cost of it."""
 
     def licence_usd(self, gpu_type: str) -> Decimal:
         """What the licence of one GPU costs for one year; 0 where none is stated."""
@@ -103,9 +100,9 @@ class Budget(Frozen):
     """What may be paid, not discounted; what is left out is not limited."""
 
     capex_usd: FigureByQuarter | None = None
-    """Purchases: one figure for the whole horizon, or by quarter, with `total` for the whole."""
+    """Purchases: one figure for the horizon, or by quarter, with `total` for the whole."""
     opex_usd: FigureByQuarter | None = None
-    """Rents, reservations, support, energy, licences and colocation, those of owned nodes too,
+    """Rents, reservations, support, energy, licences and colocation, those of owned nodes too;
     likewise."""
     total_usd: FigureByQuarter | None = None
     """Both together, likewise."""

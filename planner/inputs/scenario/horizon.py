@@ -21,11 +21,11 @@ class Horizon(Frozen):
     quarters: Annotated[PositiveCount, Field(le=40)]
     """How many quarters are planned."""
     as_of: Day | None = None
-    """Earliest day an order can be placed, from which lead times count; the first day of the first
-    quarter if left out."""
+    """Earliest day of an order, from which lead times count; the first day of the first quarter if
+    left out."""
     holidays: tuple[Day, ...] = ()
-    """Days on which nobody places an order: its date moves to the working day before, as it does
-    from Saturdays and Sundays in any case."""
+    """Days without orders, beside Saturdays and Sundays; the date of an order moves to the working
+    day before."""
 
     @property
     def all_quarters(self) -> tuple[Quarter, ...]:
@@ -98,12 +98,12 @@ class Run(Frozen):
     """
 
     hours: Annotated[PositiveNumber, Field(le=RUN_HOURS)] | None = None
-    """Hours that one run takes; of a tuning job from its data set if left out, and required for a
-    fixed one."""
+    """Hours that one run takes; of a tuning job from its data set if left out, required for a fixed
+    one."""
     release: WeekOrDate = 1
-    """Week of the quarter in which it may start, or the date on which it may."""
+    """Week of the quarter, or date, in which it may start."""
     deadline: WeekOrDate = _WEEKS
-    """Week of the quarter by whose end it must have ended, or the date."""
+    """Week of the quarter, or date, by whose end it must have ended."""
 
     @property
     def quarter(self) -> Quarter | None:

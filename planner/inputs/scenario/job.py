@@ -87,20 +87,19 @@ class Adapters(Frozen):
     size_gb: Annotated[
         PositiveNumber, AsFact("size of one served adapter", "GB", fact="adapter_gb")
     ]
-    """Size of one adapter, GB."""
+    """Size of one adapter."""
 
 
 class Deploy(Frozen):
     """Serve the tuned model from the quarter after it is tuned."""
 
     replicas: Replicas = 1
-    """Copies side by side, for each unit tuned at once."""
+    """Replicas for each unit tuned at once."""
     bits: Bits | None = None
     """Weight width of a deployed full fine-tune, rule `policies/deployed-bits` if left out; LoRA
     keeps 16, QLoRA that of its base."""
     adapter_gb: PositiveNumber | None = None
-    """Size of the tuned adapter, not of a full fine-tune; rule `storage/tuned-asset` if left
-    out."""
+    """Size of the tuned adapter; rule `storage/tuned-asset` if left out."""
 
 
 class Tune(Frozen):
@@ -111,7 +110,7 @@ class Tune(Frozen):
     parameters_b: ParametersB | None = None
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
-    """With `parameters_b`: the family whose shape it has, such as `llama`."""
+    """With `parameters_b`: the family whose shape it has."""
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
     objective: Annotated[Literal["sft", "dpo", "grpo"], AsFact("what is learned from")] = "sft"
@@ -136,11 +135,9 @@ class Tune(Frozen):
     """`grpo`: tokens of a sequence that the model gives itself on the GPUs of the run, which adds
     to its hours; left out, answers come from elsewhere, or their time is not counted."""
     precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
-    """Data type that is trained; `-mixed` keeps 32-bit master weights and computes in 16 bit, `fp8`
-    keeps 16-bit weights and multiplies in 8 bit. Left out, as it is mostly run: `bf16-mixed` for
-    full fine-tunes and QLoRA (whose norms and embeddings PEFT casts up to 32 bit; Unsloth, Axolotl
-    and LLaMA-Factory do not: `bf16`), `bf16` for LoRA and p-tuning, and for a size without a shape,
-    as the published formulas have it."""
+    """Data type that is trained; `-mixed` keeps 32-bit master weights, `fp8` keeps 16-bit weights
+    and multiplies in 8 bit. Left out: `bf16-mixed` for full fine-tunes and QLoRA of a known shape,
+    otherwise `bf16`."""
     base_bits: Annotated[
         Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
     ] = None
@@ -154,15 +151,15 @@ class Tune(Frozen):
         Annotated[PositiveCount, Field(le=1024)] | None,
         AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
     ] = None
-    """GPUs that a run takes, where it takes just so many; the fewest that hold it, or that meet its
-    deadline, of 1, 2, 4, 8 and whole eights if left out."""
+    """GPUs of a run, if their number is fixed; if left out, the fewest of 1, 2, 4, 8 and whole
+    eights that hold it and meet its deadline."""
     optimizer: Annotated[Optimizer, AsFact("optimizer of the tuning run")] = "adamw"
-    """Optimizer of the tuning run; `adamw` is the unfused one of PyTorch."""
+    """Optimizer; `adamw` is the unfused one of PyTorch."""
     optimizer_in_backward: Annotated[
         bool, AsFact("whether each parameter is stepped once its gradient is there")
     ] = False
-    """Full fine-tunes in one pass per step: whether each parameter is stepped, and its gradient
-    freed, within the backward pass (`optimizer_in_bwd` of torchtune)."""
+    """Full fine-tunes in one pass per step: whether each parameter is stepped within the backward
+    pass (`optimizer_in_bwd` of torchtune)."""
     batch: Annotated[
         PositiveCount | None, AsFact("sequences per optimizer step, over all GPUs", "sequences")
     ] = None
@@ -173,9 +170,9 @@ class Tune(Frozen):
     gradient_accumulation: Annotated[
         PositiveCount, AsFact("passes that one optimizer step sums up", "passes")
     ] = Field(default=1, validate_default=True)
-    """Passes whose gradients one optimizer step sums up: less memory for activations, but gradients
-    stay from pass to pass, under FSDP whole ones. Left out beside `batch` and without
-    `micro_batch`, the fewest with which the job takes the fewest GPUs of a type."""
+    """Passes that one optimizer step sums up; their gradients stay from pass to pass. Left out
+    beside `batch` and without `micro_batch`: the fewest with which the job takes the fewest
+    GPUs."""
     micro_batch: Annotated[
         PositiveCount | None,
         AsFact("sequences per GPU and pass, if the job states it", "sequences"),
@@ -184,9 +181,9 @@ class Tune(Frozen):
     gradient_checkpointing: Annotated[
         Literal["on", "off", "selective", "offloaded"], AsFact("gradient checkpointing")
     ] = "on"
-    """`on`: activations are computed again in the backward pass; `off`: all are kept; `selective`:
-    attention and every second matrix product are kept; `offloaded`: as `on`, and the inputs of
-    layers wait in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
+    """`on`: the backward pass computes activations again; `off`: all are kept; `selective`:
+    attention and every second matrix product are kept; `offloaded`: as `on`, with the inputs of
+    layers in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
     attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact("attention kernel")] = (
         "flash"
     )
@@ -195,39 +192,35 @@ class Tune(Frozen):
         Literal["plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear"],
         AsFact("loss kernel"),
     ] = "plain"
-    """`plain-fp32-logits` widens all logits inside the model (transformers before 4.45) or keeps
-    them until the backward pass has ended; `plain-16bit` widens none (a model's own code under
-    DeepSpeed, which casts nothing up, such as Qwen of the first generation); `chunked` keeps them
-    in 16 bit and widens them part by part, compiled (`CEWithChunkedOutputLoss` of torchtune);
-    `fused-linear` (Liger, cut cross-entropy, `LinearCrossEntropyLoss`) never keeps the logits of
-    all tokens."""
+    """`plain-fp32-logits` widens all logits in the model (transformers before 4.45) or keeps them
+    through the backward pass; `plain-16bit` widens none (a model's own code under DeepSpeed, such
+    as Qwen of the first generation); `chunked` keeps them in 16 bit and widens parts, compiled
+    (`CEWithChunkedOutputLoss` of torchtune); `fused-linear` (Liger, cut cross-entropy) never holds
+    the logits of all tokens."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact("kernels of norms and gates")] = (
         "plain"
     )
     """`fused`: norms and gates in one kernel each (Liger, Transformer Engine, Unsloth,
     torch.compile)."""
     packing: Annotated[bool, AsFact("whether all samples are as long as stated")] = True
-    """Whether all samples are as long as `sequence`; others make the allocator's cache grow, so
-    what `nvidia-smi` shows, not the need."""
+    """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, but not
+    the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
-    """How several GPUs share the work; `none` keeps the job on one GPU. `fsdp2` is `fully_shard`
-    (torchtitan, torchtune, NeMo AutoModel, `fsdp_version: 2` of accelerate), `fsdp` what was there
-    before."""
+    """How several GPUs share the work; `none`: one GPU. `fsdp2` is `fully_shard` of PyTorch, `fsdp`
+    its predecessor."""
     sync_each_batch: Annotated[
         bool | None, AsFact("whether FSDP reduces gradients in every pass")
     ] = None
-    """Under `fsdp` and `fsdp2`, with gradient accumulation: whether gradients are reduced in every
-    pass, so that a shard of them stays (key of the same name of accelerate); left out, `fsdp2` does
-    and `fsdp` does not. `fsdp2` of accelerate from 1.11 on does not."""
+    """With `fsdp` or `fsdp2` and accumulation: whether every pass reduces gradients, so that only a
+    shard of them stays; if left out, `fsdp2` does and `fsdp` does not."""
     offload: Annotated[
         Literal["none", "optimizer", "all"], AsFact("what is kept in host memory")
     ] = "none"
-    """What is kept in host memory: optimizer states, or these and the weights."""
+    """What is kept in host memory: nothing, optimizer states, or these and the weights."""
     dataset_tokens: Annotated[PositiveNumber | None, AsFact("size of the data set", "tokens")] = (
         None
     )
-    """Size of the data set; without it the run time stays open, and GPUs are held all quarter
-    unless `run` says how long."""
+    """Size of the data set; without it and without `run`, the job holds its GPUs all quarter."""
     epochs: Annotated[PositiveNumber, AsFact("passes over the data set", "passes")] = Field(
         default=1, validate_default=True
     )
@@ -255,27 +248,27 @@ class Tune(Frozen):
     )
     """Data type of the adapter's weights."""
     adapter_dropout: Annotated[bool, AsFact("whether adapters drop inputs out")] = True
-    """Whether adapters drop out part of their input (`lora_dropout` above 0), of which each then
-    keeps a copy where nothing is computed again."""
+    """Whether adapters drop out part of their input (`lora_dropout` above 0), of which each keeps a
+    copy without checkpointing."""
     adapter_dora: Annotated[bool, AsFact("whether adapters train a magnitude of their own")] = False
-    """LoRA and QLoRA: whether the magnitude of each matrix is trained apart from its direction
-    (DoRA, `use_dora` of PEFT)."""
+    """LoRA and QLoRA: whether the magnitude of each matrix is trained apart (`use_dora` of
+    PEFT)."""
     adapter_units: Annotated[
         Literal["own", "shared"], AsFact("FSDP units of adapters and base")
     ] = "own"
-    """Units under FSDP: `own` keeps adapters apart from the frozen base, as the wrapping policy of
-    PEFT does; `shared` puts both into one, which then has gradients of both (LitGPT)."""
+    """FSDP units: `own` keeps adapters apart from the frozen base, as PEFT does; `shared` has
+    gradients of both (LitGPT)."""
     embeddings_trained: Annotated[
         bool, AsFact("whether embeddings and head are trained beside adapters")
     ] = False
-    """LoRA and QLoRA: whether embeddings and output head are trained in full beside the adapters
-    (`modules_to_save` of PEFT), as new tokens ask for."""
+    """LoRA and QLoRA: whether embeddings and output head are trained in full (`modules_to_save` of
+    PEFT)."""
     gpu_partition: Annotated[
         str | None, AsFact("the GPU partition (MIG profile) that is asked for")
     ] = None
-    """MIG profile to run on; refused by rule `exclusions/no-tuning-on-partitioned-gpu`."""
+    """MIG profile to run on; rule `exclusions/no-tuning-on-partitioned-gpu` refuses it."""
     deploy: Deploy | None = None
-    """Derive the job that serves the tuned model, `NAME-serving`; `{}` is enough."""
+    """Derive the job `NAME-serving`, which serves the tuned model; `{}` is enough."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Tune:
@@ -358,40 +351,38 @@ class Serve(Frozen):
     parameters_b: ParametersB | None = None
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
-    """With `parameters_b`: the family whose shape it has, such as `llama`."""
+    """With `parameters_b`: the family whose shape it has."""
     bits: Annotated[
         OneOrMoreBits, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
     ] = 16
-    """Weight width: 16, 8 or 4, or a list of those among which the planner may choose; as published
-    if left out and the catalog says so."""
+    """Weight width, or a list of widths to choose from; the published width if left out and
+    known."""
     context: Annotated[
         PositiveCount | None, AsFact("tokens that one served request may hold", "tokens")
     ] = None
-    """Tokens that one request may hold, prompt and answer; with a load as many as it says if left
-    out."""
+    """Tokens that one request may hold, prompt and answer; if left out, what `load` says."""
     concurrency: Annotated[
         PositiveCount | None, AsFact("requests that one replica holds at once", "requests")
     ] = None
-    """Requests that one replica holds at once; chosen on each GPU type if a load is given and this
-    is left out."""
+    """Requests that one replica holds at once; chosen on each GPU type if left out beside
+    `load`."""
     kv_bits: Annotated[OneOrMoreKvBits, AsFact("width of cached keys and values", "bit")] = 16
-    """Width of cached keys and values: 16 or 8, or a list of both to choose from."""
+    """Width of cached keys and values, or a list of widths to choose from."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
     load: Load | None = None
-    """What arrives; the replicas then follow from it."""
+    """What arrives; the number of replicas follows from it."""
     latency: Latency | None = None
     """How long users will wait; goes with `load`."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
         AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
     ] = None
-    """GPUs that each replica takes, where it takes just so many; chosen on each GPU type if left
-    out."""
+    """GPUs of each replica, if their number is fixed; chosen on each GPU type if left out."""
     replicas: Replicas | None = None
-    """Copies that serve side by side; 1 if neither this nor `load` is given."""
+    """Replicas side by side; 1 if neither this nor `load` is given."""
     whole_gpu: bool = False
-    """Whether each replica must have whole GPUs to itself where the policies let others share."""
+    """Whether each replica must have its GPUs to itself where policies let others share."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Serve:
@@ -438,7 +429,7 @@ class Fixed(Frozen):
     gpus: Annotated[
         PositiveCount | None, AsFact("number of GPUs, if a fixed job states it", "GPUs")
     ] = None
-    """GPUs, taken as stated; or give `gpu_memory_gb`."""
+    """GPUs; or give `gpu_memory_gb`."""
     gpu_memory_gb: Annotated[
         PositiveNumber | None,
         AsFact("GPU memory over all GPUs, if a fixed job states it", "GB", fact="memory_gb"),
@@ -449,7 +440,7 @@ class Fixed(Frozen):
     memory_gb: Annotated[
         NotNegative, AsFact("host memory, if a fixed job states it", "GB", fact="host_memory_gb")
     ] = Field(default=0, validate_default=True)
-    """Host memory, GB."""
+    """Host memory."""
 
     @model_validator(mode="after")
     def _some_need(self) -> Fixed:
@@ -481,44 +472,40 @@ class Job(Frozen):
     quarters: Quarters = None
     """When it is active: `all`, `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
     count: CountByQuarter = 1
-    """How many alike: one figure, or by quarter, each holding until the next; none before the
-    first, and `0` ends them."""
+    """How many alike: one figure, or by quarter; none before the first, and `0` ends them."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of `count` from its first active quarter on, rounded up; none if left out."""
     runs_per_quarter: Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER)] = 1
-    """How often each unit of a tuning job of known length runs in each of its quarters."""
+    """How often each unit of a tuning job of known length runs in a quarter."""
     api: Literal["forbidden", "allowed"] = "forbidden"
-    """Whether one of `apis` may answer the requests of a serving job with a load, so that prompts
-    and answers leave the house; a unit is then on one API or on GPUs, whichever costs less."""
+    """Whether one of `apis` may answer a serving job with a load, so that prompts and answers leave
+    the house."""
     run: Run | None = None
-    """How long a run takes and when it may be; all quarter if left out, but for a tuning job whose
-    hours are known."""
+    """How long a run takes, and when it may run; all quarter if left out, except for a tuning job
+    of known length."""
     gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """GPU types it may use; all that the rules allow if left out."""
     sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
     """Sites it may run at; all if left out."""
     labels: tuple[Name, ...] = ()
-    """Labels that a site must carry for it to run there, all of them."""
+    """Labels that a site must all carry."""
     team: Name | None = None
-    """Who asks for it and pays for it; one of `teams` where the scenario lists any."""
+    """Who asks for it and pays for it."""
     priority: Priority = PRIORITIES["normal"]
-    """How much it matters where not everything fits: `low` (25), `normal` (50), `high` (75), or a
-    whole number from 0 to 100; the highest is kept first."""
+    """Who is kept where not everything fits, highest first: `low` (25), `normal` (50), `high` (75),
+    or a whole number from 0 to 100."""
     required: bool = False
-    """Whether it is kept in any case: never dropped, though it may slip."""
+    """Whether it may never be dropped, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
     may_change_gpu_type: bool | None = None
-    """Whether a unit may run on another GPU type, or in another way, in each of its quarters; as
-    `policies` say if left out."""
+    """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""
     gpu_type_change_cost_usd: ChangeCost | None = None
-    """What it costs if one of its units that may change its GPU type does, and one that it deploys;
-    as `policies` say if left out."""
+    """Cost of such a change, also of a unit that it deploys; as `policies` say if left out."""
     pinned: bool = False
     """Whether its units that run today must stay where they are."""
     move_cost_usd: NotNegative | None = None
-    """What it costs to move one of its running units to another pool; as `policies` say if left
-    out."""
+    """Cost of moving one of its running units to another pool; as `policies` say if left out."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 

@@ -57,11 +57,11 @@ class Load(Frozen):
         RateByQuarter | None,
         AsFact("requests that arrive at the peak, over all replicas", "requests/s"),
     ] = None
-    """Requests per second over all replicas: one figure, or by quarter, each until the next."""
+    """Requests per second over all replicas."""
     tokens_per_day: Annotated[
         RateByQuarter | None, AsFact("tokens that arrive in a day", "tokens/day")
     ] = None
-    """Or tokens per day, prompts and answers together, in the same two ways."""
+    """Or tokens per day, prompts and answers together."""
     users: Annotated[RateByQuarter | None, AsFact("users at the same time", "users")] = None
     """Or users at work at the same time, with `requests_per_user_hour`."""
     requests_per_user_hour: Annotated[
@@ -73,7 +73,7 @@ class Load(Frozen):
     peak_to_mean: Annotated[PositiveNumber, Field(ge=1, le=1000)] = Field(
         default=1, validate_default=True
     )
-    """Traffic of the busiest minutes over the figure above; replicas are planned for these."""
+    """Traffic of the busiest minutes, for which replicas are planned, over the figure above."""
     arrivals_cv: Annotated[
         NotNegative,
         Field(le=100),
@@ -81,15 +81,15 @@ class Load(Frozen):
     ] = Field(default=1, validate_default=True)
     """Coefficient of variation of the gaps between requests: 1 is Poisson, more is bursts."""
     input_tokens: Annotated[PositiveCount, AsFact("tokens of one request", "tokens")]
-    """Tokens of one request, on the average."""
+    """Mean tokens of one request."""
     output_tokens: Annotated[PositiveCount, AsFact("tokens of one answer", "tokens")]
-    """Tokens of one answer, on the average."""
+    """Mean tokens of one answer."""
     cached_input: Annotated[
         Share,
         Field(ge=0, lt=1),
         AsFact("share of prompts that a prefix cache has already", "share"),
     ] = Field(default=0, validate_default=True)
-    """Share of the prompts' tokens that the prefix cache has already."""
+    """Share of the prompts' tokens that the prefix cache holds."""
 
     @model_validator(mode="after")
     def _one_figure(self) -> Load:
@@ -145,21 +145,21 @@ class Latency(Frozen):
         PositiveNumber | None,
         AsFact("time to the first token that is asked for", "ms", fact="ttft_target_ms"),
     ] = None
-    """Time to the first token, ms."""
+    """Time to the first token."""
     tpot_ms: Annotated[
         PositiveNumber | None,
         AsFact("time per further token that is asked for", "ms", fact="tpot_target_ms"),
     ] = None
-    """Time per output token after the first, ms."""
+    """Time per output token after the first."""
     e2e_ms: Annotated[
         PositiveNumber | None,
         AsFact("time to the end of an answer that is asked for", "ms", fact="e2e_target_ms"),
     ] = None
-    """Time to the end of an answer of mean length, ms."""
+    """Time to the end of an answer of mean length."""
     percentile: Annotated[
         Percentile, AsFact("percentile of the latency", "percentile", fact="latency_percentile")
     ] = 95
-    """Share of the requests that are to be as quick: 50, 90, 95 or 99 of 100."""
+    """Share of the requests that must be as quick."""
 
     @model_validator(mode="after")
     def _some_target(self) -> Latency:

@@ -45,14 +45,13 @@ class Nodes(Frozen):
     node_type: str
     """Node type id of the catalog."""
     max_power_kw: NodePower | None = None
-    """Nameplate of one node, which sites and racks must feed and colocation is charged for; the
-    catalog's if left out."""
+    """Nameplate of one node; the catalog's if left out."""
     mean_power_kw: NodePower | None = None
-    """Mean draw of one node under load, which energy is charged for; the catalog's if left out."""
+    """Mean draw of one node under load, for the energy; the catalog's if left out."""
     rack_units: Annotated[PositiveCount, Field(le=100)] | None = None
     """Height of one node; the catalog's if left out."""
     network_ports: Annotated[PositiveCount, Field(le=1000)] | None = None
-    """Ports of the site's switches that one node takes; the catalog's if left out."""
+    """Switch ports of one node; the catalog's if left out."""
     cooling: Cooling | None = None
     """What cools one node; the catalog's if left out."""
 
@@ -61,14 +60,13 @@ class FleetEntry(Nodes):
     """Nodes that are owned already."""
 
     count: Annotated[PositiveCount, Field(le=LARGEST_FLEET)]
-    """Nodes owned, in service over the whole horizon or until they retire."""
+    """Nodes owned, until they retire."""
     site: Name = "main"
-    """Where they stand, the one of `sites` if there is but one; nodes of one type and site form a
-    pool."""
+    """Where they stand; the only site of `sites`, if there is just one."""
     retires: Quarter | None = None
-    """End of support: from this quarter on they are no longer in service; never if left out."""
+    """First quarter without them; never if left out."""
     licence_included: Name | None = None
-    """What shows that their software licence is paid; without it `finance` says what it costs."""
+    """What shows that their software licence is paid; without it, `finance` says what it costs."""
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -80,7 +78,7 @@ class PriceBreak(Frozen):
     """A lower price for larger orders."""
 
     from_nodes: Annotated[PositiveCount, Field(ge=2, le=LARGEST_FLEET)]
-    """Nodes of one order, that is of one quarter, from which this price holds for all of them."""
+    """Nodes of one order from which this price holds."""
     price_usd: NodePrice
     """Price of one node, for all nodes of the order."""
 
@@ -89,32 +87,31 @@ class Offer(Nodes):
     """Nodes that may be had; a price left out is that of the price book."""
 
     kind: OfferKind
-    """`buy`: for good, from the quarter it arrives. `rent`: a whole node for a quarter, or for
-    `term_weeks`. `reserve`: a whole node for a term. `hourly`: a whole node by the hour, for runs
-    of known length."""
+    """`buy`: for good. `rent`: a whole node for a quarter, or for `term_weeks`. `reserve`: a whole
+    node for `term_years`. `hourly`: a whole node by the hour, for runs of known length."""
     site: OneOrMoreNames = "main"
-    """Where they will stand: one site, or several that share the offer, and the plan says which;
-    the one of `sites` if there is but one."""
+    """Where the nodes will stand; several sites share the offer, and the plan chooses. The only
+    site of `sites`, if there is just one."""
     price_usd: NodePrice | None = None
     """Buy only: price of one node; the price book's if left out."""
     price_usd_per_gpu_hour: HourPrice | None = None
-    """All but buy: price of one GPU for one hour, energy and support included, of a whole node in
-    every hour it is held; the price book's if left out, which has none to reserve."""
+    """All but buy: price of one GPU-hour with energy and support, paid for the whole node in every
+    hour that it is held; the price book's if left out, which has none to reserve."""
     price_breaks: tuple[PriceBreak, ...] = ()
     """Buy only: lower prices for larger orders."""
     term_years: Term | None = None
-    """Reserve only, and required there: how long a node is held and paid."""
+    """Reserve only, and required: how long a node is held and paid."""
     term_weeks: Annotated[PositiveCount, Field(le=QUARTER_WEEKS)] | None = None
-    """Rent only: a node is held and paid for terms of so many weeks, by runs of known length; for a
-    whole quarter if left out."""
+    """Rent only: nodes are held for terms of this many weeks, by runs of known length; for a whole
+    quarter if left out."""
     minimum_hours: Annotated[PositiveCount, Field(le=RUN_HOURS)] | None = None
-    """By the hour only: what a node is paid for at the least each time it is had; 1 if left out."""
+    """By the hour only: the least hours that are paid each time; 1 if left out."""
     price_date: Day | None = None
-    """Day of the price stated here; an old one is warned of."""
+    """Day of the price; an old one draws a warning."""
     quote: Name | None = None
     """Quote or contract; a price without one counts as illustrative."""
     lead_time_weeks: Annotated[Count, Field(le=520)] = 0
-    """From the order to in service."""
+    """From the order to service."""
     available: Quarters = None
     """Quarters in which nodes may enter service; all if left out."""
     end_of_sale: Day | None = None
@@ -122,13 +119,13 @@ class Offer(Nodes):
     maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """Buy: nodes over the whole horizon. All else: nodes at any one time. No limit if left out."""
     deliveries: CountByQuarter | None = None
-    """Buy and reserve: nodes that may enter service in one quarter, at all sites together: one
-    figure for each, or by quarter, and none in those left out; no limit if left out."""
+    """Buy and reserve: nodes that may enter service in one quarter, at all sites together; by
+    quarter, none in those left out. No limit if left out."""
     maximum_gpus: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
     """By the hour only: GPUs at any one time, of whole nodes; no limit if left out."""
     licence_included: Name | None = None
-    """What shows that the price covers the software licence, such as a contract, printed in the
-    plan; without it `finance` says its cost."""
+    """What shows that the price covers the software licence; without it, `finance` says what it
+    costs."""
 
     @property
     def price_key(self) -> Literal["price_usd", "price_usd_per_gpu_hour"]:

@@ -56,20 +56,18 @@ class Running(Frozen):
     job: Name
     """The job that runs; its entries are its units 1, 2, … in the order listed."""
     node: Name | None = None
-    """The owned node that holds them, by type, site and number as in a plan:
-    `xe9680-h100/frankfurt/03`."""
+    """The owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`."""
     nodes: Annotated[tuple[Name, ...], Field(min_length=2)] | None = None
-    """For one unit over several whole nodes: all of them."""
+    """All whole nodes of one unit that spans several."""
     pool: Name | None = None
-    """Where the node does not matter, or is none of yours: type and site,
-    `xe9680-h100/frankfurt`."""
+    """Node type and site, `xe9680-h100/frankfurt`, where the node does not matter or is not
+    yours."""
     gpus: PositiveCount | None = None
-    """GPUs that each unit holds there; the plan warns where the rules give another number. Not
-    compared if left out."""
+    """GPUs that each unit holds there; the plan warns where the rules give another number."""
     count: PositiveCount = 1
     """Units there."""
     pinned: bool = False
-    """Whether they must stay, as all of a job must that is `pinned`."""
+    """Whether they must stay there."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Running:
@@ -104,62 +102,59 @@ class Variations(Frozen):
     extends: Name | None = None
     """The scenario file that this one builds on, relative to this file."""
     apply: tuple[VariationName, ...] = ()
-    """Overrides and scenarios that always hold here, in this order."""
+    """Overrides and scenarios that always hold in this file, in order."""
     overrides: dict[VariationName, Annotated[dict[str, Any], Field(min_length=1)]] = Field(
         default_factory=dict
     )
-    """Named changes: dotted paths with their new values, and `replace:` and `delete:`."""
+    """Named changes: dotted paths with new values, `replace:` and `delete:`."""
     scenarios: dict[VariationName, Annotated[tuple[VariationName, ...], Field(min_length=1)]] = (
         Field(default_factory=dict)
     )
-    """Named lists of overrides, applied in the order in which they stand."""
+    """Named lists of overrides, applied in order."""
 
 
 class Policies(Frozen):
     """House rules of this scenario."""
 
     headroom: Annotated[Share, Field(ge=0, lt=1)] | None = None
-    """Share of each GPU's memory kept free, on top of the margins in the formulas; rule
+    """Share of each GPU's memory kept free beyond the margins of the formulas; rule
     `policies/headroom` if left out."""
     spare_nodes: CountByNodeType = 0
-    """Nodes kept empty in each pool that runs a job: one figure for all, or by node type."""
+    """Nodes kept empty in each pool that runs a job: one figure, or by node type."""
     repair_days: PositiveNumber | None = None
-    """Mean days until a failed node serves again. With it, the plan tells for each pool in what
-    share of the time its spare nodes suffice, by rule `reliability/failures-per-gpu`, and how many
-    would in 99 %."""
+    """Mean days until a failed node serves again; the plan then says how often the spare nodes
+    suffice, by rule `reliability/failures-per-gpu`."""
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
-    """Share of the GPUs in service that no job holds in any quarter, by GPU type over all sites;
-    GPUs of spare nodes are free ones too, and a run counts by its hours."""
+    """Share of the GPUs in service that stays free in every quarter, by GPU type over all sites;
+    GPUs of spare nodes count as free."""
     allowed_gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Only these GPU types may be used; all if left out."""
+    """The only GPU types that may be used; all if left out."""
     excluded_gpu_types: tuple[str, ...] = ()
     """GPU types that may not be used."""
     waived_rules: dict[str, Name] = Field(default_factory=dict)
-    """Exclusion rules that do not hold here: rule id and the reason, both printed in the plan."""
+    """Exclusion rules that do not hold here: rule id and reason, both printed in the plan."""
     run_utilization: Annotated[Share, Field(gt=0, le=1)] | None = None
-    """Share of the hours for which runs hold their GPUs in which they make progress, the rest being
-    queueing, failures and maintenance; rule `policies/run-utilization` if left out."""
+    """Share of its hours in which a run makes progress; the rest is queueing, failures and
+    maintenance. Rule `policies/run-utilization` if left out."""
     mig: Literal["never", "same-node", "own-node"] = "never"
-    """Whether serving jobs may have MIG partitions of a GPU: `never`; `same-node`, on nodes that
-    hold whole GPUs as well; `own-node`, on nodes of which every GPU is partitioned."""
+    """Whether serving jobs may use MIG partitions: `never`; `same-node`, beside whole GPUs;
+    `own-node`, on nodes where every GPU is partitioned."""
     shared_gpus: bool = False
-    """Whether serving jobs may share a GPU that is not partitioned, by memory."""
+    """Whether serving jobs may share the memory of a GPU that is not partitioned."""
     may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
-    """Which jobs may change the GPU type of a unit from quarter to quarter, where they do not say
-    so themselves."""
+    """Which jobs may change a unit's GPU type between quarters, unless they say so themselves."""
     gpu_type_change_cost_usd: ChangeCost | None = None
-    """What it costs if a unit that may change its GPU type does; nothing if left out."""
+    """Cost of one change of a unit's GPU type; nothing if left out."""
     charge_idle: Literal["separate", "spread"] = "separate"
-    """Who pays for GPUs that no job holds: `separate`, a line of its own; `spread`, the teams that
-    use the pool."""
+    """Who pays for idle GPUs: `separate`, a line of its own; `spread`, the teams that use the
+    pool."""
     quota_of_part: Literal["share", "whole"] = "share"
     """What a part of a GPU counts against a quota: its share of the memory, or a whole GPU."""
     shortage: Literal["refuse", "drop"] = "refuse"
-    """What happens where not everything fits: `refuse`, there is no plan, and the reasons are told;
-    `drop`, jobs are delayed and dropped by priority."""
+    """Where not everything fits: `refuse`, there is no plan; `drop`, jobs are delayed and dropped
+    by priority."""
     move_cost_usd: NotNegative | None = None
-    """What it costs to move one running unit to another pool; nothing if left out, listed as an
-    assumption."""
+    """Cost of moving one running unit to another pool; nothing if left out."""
 
 
 class UserFiles(Frozen):
@@ -181,31 +176,32 @@ class Scenario(Frozen):
     description: str | None = None
     """For readers; nothing is computed from it."""
     horizon: Horizon
-    """Which quarters are planned."""
+    """The quarters that are planned."""
     use: UserFiles = UserFiles()
-    """Files of your own that extend or replace shipped ones."""
+    """Your own catalog and rule files."""
     sites: dict[Name, Site] = Field(default_factory=dict)
-    """Where nodes stand and what limits them there, by a name of your own; without any, a site is a
-    name alone, and with some, every site that is named is one of them."""
+    """Where nodes stand, and the limits there, by name; if any is listed, every site that is named
+    must be."""
     fleet: dict[Name, FleetEntry] = Field(default_factory=dict)
-    """Nodes owned, by a name of your own."""
+    """Nodes that you own, by a name of your own."""
     offers: dict[Name, Offer] = Field(default_factory=dict)
-    """What may be bought, rented, reserved or had by the hour, by a name of your own."""
+    """What you may buy, rent, reserve or take by the hour, by a name of your own."""
     apis: dict[Name, Api] = Field(default_factory=dict)
-    """APIs that serve a model for a price by the token, by a name of your own, to jobs that say
-    `api: allowed`."""
+    """APIs that serve a model for a price by the token, by a name of your own, to jobs with `api:
+    allowed`."""
     policies: Policies = Policies()
     """House rules."""
     finance: Finance = Finance()
-    """Parameters of the cost; by policy rules, listed as assumptions, where they are left out."""
+    """Parameters of the cost; what is left out follows a policy rule and is listed as an
+    assumption."""
     budget: Budget = Budget()
-    """What may be paid, by quarter and in total; not limited where it is left out."""
+    """What may be paid, by quarter and in total; no limit if left out."""
     teams: dict[Name, Team] = Field(default_factory=dict)
-    """Who asks for jobs, with quotas; without any, a job's team is a name alone."""
+    """Who asks for jobs, with quotas; if any is listed, every team that is named must be."""
     jobs: dict[Name, Job]
-    """What is to run, by a name of your own; `{}` where nothing is, and the plan buys nothing."""
+    """What must run, by a name of your own; may be `{}`."""
     running: tuple[Running, ...] = ()
-    """What runs today, and where; left out, a plan starts on empty nodes."""
+    """What runs today, and where; if left out, a plan starts on empty nodes."""
 
     @model_validator(mode="after")
     def _at_the_only_site(self) -> Scenario:

@@ -19,6 +19,7 @@ __all__ = [
     "CountByQuarter",
     "Format",
     "KvBits",
+    "Names",
     "OneOrMoreBits",
     "OneOrMoreKvBits",
     "OneOrMoreNames",
@@ -104,14 +105,15 @@ def _different(names: tuple[F, ...]) -> tuple[F, ...]:
     return names
 
 
+Names = Annotated[
+    tuple[Name, ...],
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_different),
+]
+"""Different names."""
+
 OneOrMoreNames = Annotated[
-    Annotated[Name, Tag("one name")]
-    | Annotated[
-        tuple[Name, ...],
-        Field(min_length=1, json_schema_extra={"uniqueItems": True}),
-        AfterValidator(_different),
-        Tag("names"),
-    ],
+    Annotated[Name, Tag("one name")] | Annotated[Names, Tag("names")],
     Discriminator(_several),
 ]
 """`frankfurt`, or a list of different names."""

@@ -54,9 +54,8 @@ class Team(Frozen):
     """A team whose jobs are planned and charged together."""
 
     quota_gpus: GpusByType | None = None
-    """GPUs that all its jobs, deployments and replicas may hold at once, at any hour: one figure,
-    by quarter (a figure holds until the next), or by GPU type, with `total` for all types together;
-    no limit if left out."""
+    """GPUs that all its jobs may hold at once: one figure, by quarter, or by GPU type with `total`
+    for all; no limit if left out."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 

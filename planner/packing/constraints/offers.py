@@ -16,6 +16,7 @@ from planner.packing.constraints.base import (
     resupplied,
     the_one,
 )
+from planner.packing.constraints.spares import most_spare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,7 +132,9 @@ def _useful(problem: Problem) -> int:
         for demand in problem.demands
     )
     free = max((reserve.free for reserve in problem.reserves), default=0)
-    return ceil(asked / (1 - free)) + sum(pool.spare for pool in problem.pools)
+    spare = sum(pool.spare for pool in problem.pools)
+    spare += sum(most_spare(problem, group) for group in problem.spare_groups)
+    return ceil(asked / (1 - free)) + spare
 
 
 def holds(

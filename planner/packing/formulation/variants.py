@@ -104,13 +104,11 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
     return prices
 
 
-def with_room(
-    master: MasterProgram, values: tuple[float, ...], useful: float = _USEFUL_ROOM
-) -> Program:
+def with_room(master: MasterProgram, values: tuple[float, ...]) -> Program:
     """The program, for node counts held at these values, that leaves as much room as it can.
 
     In each pool one share of cores, memory and every cut is kept free, and made as large as is
-    `useful`: the more room, the easier the layout. GPUs need none, they divide evenly; those of
+    useful: the more room, the easier the layout. GPUs need none, they divide evenly; those of
     runs need some, in GPU-hours.
     """
     variables = [replace(variable, cost=0.0) for variable in master.program.variables]
@@ -120,7 +118,7 @@ def with_room(
         nodes = max(0.0, master.shared_nodes(*key, values))
         if key not in room:
             room[key] = len(variables)
-            variables.append(Variable("room", 0.0, useful, -nodes, integer=False))
+            variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
         rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
     return Program(variables, rows)
 

@@ -197,7 +197,7 @@ class _Placement:
             supply = self._problem.supplies[number]
             cents, pool = supply.unit_cost_cents[quarter], supply.pool
             room = supply.maximum is None or self._values[index] < supply.maximum
-            if not room or cents is None or self._problem.pools[pool].spare:
+            if not room or cents is None or (pool, quarter) in self._master.usable:
                 continue
             grown = [*self._values]
             grown[index] += 1.0

@@ -23,6 +23,7 @@ from planner.packing.problem import (
 from planner.packing.statement.facility import (
     growth_reserves,
     rack_spaces,
+    shared_spares,
     site_limits,
     spare_nodes,
 )
@@ -92,6 +93,7 @@ def translate(
         reserves=growth_reserves(inputs),
         budgets=spend_limits(inputs, supplies, jobs),
         quotas=quotas,
+        spare_groups=shared_spares(inputs, pools),
     )
     offers = tuple(supply.name for supply in supplies)
     return Translation(problem, members, offers, horizon.labels)

@@ -179,24 +179,4 @@ def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _spares(view: View) -> Findings:
-    for label, uses in zip(view.labels, view.plan.placements, strict=True):
-        serving = Counter(
-            (node.node_type, node.site)
-            for node in view.plan.nodes
-            if label in node.in_service and node.hours is None
-        )
-        known = {use.node for use in uses} & view.nodes.keys()
-        there = [node for name in known if (node := view.nodes[name]).hours is None]
-        used = Counter((node.node_type, node.site) for node in there)
-        for pool, count in sorted(used.items()):
-            spare = view.spare(*pool)
-            if serving[pool] - count < spare:
-                yield (
-                    f"{label}: {pool[0]} at {pool[1]} must keep {spare} spare, "
-                    f"{serving[pool] - count} of {serving[pool]} nodes are empty"
-                )
-    return "spare nodes stay empty"
-
-
-CHECKS = (_jobs, _once, _replicas, _needs, _nodes_used, _keeps, _spares)
+CHECKS = (_jobs, _once, _replicas, _needs, _nodes_used, _keeps)

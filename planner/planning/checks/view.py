@@ -173,8 +173,15 @@ class View:
         spare = self.inputs.scenario.policies.spare_nodes
         asked = [spare if isinstance(spare, int) else spare.get(node_type, 0)]
         if site in self.inputs.scenario.sites:
-            asked.append(self.inputs.scenario.sites[site].spare_nodes)
+            stated = self.inputs.scenario.sites[site].spare_nodes
+            asked.append(stated if isinstance(stated, int) else 0)
         return max(asked)
+
+    def shares_spares(self, node_type: str, site: str) -> bool:
+        """Whether others may stand in for the nodes of a pool."""
+        stated = self.inputs.scenario.sites.get(site)
+        groups = stated.spare_groups.values() if stated else ()
+        return any(node_type in group.node_types for group in groups)
 
     @cached_property
     def ways_of(self) -> dict[Unit, set[tuple[str, str]]]:

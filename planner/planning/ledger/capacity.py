@@ -156,12 +156,12 @@ class Capacity:
             site, need, lambda place, _: self._read.at(f"pools[{place}].nodes[{quarter}]")
         )
 
-    def unstated(self, site: str, need: str) -> tuple[str, ...]:
-        """Node types of a site of which the catalog does not say what they take."""
+    def without_nameplate(self, site: str) -> tuple[str, ...]:
+        """Node types of a site of which the catalog does not say what power they take."""
         return tuple(
             pool.node_type
             for _, pool in self._pools(site)
-            if self.each(pool.node_type, need) is None
+            if self.each(pool.node_type, "power_w") is None
         )
 
     def racks(self, site: str, quarter: int) -> dict[int, TracedFigure] | None:

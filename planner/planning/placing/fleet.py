@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from operator import add
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.statement.translate import held_name
 from planner.planning.plan import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
@@ -152,9 +153,15 @@ def racks_by_node(
 ) -> dict[int, tuple[int, ...]]:
     """Rack numbers of each node at a site with racks, one for each quarter in service."""
     found: dict[int, list[int]] = defaultdict(list)
-    for index, space in enumerate(translation.problem.racks):
+    problem = translation.problem
+    for index, space in enumerate(problem.racks):
         filled = [quarter[index] for quarter in solution.racks]
-        floor = _Floor(space, fleet)
+        groups = [
+            problem.sharing(group)
+            for group in problem.spare_groups
+            if group.racks and group.site == space.site
+        ]
+        floor = _Floor(space, fleet, groups, filled)
         stands = floor.for_good(filled) or list(floor.by_quarter(filled))
         for stand in stands:
             for node, rack in stand.items():
@@ -162,12 +169,38 @@ def racks_by_node(
     return {node: tuple(racks) for node, racks in sorted(found.items())}
 
 
+_Loads: TypeAlias = "list[dict[int, list[int]]]"
+"""By quarter and rack: rack units, W, and nodes of each group."""
+
+
+def _nodes_of(group: Collection[int], rack: Racked) -> int:
+    return sum(count for pool, count in rack.nodes if pool in group)
+
+
 class _Floor:
     """The racks of one site over the quarters."""
 
-    def __init__(self, space: RackSpace, fleet: Fleet) -> None:
+    def __init__(
+        self,
+        space: RackSpace,
+        fleet: Fleet,
+        groups: Sequence[Collection[int]],
+        filled: Sequence[Sequence[Racked]],
+    ) -> None:
+        """`groups` of pools outlast racks: none may hold more of them than the fullest does."""
         self._space = space
-        sizes = {pool: (units, watts) for pool, units, watts in space.nodes}
+        sizes = {
+            pool: (units, watts, *(int(pool in group) for group in groups))
+            for pool, units, watts in space.nodes
+        }
+        self._room = [
+            (
+                space.units,
+                space.power_w or 0,
+                *(max((_nodes_of(group, rack) for rack in racks), default=0) for group in groups),
+            )
+            for racks in filled
+        ]
         self._serving = [{pool: quarter[pool] for pool in sizes} for quarter in fleet.in_service]
         self._size = {
             node: sizes[pool]
@@ -184,7 +217,7 @@ class _Floor:
         counts = [len(nodes) for nodes in self._nodes]
         fullest = max(range(len(counts)), key=lambda quarter: (counts[quarter], quarter))
         stand = self._arranged(filled[fullest], fullest, {})
-        load: list[dict[int, list[int]]] = [defaultdict(lambda: [0, 0]) for _ in counts]
+        load: _Loads = [defaultdict(lambda: [0] * len(self._room[0])) for _ in counts]
         for node, rack in stand.items():
             self._add(node, rack, load)
         for node in sorted(self._size.keys() - stand.keys(), key=self._largest_first):
@@ -193,6 +226,13 @@ class _Floor:
                 return None
             stand[node] = found
             self._add(node, found, load)
+        if not all(
+            taken <= there
+            for racks, room in zip(load, self._room, strict=True)
+            for rack in racks.values()
+            for taken, there in zip(rack, room, strict=True)
+        ):
+            return None  # nodes of the fullest quarter, in another with fewer empty ones
         return [{node: stand[node] for node in sorted(nodes)} for nodes in self._nodes]
 
     def by_quarter(self, filled: Sequence[Sequence[Racked]]) -> Iterator[Stand]:
@@ -203,25 +243,27 @@ class _Floor:
             yield before
 
     def _largest_first(self, node: int) -> tuple[int, int, int]:
-        units, watts = self._size[node]
+        units, watts, *_ = self._size[node]
         return -units, -watts, node
 
-    def _add(self, node: int, rack: int, load: list[dict[int, list[int]]]) -> None:
+    def _add(self, node: int, rack: int, load: _Loads) -> None:
         for quarter, nodes in enumerate(self._nodes):
             if node in nodes:
                 taken = load[quarter][rack]
-                taken[0] += self._size[node][0]
-                taken[1] += self._size[node][1]
+                load[quarter][rack] = list(map(add, taken, self._size[node]))
 
-    def _first_rack(self, node: int, load: list[dict[int, list[int]]]) -> int | None:
+    def _first_rack(self, node: int, load: _Loads) -> int | None:
         """The first rack with room for a node in every quarter in which it serves."""
-        units, watts = self._size[node]
-        height, fed = self._space.units, self._space.power_w
-        served = [load[quarter] for quarter, nodes in enumerate(self._nodes) if node in nodes]
+        served = [
+            (taken, room)
+            for nodes, taken, room in zip(self._nodes, load, self._room, strict=True)
+            if node in nodes
+        ]
         for rack in range(1, self._space.count + 1):
             if all(
-                taken[rack][0] + units <= height and (fed is None or taken[rack][1] + watts <= fed)
-                for taken in served
+                before + more <= there
+                for taken, room in served
+                for before, more, there in zip(taken[rack], self._size[node], room, strict=True)
             ):
                 return rack
         return None

@@ -464,7 +464,13 @@ def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def _last_of(price: SparePrice) -> str:
-    """The last spare node of a pool, or of each pool of a site; it is no part of a sum."""
+    """The last spare node of a pool or a group, or of each pool of a site; it is no part of a sum.
+
+    Of a group that may lose racks: the last rack.
+    """
+    if price.place.startswith("racks of "):
+        lost = "the loss of a rack" if price.kept == 1 else f"the last of {price.kept} racks"
+        return f"spare nodes for {lost} of {price.place.removeprefix('racks of ')}"
     what = "the spare node" if price.kept == 1 else f"the last of {price.kept} spare nodes"
     each = " in each pool" if price.place.startswith("site ") else ""
     return f"{what}{each} of {price.place}"

@@ -26,7 +26,7 @@ from planner.reporting.sections.nodemap import range_of_ids
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from planner.inputs.scenario.site import SiteLimit
+    from planner.inputs.scenario.site import SiteLimit, SpareGroup
     from planner.planning.plan import Node, Plan
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
@@ -119,7 +119,7 @@ def sites_section(
         if full
         else "Taken by the nameplates of all nodes in service, owned and spare ones too",
     )
-    lacking = {name for site in sites for name in traced.capacity.unstated(site, "power_w")}
+    lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
             f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
@@ -194,13 +194,26 @@ def _about(plan: Plan) -> Iterator[Block]:
             parts.append(f"{count_of(site.racks, 'rack')} of {site.units_per_rack} U{power}")
         if site.labels:
             parts.append(f"labels {listed(site.labels)}")
-        if site.spare_nodes:
-            spare = count_of(site.spare_nodes, "spare node")
-            parts.append(f"{spare} in each pool that runs a job")
+        parts += _spares(site.spare_nodes)
         if parts:
             sentences.append(f"{site.site}: {'; '.join(parts)}.")
     if sentences:
         yield Paragraph(" ".join(sentences))
+
+
+def _spares(stated: int | dict[str, SpareGroup]) -> Iterator[str]:
+    if isinstance(stated, int):
+        if stated:
+            yield f"{count_of(stated, 'spare node')} in each pool that runs a job"
+        return
+    for name, group in stated.items():
+        kept = (
+            count_of(group.nodes, "spare node")
+            if group.nodes
+            else f"spare nodes for the loss of {count_of(group.racks or 0, 'rack')}"
+        )
+        shared = f", shared by {listed(group.node_types)}" if len(group.node_types) > 1 else ""
+        yield f"{name}: {kept}{shared or f' of {group.node_types[0]}'}"
 
 
 def _racks(plan: Plan, most: int) -> Iterator[Block]:
