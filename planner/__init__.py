@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from planner.api.planning import plan as plan
     from planner.api.planning import read_plan as read_plan
     from planner.api.result import Result as Result
+    from planner.api.result import page_files as page_files
     from planner.api.scenario import Changes as Changes
     from planner.api.scenario import Scenario as Scenario
     from planner.api.scenario import check as check
@@ -80,7 +81,7 @@ _MODULES = {
         "plan",
         "read_plan",
     ),
-    "result": ("Result",),
+    "result": ("Result", "page_files"),
     "scenario": ("Changes", "Scenario", "check", "load"),
     "sizing": ("SizeResult", "size"),
     "tables": ("ImportResult", "import_table", "table_template"),

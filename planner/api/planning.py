@@ -14,13 +14,14 @@ from planner.api.folder import plan_text
 from planner.api.result import Result, paths, require, warn
 from planner.api.scenario import load
 from planner.costs import in_usd
+from planner.errors import Finding, InputError
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.reading.reader import parse_document
 from planner.packing.lp_file import written_program
 from planner.planning.explain import explain as explained
 from planner.planning.make import make_plan
 from planner.planning.rolling_horizon import carried_over
-from planner.planning.saved import Saved, checked, read_saved, sound
+from planner.planning.saved import Saved, checked, read_saved, scenario_of, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
 from planner.reporting.format import gap_percent, listed, usd
@@ -28,6 +29,7 @@ from planner.reporting.plan import (
     FULL,
     SCREEN,
     brief_document,
+    drawn_document,
     jobs_document,
     plan_document,
 )
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from planner.api.result import FilePath, Progress, Row
-    from planner.api.scenario import Changes, Source
+    from planner.api.scenario import Changes, Scenario, Source
     from planner.packing.incumbent import Incumbent
     from planner.packing.statement.translate import Translation
     from planner.planning.explain import Explanation
@@ -205,6 +207,25 @@ class PlanResult(Result):
         first = f"{cost} (gap {gap_percent(self.gap)})"
         return first, *(lines or ["nothing is bought or rented"])
 
+    def scenario(self) -> Scenario:
+        """The scenario that it was made from, with the same changes, as its files are now.
+
+        Raises InputError where they are not here, or no longer say what was changed, and for a plan
+        that took over what runs in an earlier one.
+        """
+        made_from = self._plan.provenance
+        if earlier := made_from.path_of("placement"):
+            told = f"was made with what runs in {earlier}, which its scenario does not say"
+            raise InputError(Finding(told, file=self.label))
+        options = made_from.options
+        return load(
+            scenario_of(made_from),
+            apply=options.variations,
+            set=tuple(map(str, options.settings)),
+            catalog=options.catalog,
+            rules=options.rules,
+        )
+
     def rows(self) -> list[Row]:
         """The purchases."""
         return self.purchases
@@ -221,6 +242,9 @@ class PlanResult(Result):
         if page is None:
             return plan_document(self._plan, FULL)
         return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
+
+    def _on_page(self) -> Document:
+        return drawn_document(self._plan, FULL)
 
     def _brief(self, page: int = SCREEN.page) -> Document:
         return brief_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))

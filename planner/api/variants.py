@@ -28,7 +28,7 @@ from planner.api.scenario import (
 from planner.costs import in_usd
 from planner.inputs.load import Question
 from planner.reporting.format import count_of, money_short, percent
-from planner.reporting.sections.options import alternatives_document, near_ones
+from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
 from planner.reporting.sections.risk import cost_bands, risk_document
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
@@ -334,7 +334,7 @@ class AlternativesResult(Result):
         return alternatives_document(self._found)
 
     def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self.title, near_ones(self._found))
+        return frontiers(self.title, near_ones(self._found), option_anchors(self._found))
 
 
 _NO_FIGURES = (

@@ -29,6 +29,7 @@ GROUPS = {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
         "compare": ("compare", "Show what differs between two plans, and why."),
         "replay": ("replay", "Make a saved plan again and say whether it is the same."),
+        "view": ("view", "Look at plans, compare them and ask what if, on a local page."),
     },
     "Ask what if": {
         "sweep": ("sweep", "Plan many variants of a scenario, a row each."),

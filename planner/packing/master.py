@@ -83,6 +83,8 @@ class MasterProgram:
     program: Program = field(default_factory=Program)
     choice: dict[tuple[int, int], int] = field(default_factory=dict)
     """(demand, choice) -> variable: units that take the choice."""
+    short: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """(demand, choice, quarter) -> variable: units that take the choice and are short then."""
     acquire: dict[tuple[int, int], int] = field(default_factory=dict)
     """(supply, quarter) -> variable: nodes bought or rented."""
     usages: dict[PoolInQuarter, list[Usage]] = field(default_factory=dict)
@@ -123,7 +125,8 @@ class MasterProgram:
     def unit_variables(self) -> frozenset[int]:
         """Variables that count units; relaxing them leaves the node counts integer."""
         opened = (index for usage in self.opened.values() for index, _ in usage.terms)
-        return frozenset(self.choice.values()) | self.splits | frozenset(opened)
+        units = frozenset(self.choice.values()) | frozenset(self.short.values())
+        return units | self.splits | frozenset(opened)
 
     @cached_property
     def hired_variables(self) -> frozenset[int]:
@@ -164,6 +167,16 @@ class MasterProgram:
             for index, _ in usage.terms
             if max(usage.span, usage.times) > 1
         )
+
+    def pieces_in(self, number: int, position: int, quarter: int) -> Iterator[tuple[int, int]]:
+        """What counts the pieces of a choice of a demand that run in one of its quarters.
+
+        Variables, each with the pieces that one of it adds.
+        """
+        choice = self.problem.demands[number].choices[position]
+        yield self.choice[number, position], choice.copies_in(quarter)
+        if (number, position, quarter) in self.short:
+            yield self.short[number, position, quarter], -choice.copies_short
 
     def copied(self, problem: Problem) -> MasterProgram:
         """The same program for a problem that is stated alike; rows are added to either alone."""

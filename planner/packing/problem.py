@@ -300,6 +300,11 @@ class Choice:
         """Pieces that a unit takes in a quarter."""
         return self.by_quarter[quarter] if self.by_quarter else self.copies
 
+    @property
+    def copies_short(self) -> int:
+        """Pieces that do not run where one unit is short: all of its runs, or one replica."""
+        return self.copies if self.shape.is_run else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Demand:
@@ -322,6 +327,9 @@ class Demand:
     chain: str = ""
     """Name that all stages of the same units share, with choices and owner; empty: changing the
     GPU type costs nothing."""
+    nowhere: int | None = None
+    """Pool that is nowhere: each of its nodes is one unit that is short in a quarter, and keeps its
+    choice in all others; None: all units run in all of their quarters."""
 
     def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices, with their positions, that one piece with this choice may change to alone.
@@ -349,10 +357,15 @@ class Quota:
 
         In the quarter given; without one, in that in which it takes the most.
         """
+        return self.taken_by_piece(choice) * (
+            choice.copies if quarter is None else choice.copies_in(quarter)
+        )
+
+    def taken_by_piece(self, choice: Choice) -> Fraction:
+        """GPUs that each piece of a unit with this choice counts against it."""
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
-        copies = choice.copies if quarter is None else choice.copies_in(quarter)
-        return choice.shape.gpus * copies * choice.share if counts else Fraction(0)
+        return choice.shape.gpus * choice.share if counts else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)

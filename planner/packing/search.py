@@ -134,7 +134,7 @@ class Search:
         """Whether pieces share GPUs in time."""
         self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
-        self._movable = problem.quarters == 1 and not bundles
+        self._movable = problem.quarters == 1 and not (bundles or self._master.short)
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
         self._unlike = self._many and self._movable
         self._found = Incumbent(self._master)

@@ -6,9 +6,13 @@ Money is integer cents; quarters are labels such as `2027Q1`; per-quarter tuples
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
 
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
@@ -17,6 +21,9 @@ from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.settled import ChangeNote, Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "Acquisition",
@@ -223,7 +230,7 @@ class CurrentPlacement(Frozen):
 
     units: int
     stopped: int = 0
-    """Of them: those of jobs that are dropped or delayed."""
+    """Of them: those of jobs that are dropped or delayed, or that are short themselves."""
     pinned: int
     """Of them: those that may not move."""
     moves: tuple[Move, ...]
@@ -243,28 +250,44 @@ class SecondOpinion(Frozen):
 
 
 class ShortJob(Frozen):
-    """A job that is dropped or delayed."""
+    """A job that is dropped or delayed, or short of some of its units."""
 
     name: str
     deployment: str | None
     """The job derived from it, for which the same holds."""
     priority: int
     """From 0 to 100; the highest is kept first."""
-    outcome: Literal["dropped", "delayed"]
+    outcome: Literal["dropped", "delayed", "short"]
+    """`short` where it is on time; one that is delayed may be short of units, too."""
     delay_quarters: int
-    """0 where it is dropped."""
+    """0 where it is not delayed."""
     asked: tuple[int, ...]
     """Units by quarter that the scenario asks for."""
+    short: tuple[int, ...] = Field(default=(), exclude_if=operator.not_)
+    """Units by quarter that are not placed though the job is kept; left out where none is."""
     cause: str
     """Why it cannot be kept as asked, beside all that is kept."""
     remedies: tuple[str, ...]
     """Each by itself would keep it as asked; empty where none was found."""
 
-    @property
-    def how(self) -> str:
-        """`dropped` or `delayed by 2 quarters`."""
-        late = count_of(self.delay_quarters, "quarter")
-        return "dropped" if self.outcome == "dropped" else f"delayed by {late}"
+    def how(self, quarters: Sequence[str]) -> str:
+        """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3 to 2027Q4)`."""
+        told = ["dropped"] if self.outcome == "dropped" else []
+        if self.delay_quarters:
+            told.append(f"delayed by {count_of(self.delay_quarters, 'quarter')}")
+        if self.outcome != "dropped" and any(self.short):
+            told.append(f"short of {', '.join(self._spans(quarters))}")
+        return " and ".join(told)
+
+    def _spans(self, quarters: Sequence[str]) -> Iterator[str]:
+        """`6 of 40 units (2027Q3 to 2027Q4)` for quarters in a row that lack the same."""
+        due = ((0,) * self.delay_quarters + self.asked)[: len(self.asked)]
+        figures = groupby(zip(self.short, due, quarters, strict=True), lambda one: one[:2])
+        for (short, units), span in figures:
+            first, *more = (quarter for _, _, quarter in span)
+            if short:
+                when = f"{first} to {more[-1]}" if more else first
+                yield f"{short:,} of {count_of(units, 'unit')} ({when})"
 
 
 class PriorityUse(Frozen):
@@ -276,7 +299,11 @@ class PriorityUse(Frozen):
     dropped: int
     delayed: int
     proved: bool
-    """Whether fewer cannot be dropped, nor delayed, with all that comes first kept."""
+    """Whether none of these figures can be less with all that comes first kept."""
+    short: int = Field(default=0, exclude_if=operator.not_)
+    """Jobs that are kept on time, short of some units; left out where none is, as is the next."""
+    units_short: int = Field(default=0, exclude_if=operator.not_)
+    """Of all that are kept, each once for each quarter in which it is not placed."""
 
 
 class ProvedStep(Frozen):
@@ -297,14 +324,14 @@ class Shortage(Frozen):
     jobs: tuple[ShortJob, ...]
     """By priority, the highest first, then by name."""
     bound_cents: int
-    """No plan that drops and delays as few costs less, whichever of the equals they are."""
+    """No plan that keeps as much costs less, whichever of the equals give way."""
     steps: tuple[ProvedStep, ...] = ()
     """Where other solvers were asked; that nobody gives way needs no confirmation."""
 
     def ahead_of(self, job: ShortJob) -> tuple[str, ...]:
         """Jobs that give way, too, and get room that is made before this one does.
 
-        Fewer are dropped before fewer are delayed, the highest priority first.
+        Fewer are dropped, or short of units, before fewer are delayed, the highest priority first.
         """
         place = _turn(job)
         return tuple(one.name for one in self.jobs if _turn(one) < place)
@@ -318,8 +345,8 @@ class Shortage(Frozen):
         return every and cost_cents - self.bound_cents <= asked_gap * cost_cents
 
 
-def _turn(job: ShortJob) -> tuple[bool, int]:
-    return job.outcome == "delayed", -job.priority
+def _turn(job: ShortJob) -> tuple[bool, int, bool]:
+    return job.outcome == "delayed", -job.priority, job.outcome == "short"
 
 
 class QuotaUse(Frozen):
@@ -792,7 +819,12 @@ class Plan(Frozen):
 
     def quarters_by_way(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """By job of which some unit changes its GPU type: way -> quarters in which units run so."""
-        changing = {job.name for job in self.jobs if sum(n for _, n in job.ways) > max(job.units)}
+        asked = {job.name: job.asked for job in (self.shortage.jobs if self.shortage else ())}
+        changing = {
+            job.name
+            for job in self.jobs
+            if sum(n for _, n in job.ways) > max(asked.get(job.name, job.units))
+        }
         found: dict[str, dict[str, dict[str, None]]] = {}
         for quarter, uses in zip(self.quarters, self.placements, strict=True):
             for one in (occupant for use in uses for occupant in use.occupants):

@@ -100,7 +100,7 @@ class TracedPlan(TracedFile):
         return self._titles[key].partition(".")[0]
 
     def asked(self, job: int, quarter: int) -> TracedFigure:
-        """Units that a job asks for, also where it is dropped or delayed."""
+        """Units that a job asks for, also where it gives way."""
         return self.read.at(f"{self._asked[job]}[{quarter}]")
 
     @cached_property

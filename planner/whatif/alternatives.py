@@ -153,7 +153,7 @@ class _Near:
 
     def _drops_more(self, figures: PlanSummary) -> bool:
         """Whether it is cheap because it keeps fewer jobs."""
-        return len(figures.short) > len(self.cheapest.short)
+        return figures.given_way > self.cheapest.given_way
 
     def _ruled_out(self, figures: PlanSummary) -> bool:
         """Whether it is proved that there is no such plan at a cost within the tolerance."""
@@ -214,7 +214,7 @@ class _Near:
             return AlternativePlan(name=name, objective=objective, left_out=words)
         best = min(
             planned,
-            key=lambda place: (len(plans[place].short), plans[place].cost_cents or 0, place),
+            key=lambda place: (plans[place].given_way, plans[place].cost_cents or 0, place),
         )
         words = f"{objective}: {vendors[best]}"
         return AlternativePlan(

@@ -235,6 +235,7 @@ BY_THE_WRITER = (
     r"name the node of each unit as it is today|list those that go on in .*|add one, .*",
     r"state the nameplate of the whole node.*|state both figures of the same node, .*",
     r"write a number alone, in the unit of the key",
+    r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
     r"count the weights of the checkpoint|count all tokens of the data set, .*",
     r"a rank is a small part of the width|a name has at most 120 characters",
     r"write `rules:`, then .*|replace that rule by its id|give one of them another id",

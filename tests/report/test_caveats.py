@@ -94,7 +94,7 @@ def test_futures_without_proof_or_plan_are_counted(risk):
 
 
 def test_futures_whose_cost_is_that_of_fewer_jobs_are_counted(risk):
-    words = "With jobs dropped or delayed, so that the cost is that of the rest: "
+    words = "With jobs that give way, so that the cost is that of the rest: "
     assert words not in markdown.render(risk_document(risk))
     assert f"{words}4 futures." in markdown.render(risk_document(changed(risk, giving_way=4)))
 

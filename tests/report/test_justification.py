@@ -22,12 +22,19 @@ from planner.reporting.html.render import render
 from planner.reporting.justification import justification_document
 from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.notes import assumptions_section
-from planner.reporting.sections.options import cheaper_ones, cheaper_text, command_for, weighed_text
+from planner.reporting.sections.options import (
+    are_equal,
+    cheaper_ones,
+    cheaper_text,
+    command_for,
+    short_text,
+    weighed_text,
+)
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sensitivity import then_acquired
 from planner.reporting.traced import RelatedResults, TracedPlan
 from planner.whatif.results import Best
-from planner.whatif.variants.plan_summary import PlanSummary
+from planner.whatif.variants.plan_summary import JobShort, PlanSummary
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
@@ -362,7 +369,7 @@ def test_what_an_option_pays_after_the_horizon_stands_beside_the_others(plan, ma
 
 
 def gives_way(*by_priority):
-    """Figures of a plan with jobs that are dropped or delayed: priority, dropped, delayed."""
+    """Figures of a plan with jobs that give way: priority, dropped, delayed."""
     short = tuple(
         f"job {priority}.{place}"
         for priority, dropped, delayed in by_priority
@@ -377,17 +384,31 @@ def gives_way(*by_priority):
     ("one", "other", "told"),
     [
         (((80, 1, 0), (20, 4, 0)), ((80, 2, 0), (20, 1, 0)), "1 fewer of priority 80 dropped than "
-         "in P, which comes first, and 2 more dropped or delayed in all"),
+         "in P, which comes first, and 2 more that give way in all"),
         (((80, 2, 0),), ((80, 1, 0), (20, 3, 0)), "1 more of priority 80 dropped than in P, which "
-         "comes first, and 2 fewer dropped or delayed in all"),
+         "comes first, and 2 fewer that give way in all"),
         (((20, 2, 0),), ((80, 0, 1), (20, 1, 0)), "1 more of priority 20 dropped than in P, which "
-         "comes first, and as many dropped or delayed in all"),
+         "comes first, and as many that give way in all"),
         (((80, 1, 0),), ((80, 2, 0),), ""),
         (((80, 1, 0),), ((80, 1, 0),), ""),
     ],
 )  # fmt: skip
 def test_what_comes_first_is_weighed_against_how_many_give_way(one, other, told):
     assert weighed_text(gives_way(*one), gives_way(*other), "P") == told
+
+
+def test_units_that_are_short_count_between_dropped_jobs_and_those_of_a_lower_priority():
+    few, many = (JobShort(job="chat", asked=(40, 40), short=(0, units)) for units in (2, 6))
+    kept = gives_way((20, 1, 0)).model_copy(
+        update={"units_short": (few,), "units_short_by_priority": ((80, 2),)}
+    )
+    other = gives_way().model_copy(
+        update={"units_short": (many,), "units_short_by_priority": ((80, 6),), "short": ("chat",)}
+    )
+    told = weighed_text(other, kept, "P")
+    assert told.startswith("4 more units of priority 80 short than in P, which comes first")
+    assert short_text(other) == "short: chat by 6 units × quarters"
+    assert not are_equal(other, other.model_copy(update={"units_short": (few,)}))
 
 
 def test_an_option_that_drops_more_important_jobs_is_no_cheaper_way_to_keep_as_many(beside):

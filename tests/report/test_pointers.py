@@ -48,7 +48,7 @@ BELOW = {
     "What stands open below is in no input": "Network fabric and cabling",
     "The numbers are those of the jobs below": "Numbers of the node map:",
     "unit by unit and quarter by quarter, see below": "Doing nothing, quarter by quarter",
-    "told apart below": "Jobs dropped or delayed",
+    "told apart below": "Jobs that give way",
 }
 ABOVE = {
     "another hash of the scenario above": "SHA-256",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from planner.inputs.checks.droppable import undroppable
 from planner.inputs.checks.faults import (
     Fault,
     entries,
@@ -147,6 +148,7 @@ def _jobs(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
             _activity(name, job, scenario),
             _derived(name, job, names),
             _api(name, job, scenario, catalog),
+            undroppable(name, job, scenario),
         )
         for found in contradictions(job, catalog):
             yield found._replace(path=("jobs", name, *found.path))

@@ -62,7 +62,8 @@ def _spare_groups(name: str, site: Site) -> Iterator[Fault]:
         elif stated.racks >= site.racks.count:
             message = f"of {site.racks.count} racks, none would be left to take over"
             most = site.racks.count - 1
-            yield Fault((*path, "racks"), message, f"at most {most}" if most else None)
+            fewer = f"write {most}, or give the site more racks" if most else None
+            yield Fault((*path, "racks"), message, fewer)
 
 
 def cooled_by(node: NodeType) -> frozenset[str] | None:

@@ -27,6 +27,7 @@ from planner.inputs.scenario.spelling import (
     PRIORITIES,
     Bits,
     CountByQuarter,
+    Droppable,
     OneOrMoreBits,
     OneOrMoreKvBits,
     Priority,
@@ -498,6 +499,10 @@ class Job(Frozen):
     """Whether it may never be dropped, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
+    droppable: Droppable | None = None
+    """In each quarter, how many of its units, or `all`, may be short while the others run, where
+    not everything fits. It is dropped if more would have to be; kept whole or dropped if left
+    out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""
     gpu_type_change_cost_usd: ChangeCost | None = None

@@ -181,7 +181,8 @@ def _most_units(master: MasterProgram, usage: Usage) -> int:
         demand.count * max((choice.copies for choice in demand.choices), default=1)
         for demand in master.problem.demands
     )
-    return int(sum((variables[index].upper or ceiling) * factor for index, factor in usage.terms))
+    counted = ((index, factor) for index, factor in usage.terms if factor > 0)  # not what is short
+    return int(sum((variables[index].upper or ceiling) * factor for index, factor in counted))
 
 
 def _space_of(problem: Problem, group: SharedSpares) -> RackSpace | None:

@@ -50,7 +50,7 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
         choice = demand.choices[position]
         copies = sum(choice.copies_in(quarter) for quarter in demand.quarters)
         gpus = choice.shape.whole_gpus * choice.shape.run.hours / RUN_HOURS
-        costs[index] = gpus * price[choice.gpu_type] * copies
+        costs[index] = gpus * price.get(choice.gpu_type, 0.0) * copies
     for (pool, _), usage in master.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[master.problem.pools[pool].gpu_type]

@@ -191,11 +191,12 @@ def _demands(
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
         changes = _change_cents(inputs, job)
-        for quarters, units in _activity(job):
+        in_quarters = _in_quarters(job)
+        for quarters, units in _activity(job, in_quarters):
             for number in units:
                 unit = (job.name, number)
                 stays, origin, cents = _today(inputs.scenario, running.get(unit))
-                active = [q for q, count in enumerate(job.units) if count >= number]
+                active = in_quarters[number]
                 chain = f"{active} {changes} {origin} {cents}" if changes and active[1:] else ""
                 if quarters[0]:
                     origin, cents = "", 0  # a later stage: where it ran today is left by then
@@ -283,16 +284,24 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
     return Choice(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
 
 
-def _activity(job: SizedJob) -> Iterator[tuple[tuple[int, ...], range]]:
-    """Runs of unit numbers that are active in the same quarters, of a stage or of all."""
-    counts = job.units
+def _in_quarters(job: SizedJob) -> dict[int, list[int]]:
+    """By number of a unit: the quarters in which it is to be placed."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for quarter in range(len(job.units)):
+        for number in job.numbers(quarter):
+            found[number].append(quarter)
+    return found
+
+
+def _activity(
+    job: SizedJob, in_quarters: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[tuple[int, ...], Sequence[int]]]:
+    """Numbers of units that are active in the same quarters, of a stage or of all."""
     if not job.keeps_gpu_type:
-        yield from (
-            ((quarter,), range(1, count + 1)) for quarter, count in enumerate(counts) if count
-        )
+        every = ((quarter, job.numbers(quarter)) for quarter in range(len(job.units)))
+        yield from (((quarter,), numbers) for quarter, numbers in every if numbers)
         return
-    done = 0
-    for level in sorted({count for count in counts if count}):
-        active = tuple(quarter for quarter, count in enumerate(counts) if count >= level)
-        yield active, range(done + 1, level + 1)
-        done = level
+    alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for number, quarters in in_quarters.items():
+        alike[tuple(quarters)].append(number)
+    yield from alike.items()

@@ -89,7 +89,7 @@ def _cents(view: View, job: str) -> int:
 def _first_quarter(view: View) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
     """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
 
-    Without those that stop, as their job is dropped or delayed. Of one that runs several times in
+    Without those that stop, as their job gives way. Of one that runs several times in
     it, those of its first run; jobs that run today have no replicas within a unit.
     """
     for unit, today in running_today(view).items():

@@ -43,11 +43,21 @@ def _once(view: View) -> Findings:
     for quarter, seats in enumerate(view.seats):
         label = view.labels[quarter]
         wanted = {
-            (job.name, unit) for job in view.jobs for unit in range(1, job.units[quarter] + 1)
+            (job.name, unit)
+            for job in view.jobs
+            for unit in range(1, job.units[quarter] + view.units_short(job.name, quarter) + 1)
         }
         placed = {(job, unit) for job, unit, _ in seats}
+        missing: dict[str, list[int]] = {name: [] for name in view.sized}
         for job, unit in sorted(wanted - placed):
-            yield f"{label}: unit {unit} of {job} is not placed"
+            missing[job].append(unit)
+        for job, lacking in sorted(missing.items()):
+            short = view.units_short(job, quarter)
+            if short and len(lacking) != short:
+                told = f"{count_of(len(lacking), 'unit')} of {job} not placed"
+                yield f"{label}: {told}, the plan says that {short:,} are short"
+            for unit in () if short else lacking:
+                yield f"{label}: unit {unit} of {job} is not placed"
         for job, unit in sorted(placed - wanted):
             yield f"{label}: unit {unit} of {job} is placed but not asked for"
         for piece, places in seats.items():

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from planner.reporting.document import Chart, Figure, Series
     from planner.reporting.format import Style
 
-__all__ = ["canvas", "chart_svg", "colour_class", "put"]
+__all__ = ["TO", "canvas", "chart_svg", "colour_class", "put"]
+
+TO = "data-to"
+"""Attribute of what leads somewhere, where the page says whither."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 720, 78, 12, 26, 220
 _LEGEND_ROW, _LEGEND_COLUMN, _MARK = 18, 170, 100

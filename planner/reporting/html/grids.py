@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.reporting.html.chart import canvas, colour_class, put
+from planner.reporting.html.chart import TO, canvas, colour_class, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -90,7 +90,8 @@ def gantt(picture: Gantt) -> Element:
         put(svg, "line", class_="axis", x1=x, x2=x, y1=_TOP - 4, y2=foot)
         if cell < picture.cells:
             middle = x + _CELL / 2
-            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
+            label = picture.labels[cell] if picture.labels else str(cell + 1)
+            put(svg, "text", label, x=middle, y=14, text_anchor="middle")
     y = _TOP
     for head, bars in picture.groups:
         put(svg, "text", head, x=0, y=y + 14, font_weight=600)
@@ -153,6 +154,10 @@ def _node(
         label = str(picture.numbers[jobs[0]]) if alone else "+"
         colour = colour_class(picture.numbers[jobs[0]]) if alone else "shared"
         band = put(svg, "rect", class_=colour, x=left, y=y, width=width, height=_GPU)
-        put(band, "title", f"{', '.join(jobs)}: {gpus}")
+        why = picture.why.get(jobs[0]) if alone else None
+        told = f"{', '.join(jobs)}: {gpus}"
+        put(band, "title", f"{told} of {len(held)} GPUs here; {why}" if why else told)
+        if alone:
+            band.set(TO, f"job-{picture.numbers[jobs[0]]}")
         middle = left + width / 2
         put(svg, "text", label, class_="on", x=middle, y=y + 13, text_anchor="middle")

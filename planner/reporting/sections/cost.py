@@ -34,6 +34,7 @@ __all__ = [
     "affordability_section",
     "cost_by_quarter",
     "cost_section",
+    "paid_chart",
     "plan_cost_section",
     "residual_row",
     "spare_rows",
@@ -95,7 +96,7 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
         "payment. What stands open below is in no input and in no sum.",
         tone="faint",
     )
-    yield from _chart(traced)
+    yield from paid_chart(traced)
     counted = {_NETWORK} if any(line.name == "network" for line in plan.costs) else set()
     left = (name for name in _NOT_IN_THE_INPUTS if name not in counted)
     yield Fields((*_headlines(traced), *((name, Blank()) for name in left)))
@@ -146,7 +147,7 @@ def residual_row(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         yield title, traced.figure(traced.accounts.residual, "usd", _how_residual(traced))
 
 
-def _chart(traced: TracedPlan) -> Iterator[Chart]:
+def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
     """None where nothing is paid."""
     plan = traced.plan
     series = tuple(

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from string import ascii_letters
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from planner.reporting.document import Block, Heading, Link, NodeMap, Paragraph, Verbatim, table
@@ -84,8 +85,13 @@ def _cells(held: _Held, marks: Mapping[str, str]) -> str:
     ) + "]"  # fmt: skip
 
 
-def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
-    """Nodes that look alike in one row; then which number is which job."""
+def node_map_picture(
+    traced: TracedPlan, why: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Block]:
+    """Nodes that look alike in one row; then which number is which job.
+
+    `why` is what is said of each job where its GPUs are pointed at.
+    """
     plan = traced.plan
     alike = _alike(plan, traced.columns, lambda held: held)
     if not alike:
@@ -101,6 +107,7 @@ def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
         columns=tuple(plan.quarters[place] for place in traced.columns),
         rows=tuple((range_of_ids(ids), row) for row, ids in shown),
         numbers=numbers,
+        why=why,
     )
     if hidden := sum(len(ids) for _, ids in alike[_ROWS:]):
         more = count_of(hidden, "more node")

@@ -54,6 +54,7 @@ __all__ = [
     "command_for",
     "is_cheaper",
     "near_ones",
+    "option_anchors",
     "options_section",
     "same_nodes",
     "short_text",
@@ -108,7 +109,7 @@ def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
 
 def are_equal(one: PlanSummary, other: PlanSummary) -> bool:
     """Whether two plans cost the same to the cent and keep the same jobs."""
-    ends = [(figures.cost_cents, figures.short, figures.dropped) for figures in (one, other)]
+    ends = [(figures.cost_cents, figures.giving_way, figures.dropped) for figures in (one, other)]
     return one.cost_cents is not None and ends[0] == ends[1]
 
 
@@ -160,11 +161,17 @@ def _rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, Altern
         yield name, place, one
 
 
+def option_anchors(found: Alternatives) -> dict[str, str]:
+    """By the names that `near_ones` gives, `plan-2` for the second of all plans."""
+    rows = _rows_of(found, _CHEAPEST)
+    return {"cheapest": "plan-1", **{name: f"plan-{place + 2}" for name, place, _ in rows}}
+
+
 def near_ones(found: Alternatives) -> list[tuple[str, PlanSummary]]:
     """Plans by name that keep the same jobs as the cheapest: only these compare with it."""
     every = [("cheapest", found.cheapest)]
     every += [(name, one.figures) for name, _, one in _rows_of(found, _CHEAPEST) if one.figures]
-    return [(name, one) for name, one in every if one.short == found.cheapest.short]
+    return [(name, one) for name, one in every if one.giving_way == found.cheapest.giving_way]
 
 
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
@@ -204,24 +211,31 @@ def _settings(one: AlternativePlan) -> str:
 
 
 def short_text(figures: PlanSummary) -> str:
-    """`dropped: a, b; delayed: c`: who gives way and how; empty where nobody does."""
-    delayed = [name for name in figures.short if name not in set(figures.dropped)]
-    parts = (("dropped", figures.dropped), ("delayed", delayed))
+    """`dropped: a, b; short: c by 6 units × quarters; delayed: d`: who gives way; or empty."""
+    units = {
+        one.job: f"{one.job} by {sum(one.short):,} units × quarters" for one in figures.units_short
+    }
+    delayed = [name for name in figures.short if name not in {*figures.dropped, *units}]
+    parts = (("dropped", figures.dropped), ("short", units.values()), ("delayed", delayed))
     return "; ".join(f"{how}: {', '.join(names)}" for how, names in parts if names)
 
 
 def _what_comes_first(one: PlanSummary, other: PlanSummary) -> tuple[int, str]:
     """How many more of the jobs that come first give way in `one`, and which those are.
 
-    Dropped ones come before delayed ones, then higher priorities before lower ones.
+    Dropped ones, with units that are short, come before delayed ones; higher priorities before
+    lower ones.
     """
-    more: Counter[tuple[int, int]] = Counter()
+    more: Counter[tuple[int, int, str]] = Counter()
     for sign, figures in ((1, one), (-1, other)):
         for priority, dropped, delayed in figures.short_by_priority:
-            more[0, -priority] += sign * dropped
-            more[1, -priority] += sign * delayed
-    first = min((step for step, count in more.items() if count), default=(0, 0))
-    return more[first], f"of priority {-first[1]} {'delayed' if first[0] else 'dropped'}"
+            more[0, -priority, "dropped"] += sign * dropped
+            more[1, -priority, "delayed"] += sign * delayed
+        for priority, units in figures.units_short_by_priority:
+            more[0, -priority, "short"] += sign * units
+    first = min((step for step, count in more.items() if count), default=(0, 0, "dropped"))
+    units_of = "units " if first[2] == "short" else ""
+    return more[first], f"{units_of}of priority {-first[1]} {first[2]}"
 
 
 def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
@@ -233,7 +247,7 @@ def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
     in_all = f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many"
     return (
         f"{abs(first)} {'more' if first > 0 else 'fewer'} {which} than in {named}, which comes "
-        f"first, and {in_all} dropped or delayed in all"
+        f"first, and {in_all} that give way in all"
     )
 
 
@@ -319,6 +333,7 @@ _COLUMNS = (
     "Power, kW",
     "Mean power, kW",
     "Jobs dropped",
+    "Short of units",
     "Delayed",
     "Order by",
 )
@@ -328,7 +343,7 @@ _IN_BRIEF = ("Bought, USD", "Rented, USD", "GPUs", "Held", "Power, kW", "Order b
 """Left to plan.json and to the page of a report by a list of alternatives alone."""
 _OF_A_PLAN = ("More", "Acquired", "Nodes", "Idle", "Mean power, kW")
 """Left to the list of alternatives by the page of a report."""
-_SELDOM = ("After the horizon, USD", "Power, kW", "Mean power, kW", "Delayed")
+_SELDOM = ("After the horizon, USD", "Power, kW", "Mean power, kW", "Short of units", "Delayed")
 """Left out where no option has a figure there."""
 
 
@@ -342,6 +357,7 @@ _MEANING = {
     "Power, kW": "nameplates, in the quarter with the most",
     "Mean power, kW": "drawn by the servers in service, over the quarters",
     "Jobs dropped": "for the whole horizon",
+    "Short of units": "jobs that run, some of their units not in every quarter",
 }
 
 
@@ -405,6 +421,7 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
         "Held": traced.figure(capacity.needed(last), "count", "how-use"),
         "Power, kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
         "Jobs dropped": short("dropped"),
+        "Short of units": short("short"),
         "Delayed": short("delayed"),
     }
     if traced.orders:
@@ -431,6 +448,10 @@ def _found(
 
     dropped = known.read.count(f"{stem}.dropped[*]")
     delayed = known.read.count(f"{stem}.short[*]") - dropped
+    units = None
+    if one.units_short:
+        units = known.read.count(f"{stem}.units_short[*]")
+        delayed -= units
     base, same = cheapest.cost_cents or 0, one.acquired == cheapest.acquired
     first = stem == "cheapest"
     more = "equal" if one.cost_cents == base else _NONE
@@ -451,6 +472,7 @@ def _found(
         "Power, kW": count(one.power_w is not None, "power_w", "kw", "?"),
         "Mean power, kW": count(one.drawn_w is not None, "drawn_w", "kw", _NONE),
         "Jobs dropped": known.figure(dropped, "count") if dropped.value else "none",
+        "Short of units": known.figure(units, "count") if units else "none",
         "Delayed": known.figure(delayed, "count") if delayed.value else "none",
     }
     if one.order_by:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.quarter import WEEK_HOURS
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
+    Bar,
     Blank,
     Block,
     Bullets,
     Cell,
     Fields,
+    Gantt,
     Link,
     Paragraph,
     columns_for,
@@ -48,6 +50,7 @@ __all__ = [
     "milestones_section",
     "nodes_of",
     "orders_for_several_sites",
+    "orders_picture",
     "orders_section",
     "price_source",
     "procurement_section",
@@ -55,6 +58,8 @@ __all__ = [
 ]
 
 _JOBS = 6
+_MONTHS_DRAWN = 24
+"""So many months are drawn one by one, else quarters."""
 _MOST_NAMED = 4
 _KINDS = ("buy", "rent", "reserve", "hourly")
 _DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation", "hourly": "rent by the hour"}
@@ -254,6 +259,60 @@ def _licences(traced: TracedPlan) -> Cell:
     return Blank("the scenario states none")
 
 
+def orders_picture(traced: TracedPlan) -> Iterator[Gantt]:
+    """From each order to the day on which its nodes enter service; nothing without orders."""
+    plan, lines = traced.plan, traced.plan.acquisitions
+    if not lines:
+        return
+    begun = _month(min(plan.as_of, *(line.order_by for line in lines)))
+    until = max(_month(_first_day(line.quarter)) for line in lines)
+    each = 1 if until - begun < _MONTHS_DRAWN else 3
+    first = begun // each
+
+    def bar(place: int) -> Bar:
+        line = lines[place]
+        starts = _first_day(line.quarter)
+        ordered, served = _month(line.order_by) // each, _month(starts) // each
+        name = f"{line.node_type} @ {line.site} by {line.offer}, in service {line.quarter}"
+        when = f"order by {line.order_by}, in service {starts}"
+        last = max(ordered, served - 1)
+        return Bar(line.order_by, ordered - first + 1, last - first + 1, name, line.count, when)
+
+    months = [begun - begun % each + each * cell for cell in range(until // each - first + 1)]
+    kinds = list(dict.fromkeys(lines[place].kind for place, _ in traced.orders))
+    groups = tuple(
+        (
+            action_of(kind, None).capitalize(),
+            tuple(bar(place) for place, line in traced.orders if line.kind == kind),
+        )
+        for kind in kinds
+    )
+    yield Gantt(
+        title=f"Orders by {'month' if each == 1 else 'quarter'}",
+        says="At the left the day by which each must be ordered; its bar is the time to deliver, "
+        "and the number in it counts nodes. A year stands above its first month.",
+        cells=len(months),
+        groups=groups,
+        lines=tuple(f"{one.when}: {one.name}" for _, bars in groups for one in bars),
+        labels=tuple(_label(month, each) for month in months),
+    )
+
+
+def _label(month: int, each: int) -> str:
+    year, past = divmod(month, 12)
+    return str(year) if not past else str(past + 1) if each == 1 else f"Q{past // 3 + 1}"
+
+
+def _first_day(quarter: str) -> str:
+    year, _, number = quarter.partition("Q")
+    return f"{year}-{3 * int(number) - 2:02}-01"
+
+
+def _month(day: str) -> int:
+    """Months since year 0."""
+    return 12 * int(day[:4]) + int(day[5:7]) - 1
+
+
 def orders_section(traced: TracedPlan) -> Iterator[Block]:
     """Orders by the day on which each must be placed."""
     if not traced.bill:
@@ -291,10 +350,8 @@ def milestones_section(traced: TracedPlan) -> Iterator[Block]:
         what = f"Place the order: {nodes_of(line)}, {_DO[line.kind]} by offer {line.offer}"
         what += f" for {line.site}" if line.sites else ""
         dated.append((line.order_by, traced.order_by(place), what))
-        year, _, number = line.quarter.partition("Q")
         service = f"Accepted and in service: {nodes_of(line)} at {line.site}, by offer {line.offer}"
-        start = f"{year}-{3 * int(number) - 2:02}-01"
-        dated.append((start, f"start of {line.quarter}", service))
+        dated.append((_first_day(line.quarter), f"start of {line.quarter}", service))
     if dated:
         yield table(
             sorted(dated, key=lambda entry: entry[0]),
@@ -395,11 +452,12 @@ def _gives_way(plan: Plan) -> str:
     """Who is not served by that, so that nobody takes the sum for the price of everything."""
     if plan.shortage is None:
         return ""
-    counts = Counter(job.outcome for job in plan.shortage.jobs)
+    counts: Counter[str] = Counter(job.outcome for job in plan.shortage.jobs)
     parts = []
-    for outcome in ("dropped", "delayed"):
+    ways = {"dropped": "dropped", "short": "short of units", "delayed": "delayed"}
+    for outcome, told in ways.items():
         if count := counts[outcome]:
-            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {outcome}")
+            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {told}")
     return f"; {listed(parts)}, as not everything fits"
 
 

@@ -184,9 +184,7 @@ def _caveats(found: Risk) -> tuple[Block, ...]:
         lines.append(f"Without a plan, and so in no figure of cost: {number}.")
     if found.giving_way:
         number = count_of(found.giving_way, "future")
-        lines.append(
-            f"With jobs dropped or delayed, so that the cost is that of the rest: {number}."
-        )
+        lines.append(f"With jobs that give way, so that the cost is that of the rest: {number}.")
     if found.choices and (unsure := sum(one.not_proved for one in found.choices.plans)):
         told = count_of(unsure, "future")
         lines.append(f"NOT proved within the limits, with purchases that are given: {told}.")

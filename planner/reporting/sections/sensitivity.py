@@ -249,11 +249,11 @@ def _other_jobs_short(found: Sensitivity) -> Iterator[Block]:
         f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
         for one in found.swings
         for end in (one.low, one.high)
-        if end.figures.cost_cents is not None and end.figures.short != found.base.short
+        if end.figures.cost_cents is not None and end.figures.giving_way != found.base.giving_way
     )
     if ends:
         yield Paragraph(
-            "Here other jobs are dropped or delayed than as the scenario stands "
+            "Here other jobs give way than as the scenario stands "
             f"({short_text(found.base) or 'none'}), so that the costs are not those of the same "
             "work:",
             tone="warning",

@@ -38,6 +38,7 @@ __all__ = [
     "limit_title",
     "limits_of",
     "node_takes",
+    "site_charts",
     "sites_section",
 ]
 
@@ -250,7 +251,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
     """The sites in full, power as pictures, what each node takes, and what facilities must say."""
     plan, limits = traced.plan, limits_of(traced.plan)
     yield from sites_section(traced)
-    yield from _charts(traced)
+    yield from site_charts(traced)
     yield Heading("Each node", 3)
     yield table(
         plan.node_types,
@@ -290,7 +291,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def _charts(traced: TracedPlan) -> Iterator[Block]:
+def site_charts(traced: TracedPlan) -> Iterator[Block]:
     """By nameplates; where the catalog lacks one, by the mean draw under load."""
     for site in traced.capacity.sites:
         chart = _power_chart(traced, site, "power_w") or _power_chart(traced, site, "mean_power_w")

@@ -75,7 +75,7 @@ class Risk(Frozen):
     """Futures for which no plan exists, or none was found in time."""
     not_proved: int
     giving_way: int = 0
-    """Futures in which jobs are dropped or delayed: their cost is that of the others."""
+    """Futures in which jobs give way: their cost is that of the others."""
     percentiles: tuple[int, ...] = _PERCENTILES
     cost_cents: tuple[int, ...]
     """Net present cost of the best plan of a future, by percentile, of those that have a plan."""
