@@ -9,11 +9,6 @@ from planner.reporting.document import Bullets, Document, Fold, Heading, Paragra
 from planner.reporting.format import code, count_of, dollars, usd
 from planner.reporting.justification import numbered_document
 from planner.reporting.sections.apis import apis_section
-<<<<<<< HEAD
-from planner.reporting.sections.capacity import utilization_section
-from planner.reporting.sections.cost import cost_by_quarter, plan_cost_section, teams_section
-from planner.reporting.sections.evidence import evidence_section
-=======
 from planner.reporting.sections.capacity import (
     forecast_section,
     pools_table,
@@ -26,7 +21,7 @@ from planner.reporting.sections.cost import (
     plan_cost_section,
     teams_section,
 )
->>>>>>> main
+from planner.reporting.sections.evidence import evidence_section
 from planner.reporting.sections.jobs import jobs_section, rejections_section
 from planner.reporting.sections.nodemap import node_map, node_map_picture
 from planner.reporting.sections.notes import changes_section, notes_section
