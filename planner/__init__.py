@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from planner.api.scenario import load as load
     from planner.api.sizing import SizeResult as SizeResult
     from planner.api.sizing import size as size
+    from planner.api.starting import InitResult as InitResult
+    from planner.api.starting import init as init
     from planner.api.tables import ImportResult as ImportResult
     from planner.api.tables import import_table as import_table
     from planner.api.tables import table_template as table_template
@@ -84,6 +86,7 @@ _MODULES = {
     "result": ("Result", "page_files"),
     "scenario": ("Changes", "Scenario", "check", "load"),
     "sizing": ("SizeResult", "size"),
+    "starting": ("InitResult", "init"),
     "tables": ("ImportResult", "import_table", "table_template"),
     "variants": (
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),

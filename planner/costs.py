@@ -22,10 +22,11 @@ from planner.inputs.scenario.load import HOUR_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.scenario.finance import SpendCap
     from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
-    from planner.sizing.candidate import SizedJob
+    from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = [
     "CAPEX",
@@ -42,6 +43,7 @@ __all__ = [
     "owned_costs",
     "portfolio_costs",
     "present_cents",
+    "rented_usd_per_hour",
     "spent_cents",
     "token_costs",
 ]
@@ -318,6 +320,27 @@ def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
     with localcontext() as context:
         context.prec = _PRECISION
         return (1 + rate_per_year) ** (Decimal(-quarters) / 4)
+
+
+def rented_usd_per_hour(candidate: Candidate, catalog: Catalog) -> Decimal | None:
+    """What all replicas cost for an hour at the least rent in the price book; None without one.
+
+    A partition costs its share of the GPU's memory slices, and so does a share of its memory.
+    """
+    rents = [
+        rent.usd
+        for name, rent in catalog.prices.rent.items()
+        if catalog.nodes[name].gpu_type == candidate.gpu_type
+    ]
+    if not rents:
+        return None
+    share, gpu = Decimal(1), catalog.gpus[candidate.gpu_type]
+    if candidate.partition is not None:
+        taken = gpu.mig_profiles[candidate.partition].memory_slices
+        share = Decimal(taken) / gpu.memory_slices
+    elif candidate.shared_mb:
+        share = Decimal(candidate.shared_mb) / candidate.gpu_capacity_mb
+    return min(rents) * candidate.gpus * candidate.replicas * share
 
 
 def in_cents(usd: Decimal) -> int:

@@ -21,8 +21,9 @@ __all__ = ["COMMANDS", "GROUPS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
 
 GROUPS = {
     "Decide": {
+        "init": ("init", "Write a first scenario of a few answers, or of what a cluster tells."),
         "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
-        "size": ("size", "Size one job on every GPU type, side by side."),
+        "size": ("size", "Size one job on every GPU type, the cheapest first."),
         "check": ("check", "Find all mistakes of scenarios at once."),
     },
     "Understand": {

@@ -74,7 +74,7 @@ class WhatIf:
             "hourly": hourly,
         }
 
-    def _cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
+    def cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """What the best other plan costs, cents, where both are proved."""
         left_s = self.deadline - spent()
         if self.solved.solution.status is not Status.PROVED or left_s <= 0:
@@ -130,7 +130,7 @@ class WhatIf:
 
     def _saved_in(self, problem: Problem) -> int | None:
         """By how much the best plan of this problem is cheaper."""
-        _, cents = self._cost_of(replace(self.solved.translation, problem=problem))
+        _, cents = self.cost_of(replace(self.solved.translation, problem=problem))
         return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
 
     def partition_saving(self) -> PartitionSaving | None:
@@ -146,7 +146,7 @@ class WhatIf:
         whole = tuple(map(_on_whole_gpus, jobs))
         if any(any(job.units) and not job.sizing.candidates for job in whole):
             return PartitionSaving(outcome="no other plan", cents=None)
-        outcome, cents = self._cost_of(translate(inputs, whole))
+        outcome, cents = self.cost_of(translate(inputs, whole))
         saved = None if cents is None else max(0, cents - solution.cost_cents)
         return PartitionSaving(outcome=outcome, cents=saved)
 
@@ -159,7 +159,7 @@ class WhatIf:
         translation = translate(solved.inputs, placed)
         if stuck_jobs(placed, translation):
             return None
-        _, cents = self._cost_of(translation)
+        _, cents = self.cost_of(translation)
         return None if cents is None else max(0, cents - solved.solution.cost_cents)
 
     def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
@@ -187,7 +187,7 @@ class WhatIf:
                 for number, supply in enumerate(problem.supplies)
             )
             others = replace(self.solved.translation, problem=replace(problem, supplies=withdrawn))
-            outcome, cents = self._cost_of(others)
+            outcome, cents = self.cost_of(others)
             more = None if cents is None else max(0, cents - self.solved.solution.cost_cents)
             yield HourlyUse(
                 offer=offer.name,
@@ -222,7 +222,7 @@ class WhatIf:
             return None
         if cost - bound <= self.asked_gap * cost:
             return 0
-        _, cents = self._cost_of(others)
+        _, cents = self.cost_of(others)
         return None if cents is None else max(0, cost - cents)
 
 

@@ -23,6 +23,7 @@ from planner.reporting.sections.cost import (
 )
 from planner.reporting.sections.evidence import evidence_section
 from planner.reporting.sections.jobs import jobs_section, rejections_section
+from planner.reporting.sections.near_miss import near_miss_section
 from planner.reporting.sections.nodemap import node_map, node_map_picture
 from planner.reporting.sections.notes import changes_section, notes_section
 from planner.reporting.sections.placement import moves_section, schedule_section, shared_section
@@ -70,6 +71,7 @@ SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
 """For a terminal."""
 
 _WARNINGS_IN_BRIEF = 3
+_NEAR = "What would save a node"
 
 FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 """For a document."""
@@ -92,6 +94,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 ("Traffic and latency", _unexplained(traffic_section(traced))),
                 ("APIs", apis_section(traced)),
                 ("Cost", _unexplained(cost_by_quarter(traced, full=False))),
+                (_NEAR, near_miss_section(plan)),
                 (
                     "Warnings",
                     notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
@@ -250,6 +253,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Utilization", utilization_section(traced)),
                 ("Sites", sites_section(traced, lines, full=False)),
                 ("Cost", plan_cost_section(traced)),
+                (_NEAR, near_miss_section(plan)),
                 ("Teams", teams_section(traced)),
                 ("Rejected GPU types", rejections_section(plan)),
                 (
