@@ -32,7 +32,7 @@ bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
 accuracy: $(STAMP)
-	$(BIN)/python -m benchmarks.accuracy --publish docs
+	$(BIN)/python -m benchmarks.accuracy --publish docs --neighbours catalog/neighbours.yaml
 
 examples: $(STAMP)
 	rm -rf $(EXAMPLE)

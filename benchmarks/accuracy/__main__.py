@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.bars import BARS_FILE, judge, read_bars
 from benchmarks.accuracy.board import board
+from benchmarks.accuracy.neighbours import write_neighbours
 from benchmarks.accuracy.page import publish
 from benchmarks.accuracy.picture import Dot, picture
 from benchmarks.accuracy.tables import table
@@ -29,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--publish", type=Path, metavar="DOCS", help="also write accuracy.md and accuracy.svg here"
     )
+    parser.add_argument(
+        "--neighbours", type=Path, metavar="FILE", help="also write this file of the catalog"
+    )
     options = parser.parse_args(arguments)
     try:
         world = World()
@@ -39,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.publish:
             written = publish(options.publish, scoreboard, picture(dots(world)))
             print("written:", *written, file=sys.stderr)
+        if options.neighbours:
+            write_neighbours(options.neighbours, world)
+            print("written:", options.neighbours, file=sys.stderr)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -74,7 +74,12 @@ class Case:
         query_value = (hidden + heads) + (hidden + kv)
         attention = 2 * query_value
         block = (3 if model.gated_mlp else 2) * (hidden + self.width)
-        by_target = {"qv": query_value, "attention": attention, "all-linear": attention + block}
+        by_target = {
+            "qv": query_value,
+            "attention": attention,
+            "mlp": block,
+            "all-linear": attention + block,
+        }
         return rank * model.layers * by_target[self.run.tune.adapter_targets]
 
 
@@ -140,7 +145,7 @@ def fm_training_estimator(case: Case) -> float:
     weight = 2.0
     if case.quantized:
         weight = 0.515875 if case.run.tune.double_quantization else 0.5625
-    matrices = {"qv": 2, "attention": 4, "all-linear": 7}[case.run.tune.adapter_targets]
+    matrices = {"qv": 2, "mlp": 3, "attention": 4, "all-linear": 7}[case.run.tune.adapter_targets]
     inputs = 2 * case.tokens * hidden * matrices * layers
     return (weight * parameters + 8 * case.adapter) / gpus + inputs
 

@@ -76,7 +76,7 @@ class SizeResult(Result):
         `usd_per_hour` is of all replicas at the least rent of the GPU type in the price book, and
         `usd_per_run` the same for the hours of a tuning run; None where that is not known.
         `weight_bits`, `kv_bits` and `gradient_accumulation` are what was chosen; None where the job
-        states it, and of one pass.
+        states it, and of one pass. `rests_on` is what its need for memory rests on.
         """
         return [
             {
@@ -95,6 +95,7 @@ class SizeResult(Result):
                 "kv_bits": one.kv_bits,
                 "gradient_accumulation": one.gradient_accumulation,
                 "decided_by": one.decided_by,
+                "rests_on": one.evidence[0].rests if one.evidence else None,
             }
             for one, per_hour, per_run in self._ranked
         ]

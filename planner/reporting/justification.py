@@ -24,6 +24,7 @@ from planner.reporting.sections.cost import (
     cost_section,
 )
 from planner.reporting.sections.decision import decision_section
+from planner.reporting.sections.evidence import evidence_section
 from planner.reporting.sections.jobs import (
     gpu_types_section,
     jobs_section,
@@ -194,8 +195,14 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(exhaustion(traced))
     yield gpus_table(traced)
     yield capacity_chart(traced)
-    yield from titled((("What does not fit", shortage_section(traced.plan)),), 3)
-    yield from titled((("How long runs take", runs_section(traced)),), 3)
+    yield from titled(
+        (
+            ("What does not fit", shortage_section(traced.plan)),
+            ("What needs rest on", evidence_section(traced.plan)),
+            ("How long runs take", runs_section(traced)),
+        ),
+        3,
+    )
     if not (traced.plan.objective or any(job.benefit for job in traced.plan.jobs)):
         said = Blank(f"{code('objective:')} of the scenario, {code('benefit:')} of a job")
         yield Fields((("Business served, and what drives its growth", said),))

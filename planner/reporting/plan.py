@@ -21,6 +21,7 @@ from planner.reporting.sections.cost import (
     plan_cost_section,
     teams_section,
 )
+from planner.reporting.sections.evidence import evidence_section
 from planner.reporting.sections.jobs import jobs_section, rejections_section
 from planner.reporting.sections.near_miss import near_miss_section
 from planner.reporting.sections.nodemap import node_map, node_map_picture
@@ -262,6 +263,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Schedule", schedule_section(plan, lines)),
                 ("Shared GPUs", shared_section(plan, lines)),
                 ("Jobs", jobs_section(traced, detail.jobs, full=False)),
+                ("What needs rest on", evidence_section(plan)),
                 ("Traffic and latency", traffic_section(traced)),
                 ("APIs", apis_section(traced)),
                 ("Utilization", utilization_section(traced)),

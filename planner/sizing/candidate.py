@@ -20,14 +20,21 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "DerivationStep",
+    "Evidence",
+    "EvidenceOf",
     "Quantity",
     "Rejection",
+    "Rests",
     "ServingFigures",
     "SizedJob",
     "Sizing",
     "Trace",
     "way_of",
 ]
+
+
+EvidenceOf = Literal["memory", "hours", "rate"]
+Rests = Literal["measured", "interpolated", "extrapolated", "published", "estimated", "stated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +148,22 @@ class ServingFigures(Frozen):
     percentile: int
 
 
+class Evidence(Frozen):
+    """What one figure of a candidate rests on."""
+
+    figure: EvidenceOf
+    """The need for GPUs by memory, the hours of a run, or the requests that a replica answers."""
+    rests: Rests
+    """`measured`: runs of a model of this size, method and load; `interpolated`: of smaller and
+    larger ones; `extrapolated`: of the method, not around it, or of samples where a job learns from
+    pairs or rewards; `published`: a vendor's formula or
+    average; `estimated`: rules that no such run was held against; `stated`: by the job."""
+    runs: int = 0
+    """How many measured runs."""
+    error: float | None = None
+    """Their mean absolute error, a share; None without runs."""
+
+
 class Candidate(Frozen):
     """A feasible way to run one unit of a job: GPU type × count, with its needs."""
 
@@ -184,6 +207,8 @@ class Candidate(Frozen):
     `time` where fewer GPUs would do and more of them are free again earlier; `latency` where a
     replica on fewer is too slow, `load` where it would do, and takes fewer requests or answers
     later."""
+    evidence: tuple[Evidence, ...] = ()
+    """What its memory, and its hours or its rate, rest on."""
     trace: Annotated[Sequence[DerivationStep], _AsSteps()]
 
     @property

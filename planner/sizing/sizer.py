@@ -11,6 +11,7 @@ from planner.sizing.candidate import Rejection, Sizing
 from planner.sizing.count import Counter
 from planner.sizing.endpoint import Endpoint
 from planner.sizing.engine import ASSUMED, Known, Reasoning
+from planner.sizing.evidence import evidence_of
 from planner.sizing.memory import memory_at
 from planner.sizing.parts import Parts
 from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, run_facts, setting_facts
@@ -70,7 +71,8 @@ def summary(
 
 
 def _tune(tune: Tune) -> str:
-    parts = [f"{_METHODS[tune.method]} of {_subject(tune)}"]
+    by = "" if tune.objective == "sft" else f" by {tune.objective.upper()}"
+    parts = [f"{_METHODS[tune.method]} of {_subject(tune)}{by}"]
     if tune.base_bits is not None:
         parts.append(f"base at {tune.base_bits} bit")
     if tune.precision not in (None, tune.usual_precision):
@@ -167,6 +169,7 @@ class Sizer:
         differs at most in how GPUs may be divided: what does not depend on that is not sized again.
         """
         self._catalog = catalog
+        self._neighbours = tuple(catalog.neighbours.values())
         self._rules = rules
         self._policies = policies
         self._calibration = calibration
@@ -255,12 +258,16 @@ class Sizer:
         return Sizing(
             id=hashlib.sha256(repr(key).encode()).hexdigest()[:12],
             summary=summary(job, reasoning.number("weight_bits"), peaks),
-            candidates=tuple(placed.candidate for placed in placements),
+            candidates=tuple(self._with_evidence(placed) for placed in placements),
             rejections=tuple(rejections),
             refused_parts=tuple(refused_parts),
             assumptions=_assumptions(placements),
             warnings=self._warnings(job, variants[0].reasoning, placements),
         )
+
+    def _with_evidence(self, placed: Placement) -> Candidate:
+        told = evidence_of(placed.candidate, placed.situation, self._neighbours)
+        return placed.candidate.model_copy(update={"evidence": told})
 
     def _on(
         self, gpu_type: str, facts: Mapping[str, Known], job: Job, variant: _Variant

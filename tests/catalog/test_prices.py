@@ -33,7 +33,7 @@ def test_every_price_is_for_a_node_type_of_the_catalog(catalog: Catalog) -> None
 
 def test_every_node_type_has_a_price_but_those_without_any_basis(catalog: Catalog) -> None:
     unpriced = set(catalog.nodes) - set(catalog.prices.purchase)
-    assert unpriced == {"xe9712-gb200", "xe9785l-mi355x"}
+    assert unpriced == {"vera-rubin-nvl72", "xe9712-gb200", "xe9712-gb300", "xe9785l-mi355x"}
 
 
 def test_no_price_is_dated_after_its_book(catalog: Catalog) -> None:

@@ -44,7 +44,7 @@ def test_only_the_load_changes_the_replicas_and_it_changes_nothing_else(candidat
     once, twice = (candidate(H100, serve=serve(rate)) for rate in (20, 40))
     idle = candidate(H100, serve=serve())
     assert once.replicas < twice.replicas
-    same = {"replicas": 1, "trace": (), "serving": None}
+    same = {"replicas": 1, "trace": (), "serving": None, "evidence": ()}
     assert once.model_copy(update=same) == twice.model_copy(update=same)
     assert once.model_copy(update=same) == idle.model_copy(update=same)
 

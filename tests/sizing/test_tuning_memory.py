@@ -101,6 +101,7 @@ def test_the_peak_is_the_largest_phase_and_the_context_beside_it(memory):
 
 BASE = {"model": "llama-3.1-8b", "method": "lora", "batch": 8, "sequence": 2048}
 FULL = {"model": "llama-3.1-8b", "method": "full", "batch": 4, "sequence": 512}
+LAYERS_DECIDE = BASE | {"loss_kernel": "fused-linear"}
 TWICE = {"batch": 8, "gradient_accumulation": 2}
 MORE = [
     ({"batch": 16}, BASE, 1),
@@ -122,8 +123,18 @@ MORE = [
     ({"embeddings_trained": True}, BASE, 1),
     ({"embeddings_trained": True}, BASE | {"method": "qlora"}, 4),
     ({"sync_each_batch": False}, FULL | TWICE | {"sharding": "fsdp2"}, 4),
+    ({"loss_kernel": "chunked"}, BASE | {"loss_kernel": "fused-linear"}, 1),
+    *(
+        ({"adapter_dora": True}, LAYERS_DECIDE | {"adapter_targets": targets, **kept}, 1)
+        for targets in ("qv", "attention", "mlp", "all-linear")
+        for kept in ({}, {"gradient_checkpointing": "off"})
+    ),
 ]
 LESS = [
+    ({"loss_kernel": "chunked"}, BASE | {"loss_kernel": "fused"}, 1),
+    ({"loss_kernel": "plain-16bit"}, BASE, 1),
+    ({"gradient_checkpointing": "offloaded"}, BASE, 1),
+    ({"gradient_checkpointing": "offloaded"}, FULL | {"optimizer_in_backward": True}, 1),
     ({"loss_kernel": "fused"}, BASE, 1),
     ({"loss_kernel": "fused-linear"}, BASE, 1),
     ({"layer_kernels": "fused"}, BASE | {"gradient_checkpointing": "off"}, 1),

@@ -33,8 +33,10 @@ __all__ = [
     "Catalog",
     "CatalogFile",
     "GpuType",
+    "Lifecycle",
     "MigProfile",
     "Model",
+    "Neighbours",
     "NodeType",
     "PriceBook",
     "PriceBookHeader",
@@ -83,6 +85,24 @@ class MigProfile(Frozen):
     """Streaming multiprocessors that the driver reports for the instance."""
 
 
+class Lifecycle(Frozen):
+    """When a product was announced, and from when until when it can be ordered."""
+
+    announced: SourcedFigure[Day] | None = None
+    orderable: SourcedFigure[Day] | None = None
+    """First day of an order; empty where no page says one."""
+    end_of_sale: SourcedFigure[Day] | None = None
+    """Last day of an order."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Lifecycle:
+        stated = (self.announced, self.orderable, self.end_of_sale)
+        days = [one.value for one in stated if one is not None]
+        if days != sorted(days):
+            raise ValueError("is announced, then orderable, then at its end of sale: in this order")
+        return self
+
+
 class GpuType(Frozen):
     """An accelerator with its memory and form, never ambiguous."""
 
@@ -105,6 +125,8 @@ class GpuType(Frozen):
     mig_profiles: dict[str, MigProfile] = Field(default_factory=dict)
     """Partition sizes by profile name; empty where the GPU cannot be partitioned."""
     mig_source: str | None = None
+    lifecycle: Lifecycle | None = None
+    """Empty of a product that is sold today."""
 
     @property
     def memory_slices(self) -> int:
@@ -375,6 +397,28 @@ class PriceBook(Frozen):
         return self.rent.get(node_type) if kind in ("rent", "hourly") else None
 
 
+class Neighbours(Frozen):
+    """Measured runs that are alike, and how far the rules were from them."""
+
+    figure: Literal["memory", "hours", "rate"]
+    """What was measured: peak memory, throughput of training, requests answered per second."""
+    method: Literal["full", "lora", "qlora", "p-tuning", "serve"]
+    parameters_b: PositiveNumber
+    """Of the model, in billions."""
+    mixture: bool
+    """Whether the model is a mixture of experts."""
+    several_gpus: bool
+    gpu_vendor: str
+    gpu_family: str | None = None
+    """Family of the GPUs; None of peak memory, which depends on their maker alone."""
+    least: PositiveNumber
+    most: PositiveNumber
+    """Tokens that a GPU held in a pass, or requests that a replica had at once."""
+    runs: PositiveCount
+    error: NotNegative
+    """Mean of what the rules said over what was measured, less one, without its sign."""
+
+
 class CatalogFile(Frozen):
     """One YAML file of the catalog; later files extend or replace entries by id."""
 
@@ -382,6 +426,7 @@ class CatalogFile(Frozen):
     gpus: dict[str, GpuType] = Field(default_factory=dict)
     nodes: dict[str, NodeType] = Field(default_factory=dict)
     models: dict[str, Model] = Field(default_factory=dict)
+    neighbours: dict[str, Neighbours] = Field(default_factory=dict)
     price_book: PriceBookHeader | None = None
     purchase: dict[str, PurchasePrice] = Field(default_factory=dict)
     rent: dict[str, RentPrice] = Field(default_factory=dict)
@@ -395,6 +440,8 @@ class Catalog(Frozen):
     nodes: dict[str, NodeType]
     models: dict[str, Model]
     prices: PriceBook
+    neighbours: dict[str, Neighbours] = Field(default_factory=dict)
+    """Measured runs in groups, by which a figure says what it rests on."""
 
     def source_text(self, key: str) -> str:
         """`title (address)` of a source key, or the key itself where it is an address."""

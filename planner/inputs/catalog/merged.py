@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["merged_catalog"]
 
-_SECTIONS = ("sources", "gpus", "nodes", "models", "purchase", "rent")
+_SECTIONS = ("sources", "gpus", "nodes", "models", "neighbours", "purchase", "rent")
 _EXTENDED = ("gpus", "nodes")
 """Sections whose entries may take over the figures of another."""
 
@@ -178,6 +178,7 @@ def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
         gpus=merged["gpus"],
         nodes=merged["nodes"],
         models=merged["models"],
+        neighbours=merged["neighbours"],
         prices=prices,
     )
     return catalog, origin

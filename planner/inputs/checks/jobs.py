@@ -21,6 +21,7 @@ _OF_ADAPTERS: Final = (
     "adapter_targets",
     "adapter_precision",
     "adapter_dropout",
+    "adapter_dora",
     "adapter_units",
 )
 """What only LoRA and QLoRA have."""

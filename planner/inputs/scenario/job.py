@@ -114,6 +114,27 @@ class Tune(Frozen):
     """With `parameters_b`: the family whose shape it has."""
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
+    objective: Annotated[Literal["sft", "dpo", "grpo"], AsFact("what is learned from")] = "sft"
+    """`sft`: samples as they are; `dpo`: pairs of a better and a worse answer, so that each
+    sequence of the batch is two; `grpo`: rewards of answers that the model gives itself
+    (`sequence` holds prompt and answer)."""
+    reference_model: Annotated[
+        bool | None, AsFact("whether a frozen copy of the model is held beside it")
+    ] = None
+    """Full fine-tunes by `dpo` and `grpo`: whether a frozen copy of the model stands beside it.
+    Left out, `dpo` has one (unless `precompute_ref_log_probs` of TRL), `grpo` has none (`beta` of
+    0). Adapters are switched off instead, and need none."""
+    rollout_share: Annotated[
+        Share | None, AsFact("share of each GPU that a rollout engine holds", "share")
+    ] = None
+    """`grpo`: share of each GPU's memory that an inference engine on the same GPUs holds while
+    training (`vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile, or answers from GPUs of
+    its own, which are a serving job. Rule `tuning/rollout-share` if left out."""
+    rollout_tokens: Annotated[
+        PositiveCount | None, AsFact("tokens of a sequence that the model gives itself", "tokens")
+    ] = None
+    """`grpo`: tokens of a sequence that the model gives itself on the GPUs of the run, which adds
+    to its hours; left out, answers come from elsewhere, or their time is not counted."""
     precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights, `fp8` keeps 16-bit weights
     and multiplies in 8 bit. Left out: `bf16-mixed` for full fine-tunes and QLoRA of a known shape,
@@ -159,20 +180,24 @@ class Tune(Frozen):
     ] = None
     """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
     gradient_checkpointing: Annotated[
-        Literal["on", "off", "selective"], AsFact("gradient checkpointing")
+        Literal["on", "off", "selective", "offloaded"], AsFact("gradient checkpointing")
     ] = "on"
     """`on`: the backward pass computes activations again; `off`: all are kept; `selective`:
-    attention and every second matrix product are kept."""
+    attention and every second matrix product are kept; `offloaded`: as `on`, with the inputs of
+    layers in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
     attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact("attention kernel")] = (
         "flash"
     )
     """How attention is computed; `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[
-        Literal["plain", "plain-fp32-logits", "fused", "fused-linear"], AsFact("loss kernel")
+        Literal["plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear"],
+        AsFact("loss kernel"),
     ] = "plain"
     """`plain-fp32-logits` widens all logits in the model (transformers before 4.45) or keeps them
-    through the backward pass; `fused-linear` (Liger, cut cross-entropy) never holds the logits of
-    all tokens."""
+    through the backward pass; `plain-16bit` widens none (a model's own code under DeepSpeed, such
+    as Qwen of the first generation); `chunked` keeps them in 16 bit and widens parts, compiled
+    (`CEWithChunkedOutputLoss` of torchtune); `fused-linear` (Liger, cut cross-entropy) never holds
+    the logits of all tokens."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact("kernels of norms and gates")] = (
         "plain"
     )
@@ -226,6 +251,9 @@ class Tune(Frozen):
     adapter_dropout: Annotated[bool, AsFact("whether adapters drop inputs out")] = True
     """Whether adapters drop out part of their input (`lora_dropout` above 0), of which each keeps a
     copy without checkpointing."""
+    adapter_dora: Annotated[bool, AsFact("whether adapters train a magnitude of their own")] = False
+    """LoRA and QLoRA: whether the magnitude of each matrix is trained apart (`use_dora` of
+    PEFT)."""
     adapter_units: Annotated[
         Literal["own", "shared"], AsFact("FSDP units of adapters and base")
     ] = "own"
@@ -265,6 +293,17 @@ class Tune(Frozen):
                 "`embeddings_trained` goes with the methods lora and qlora, "
                 f"not with {self.method!r}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _learns_from_what_it_states(self) -> Tune:
+        if self.reference_model and (self.objective == "sft" or self.method != "full"):
+            raise ValueError(
+                "`reference_model` goes with `method: full` and `objective: dpo` or `grpo`"
+            )
+        rolls_out = self.rollout_share is not None or self.rollout_tokens is not None
+        if rolls_out and self.objective != "grpo":
+            raise ValueError("`rollout_share` and `rollout_tokens` go with `objective: grpo`")
         return self
 
     @model_validator(mode="after")

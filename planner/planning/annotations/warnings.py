@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from datetime import date
 from itertools import count as naturals
 from math import exp, floor, lgamma, log
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from planner.sizing.sizer import LENGTH_UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from planner.inputs.base import SourcedFigure
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.solution import Solution
     from planner.planning.plan import Plan
@@ -61,6 +63,7 @@ def warning_notes(
         *_other_counts_today(inputs, jobs),
         *_idle_though_owned(inputs, jobs, plan),
         *_no_spare(inputs, plan),
+        *_not_on_sale(inputs, plan),
         *_failures(inputs, plan),
         *_of_sizing(jobs, plan),
     )
@@ -369,6 +372,35 @@ def _idle_though_owned(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -
                 "and each unit keeps its GPU type; may_change_gpu_type lets it change",
                 origin="policies.may_change_gpu_type",
             )
+
+
+def _not_on_sale(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Nodes that are to be ordered before their GPUs can be, or after they no longer can."""
+    for line in plan.acquisitions:
+        life = inputs.catalog.gpus[line.gpu_type].lifecycle
+        if line.kind != "buy" or life is None:
+            continue
+        first, last, order = life.orderable, life.end_of_sale, date.fromisoformat(line.order_by)
+        if first is None and life.announced is not None:
+            what = (
+                f"was announced on {life.announced.value}, and no source says from when it can "
+                f"be ordered{_noted(life.announced)}"
+            )
+        elif first is not None and order < first.value:
+            what = f"can be ordered from {first.value} on{_noted(first)}"
+        elif last is not None and order > last.value:
+            what = f"can be ordered until {last.value}{_noted(last)}"
+        else:
+            continue
+        yield Note(
+            text=f"{line.offer} for {line.quarter} is ordered by {line.order_by}: {line.gpu_type} "
+            f"{what}; have the date confirmed by the seller",
+            origin=f"offers.{line.offer}",
+        )
+
+
+def _noted(day: SourcedFigure[date]) -> str:
+    return f" ({day.note})" if day.note else ""
 
 
 def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:

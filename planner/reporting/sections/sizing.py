@@ -26,6 +26,7 @@ from planner.reporting.format import (
     percent,
     with_unit,
 )
+from planner.reporting.sections.evidence import evidence_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,6 +85,7 @@ def sizing_document(
         if any(one.replicas > 1 for one in sizing.candidates):
             blocks.append(Paragraph(_BY_LOAD, tone="faint"))
         blocks += peak_blocks(sizing.candidates) if sums else ()
+        blocks += evidence_blocks(sizing.candidates)
     else:
         blocks.append(Paragraph("No GPU type can run it.", tone="warning"))
     if calibration is not None:
