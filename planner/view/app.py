@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 import planner
 from planner import Finding, InputError, PlannerError
+from planner.view.executions import Executions, Task, lines_of
 from planner.view.levers import levers_of, offers_of, settings_of, words_of
-from planner.view.runs import Runs, Task, lines_of
 from planner.view.study import Study
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from planner import AlternativesResult, PlanResult, Result, Scenario, SensitivityResult
-    from planner.view.runs import Kind, Run
+    from planner.view.executions import Execution, Kind
     from planner.view.study import Opened
 
-__all__ = ["View"]
+__all__ = ["Viewer"]
 
 _HERE = Path(__file__).parent / "pages"
 _LARGEST_FORM_BYTES = 1_000_000
@@ -72,12 +72,12 @@ class Ask:
 Page: TypeAlias = Callable[[Ask], Response]
 
 
-class View:
+class Viewer:
     """The pages of the current folder, below an address that nobody can guess."""
 
     def __init__(self, token: str = "") -> None:
         self.token = token or secrets.token_urlsafe(18)
-        self.runs = Runs(self._prepare)
+        self.runs = Executions(self._prepare)
         self._study = Study()
         self._templates = jinja2.Environment(autoescape=True, trim_blocks=True)
         self._templates.loader = jinja2.FileSystemLoader(_HERE)
@@ -180,13 +180,13 @@ class View:
             return self._study.open(name)
         return self._study.kept((name, 0, 0), self._done(name).value)
 
-    def _done(self, name: str) -> Run:
+    def _done(self, name: str) -> Execution:
         run = self.runs.get(name)
         if run is None or run.task.kind != "plan" or run.state != "done":
             raise InputError(Finding("is not there any more; plan again", path=name or "plan"))
         return run
 
-    def _prepare(self, run: Run, value: Any) -> None:  # noqa: ANN401 - of any task
+    def _prepare(self, run: Execution, value: Any) -> None:  # noqa: ANN401 - of any task
         """Check a plan before it is shown; what is wrong with it is told there."""
         if run.task.kind == "plan":
             with suppress(PlannerError):
@@ -373,7 +373,7 @@ class View:
 
     # Work in the background
 
-    def _run(self, ask: Ask) -> Run:
+    def _run(self, ask: Ask) -> Execution:
         run = self.runs.get(ask["id"])
         if run is None:
             raise InputError(Finding("is not there any more", path=ask["id"] or "run"))

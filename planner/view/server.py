@@ -27,7 +27,7 @@ def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
     try:
         import uvicorn  # noqa: PLC0415 - an extra
 
-        from planner.view.app import View  # noqa: PLC0415
+        from planner.view.app import Viewer  # noqa: PLC0415
     except ImportError as error:
         hint = "install it with `pip install 'gpu-fit-planner[view]'`"
         message = f"`planner view` needs the package `{error.name}`, which is not installed"
@@ -40,7 +40,7 @@ def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
         listening = socket.create_server((_ADDRESS, port))  # who comes early waits
     except OSError as error:
         raise InputError(Finding(f"{error.strerror}", path=f"port {port}")) from None
-    view = View()
+    view = Viewer()
     config = uvicorn.Config(
         view.app,
         log_level="warning",

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import planner
-from planner.view.app import View
+from planner.view.app import Viewer
 from planner.view.study import Study
 
 HOST = "127.0.0.1:8000"
@@ -75,7 +75,7 @@ def opened(planned):
 def view(folder, opened):
     """The pages of the folder."""
     assert folder.is_dir()
-    made = View("token")
+    made = Viewer("token")
     made._study._opened._held.update(opened)
     yield made
     made.runs.stop()

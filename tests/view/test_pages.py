@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 import planner
 from planner.cli.app import planner as command
-from planner.view import runs
+from planner.view import executions
+from planner.view.executions import Failure, Task
 from planner.view.levers import levers_of, offers_of, settings_of, words_of
-from planner.view.runs import Failure, Task
 
 PLAN = "out/plan.json"
 SMALL = """\
@@ -315,7 +315,7 @@ def came_to(view):
     """`came_to(task, "done", value)`: a run as if that had just come of a task."""
 
     def ended(task, *how):
-        run = runs.Run("run-9", task)
+        run = executions.Execution("run-9", task)
         run.end(*how)
         view.runs._runs[run.name] = run
         return run

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from planner import Result
 
-__all__ = ["Failure", "Kind", "Run", "Runs", "Task", "lines_of"]
+__all__ = ["Execution", "Executions", "Failure", "Kind", "Task", "lines_of"]
 
 _AT_A_TIME, _KEPT = 2, 12
 State = Literal["waiting", "at work", "done", "failed", "cancelled"]
@@ -64,7 +64,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(slots=True)
-class Run:
+class Execution:
     """A task on its way, and what came of it."""
 
     name: str
@@ -112,7 +112,7 @@ class Run:
             found: Connection = receiver
             return found
 
-    def follow(self, receiver: Connection, prepare: Callable[[Run, Any], None]) -> None:
+    def follow(self, receiver: Connection, prepare: Callable[[Execution, Any], None]) -> None:
         """Hear from its process until there is nothing more to hear."""
         try:
             while not self.is_over:
@@ -130,24 +130,24 @@ class Run:
         self._process.join()
 
 
-class Runs:
+class Executions:
     """Tasks by name, two at work at a time, the others waiting their turn.
 
     `prepare` is called with what came of one before it counts as done.
     """
 
-    def __init__(self, prepare: Callable[[Run, Any], None]) -> None:
+    def __init__(self, prepare: Callable[[Execution, Any], None]) -> None:
         self._prepare = prepare
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, Execution] = {}
         self._turns = threading.Semaphore(_AT_A_TIME)
         self._lock = threading.Lock()
         self._count = 0
 
-    def start(self, task: Task) -> Run:
+    def start(self, task: Task) -> Execution:
         """Begin a task, in the background."""
         with self._lock:
             self._count += 1
-            run = Run(f"run-{self._count}", task)
+            run = Execution(f"run-{self._count}", task)
             self._runs[run.name] = run
             over = [one.name for one in self._runs.values() if one.is_over]
             for name in over[: max(0, len(self._runs) - _KEPT)]:
@@ -155,11 +155,11 @@ class Runs:
         threading.Thread(target=self._follow, args=(run,), daemon=True).start()
         return run
 
-    def get(self, name: str) -> Run | None:
+    def get(self, name: str) -> Execution | None:
         """One by its name; None if there is none, or not any more."""
         return self._runs.get(name)
 
-    def all(self) -> list[Run]:
+    def all(self) -> list[Execution]:
         """The latest first."""
         with self._lock:
             return list(reversed(self._runs.values()))
@@ -176,7 +176,7 @@ class Runs:
         for run in self.all():
             run.end("cancelled")
 
-    def _follow(self, run: Run) -> None:
+    def _follow(self, run: Execution) -> None:
         # Ctrl-C is for the server: its processes inherit that it is blocked here.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         if not self._turns.acquire(blocking=False):
