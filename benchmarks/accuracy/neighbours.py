@@ -99,8 +99,8 @@ def _serving(world: World) -> Iterator[tuple[_Group, float, float]]:
             group = _Group("memory", "serve", size, mixture, started.gpus > 1, "")
             parts[id(started)].append((group, score.predicted, score.measured))
     for start in parts.values():
-        said, was = sum(one[1] for one in start), sum(one[2] for one in start)
-        yield start[0][0], 1, said / was - 1
+        whole, was = sum(one[1] for one in start), sum(one[2] for one in start)
+        yield start[0][0], 1, whole / was - 1
     for pair in serving_pairs(world):
         said, measured = pair.requests_per_second, pair.run.measured_per_second
         if said is not None and measured is not None and pair.run.concurrency:

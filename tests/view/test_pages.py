@@ -411,7 +411,7 @@ def test_the_steps_between_two_plans_are_planned_when_asked(post, get, view, dea
 
 def done(task):
     said: list[Any] = []
-    runs._work(cast("Any", SimpleNamespace(send=said.append)), task)
+    executions._work(cast("Any", SimpleNamespace(send=said.append)), task)
     return said[-1]
 
 
