@@ -42,7 +42,7 @@ Exact = Fraction | int
 Result = Exact | bool
 
 
-def exact(figure: Decimal | Exact) -> Exact:
+def exact(figure: Decimal | Exact | float) -> Exact:
     """The same figure, as int where it is whole."""
     return int(figure) if figure == int(figure) else Fraction(figure)
 
@@ -142,7 +142,7 @@ class Expression:
         except NameError as missing:
             raise ExpressionError(f"has no figure for {missing.name!r}") from None
 
-    def estimate(self, bindings: Mapping[str, float]) -> float:
+    def estimate(self, bindings: Mapping[str, Exact | float]) -> float:
         """Compute in floating point, many times as fast; ArithmeticError or ValueError if it fails.
 
         For searches that compute what they find again, exactly.
