@@ -46,12 +46,15 @@ if TYPE_CHECKING:
     from planner.api.planning import plan as plan
     from planner.api.planning import read_plan as read_plan
     from planner.api.result import Result as Result
+    from planner.api.result import page_files as page_files
     from planner.api.scenario import Changes as Changes
     from planner.api.scenario import Scenario as Scenario
     from planner.api.scenario import check as check
     from planner.api.scenario import load as load
     from planner.api.sizing import SizeResult as SizeResult
     from planner.api.sizing import size as size
+    from planner.api.starting import InitResult as InitResult
+    from planner.api.starting import init as init
     from planner.api.tables import ImportResult as ImportResult
     from planner.api.tables import import_table as import_table
     from planner.api.tables import table_template as table_template
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from planner.api.variants import Work as Work
     from planner.api.variants import alternatives as alternatives
     from planner.api.variants import read_alternatives as read_alternatives
+    from planner.api.variants import read_risk as read_risk
     from planner.api.variants import read_sensitivity as read_sensitivity
     from planner.api.variants import risk as risk
     from planner.api.variants import sensitivity as sensitivity
@@ -80,13 +84,14 @@ _MODULES = {
         "plan",
         "read_plan",
     ),
-    "result": ("Result",),
+    "result": ("Result", "page_files"),
     "scenario": ("Changes", "Scenario", "check", "load"),
     "sizing": ("SizeResult", "size"),
+    "starting": ("InitResult", "init"),
     "tables": ("ImportResult", "import_table", "table_template"),
     "variants": (
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),
-        *("alternatives", "read_alternatives", "read_sensitivity"),
+        *("alternatives", "read_alternatives", "read_risk", "read_sensitivity"),
         *("risk", "sensitivity", "sweep"),
     ),
 }

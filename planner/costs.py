@@ -18,21 +18,25 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from planner.inputs.scenario.load import HOUR_SECONDS
+from planner.inputs.scenario.spelling import in_force
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
+    from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.scenario.finance import SpendCap
     from planner.inputs.scenario.scenario import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
-    from planner.sizing.candidate import SizedJob
+    from planner.sizing.candidate import Candidate, SizedJob
 
 __all__ = [
     "CAPEX",
     "NOT_PAID",
+    "OF_A_SALE",
     "PRICED",
     "CostStream",
     "Entering",
+    "Released",
     "api_costs",
     "change_costs",
     "entry_quarters",
@@ -42,15 +46,23 @@ __all__ = [
     "owned_costs",
     "portfolio_costs",
     "present_cents",
+    "released_costs",
+    "rented_usd_per_hour",
+    "sale_quarters",
+    "sale_usd",
     "spent_cents",
     "token_costs",
 ]
 
 CAPEX = frozenset({"purchase", "network"})
 """Components that are capital expenditure."""
-NOT_PAID = frozenset({"residual value", "commitments", "moves", "type changes"})
+OF_A_SALE = ("sale", "residual value given up")
+"""What an owned node brings that is sold, and what it would be worth at the end of the horizon."""
+NOT_PAID = frozenset(
+    {*OF_A_SALE, "residual value", "commitments", "moves", "type changes"},
+)
 """Components that weigh a worth, a trouble or what is paid after the horizon, and are no payment
-within it; others are operating cost."""
+within it, or that are received: a sale widens no budget. Others are operating cost."""
 PRICED = ("purchase", "residual value", "support", "rent", "reservation", "commitments")
 """Components that move with the price of the offer."""
 
@@ -101,16 +113,58 @@ def node_costs(
     )
 
 
-def owned_costs(inputs: Inputs, entry: FleetEntry) -> tuple[CostStream, ...]:
-    """Costs of one owned node while it is in service: energy, and licence and colocation if any."""
+def owned_costs(
+    inputs: Inputs, entry: FleetEntry, sold: int | None = None, off: Collection[int] = ()
+) -> tuple[CostStream, ...]:
+    """Costs of one owned node: energy, and support, licence and colocation if any.
+
+    `sold` in a quarter, from 0, it brings its price, costs nothing from then on, and is not there
+    at the end of the horizon: what it would have been worth then is given up, as bought nodes have
+    a residual value; else any would be sold to be replaced by one that has. Where nodes may be sold
+    or switched off, each quarter is rounded by itself: a quarter less saves what a quarter costs.
+    """
     horizon = inputs.scenario.horizon
     end = horizon.quarters
     if entry.retires is not None:
         end = min(end, entry.retires - horizon.first_quarter)
-    served = range(end)
-    return (
-        *_running(inputs, entry.node_type, served),
-        *_licence(inputs, entry.node_type, served, entry.licence_included),
+    served = range(end if sold is None else min(end, sold))
+    spells = [range(q, q + 1) for q in served] if entry.releasable else [served]
+    streams: list[CostStream] = []
+    for spell in spells:
+        on = not spell or spell[0] not in off
+        streams += _running(inputs, entry.node_type, spell, on=on)
+        if entry.support_usd_per_year and (on or entry.support_while_off == "charged"):
+            streams += _each_quarter("support", entry.support_usd_per_year / 4, spell, inputs)
+        streams += _licence(inputs, entry.node_type, spell, entry.licence_included)
+    if sold is not None:
+        price = sale_usd(inputs, entry, sold) or Decimal(0)
+        streams.append(_stream("sale", {sold: -price}, inputs.settings, horizon.quarters))
+        if worth := sale_usd(inputs, entry, horizon.quarters):
+            streams.append(_at_end("residual value given up", worth, inputs))
+    return tuple(streams)
+
+
+def sale_usd(inputs: Inputs, entry: FleetEntry, quarter: int) -> Decimal | None:
+    """What one owned node brings that is sold in a quarter, from 0; None where nobody buys it."""
+    when, sale = inputs.scenario.horizon.first_quarter + quarter, entry.sale
+    if sale is None:
+        return None
+    if sale.price_usd is not None:
+        return in_force(sale.price_usd, when)
+    if sale.paid_usd is None or sale.bought is None:
+        raise ValueError("a sale states one of its two prices")
+    with localcontext(prec=_PRECISION):
+        return sale.paid_usd * _left(inputs, when - sale.bought)
+
+
+def sale_quarters(inputs: Inputs, entry: FleetEntry) -> tuple[int, ...]:
+    """Quarters, from 0, at whose start nodes of an entry may be sold."""
+    return tuple(
+        step
+        for step, quarter in enumerate(inputs.scenario.horizon.all_quarters)
+        if entry.sale is not None
+        and (entry.sale.quarters is None or quarter in entry.sale.quarters)
+        and sale_usd(inputs, entry, step) is not None
     )
 
 
@@ -157,12 +211,40 @@ class Entering(NamedTuple):
     site: str = ""
 
 
+class Released(NamedTuple):
+    """Nodes of a fleet entry that are sold, or switched off for a quarter, together."""
+
+    entry: FleetEntry
+    quarter: int
+    """From 0."""
+    nodes: int
+    sold: bool
+    """Else switched off."""
+    name: str = ""
+    """Of the entry."""
+
+
+def released_costs(inputs: Inputs, gone: Released) -> tuple[CostStream, ...]:
+    """What one of them costs beyond being kept: what it costs so, less what it costs if kept."""
+    sold, off = (gone.quarter, ()) if gone.sold else (None, (gone.quarter,))
+    saved = (
+        CostStream(one.name, tuple(-cents for cents in one.cents), -one.present_cents)
+        for one in owned_costs(inputs, gone.entry)
+    )
+    return (*owned_costs(inputs, gone.entry, sold, off), *saved)
+
+
 def portfolio_costs(
-    inputs: Inputs, acquired: Iterable[Entering]
+    inputs: Inputs, acquired: Iterable[Entering], released: Iterable[Released] = ()
 ) -> Iterator[tuple[int, CostStream]]:
-    """Numbers of nodes, and what each of them costs: those that are owned and those acquired."""
+    """Numbers of nodes, and what each of them costs: those that are owned and those acquired.
+
+    Of those that are owned and released, what they cost beyond being kept: less than nothing.
+    """
     for entry in inputs.scenario.fleet.values():
         yield from ((entry.count, stream) for stream in owned_costs(inputs, entry))
+    for gone in released:
+        yield from ((gone.nodes, stream) for stream in released_costs(inputs, gone))
     for one in acquired:
         streams = node_costs(inputs, one.offer, one.quarter, one.ordered)
         yield from ((one.nodes, stream) for stream in streams)
@@ -219,9 +301,12 @@ def in_usd(cents: float | None) -> float | None:
     return None if cents is None else cents / 100
 
 
-def _running(inputs: Inputs, node_type: str, served: range) -> Iterator[CostStream]:
-    """Energy and colocation of a node on the buyer's own floor."""
-    yield from _each_quarter("energy", _energy_usd(inputs, node_type), served, inputs)
+def _running(
+    inputs: Inputs, node_type: str, served: range, *, on: bool = True
+) -> Iterator[CostStream]:
+    """Energy, while it is on, and colocation of a node on the buyer's own floor."""
+    if on:
+        yield from _each_quarter("energy", _energy_usd(inputs, node_type), served, inputs)
     price = inputs.scenario.finance.colocation_usd_per_kw_month
     power = inputs.catalog.nodes[node_type].max_power_kw
     if price and power is not None:
@@ -288,16 +373,25 @@ def _committed(inputs: Inputs, usd: Decimal, end: int) -> Iterator[CostStream]:
 
 
 def _residual(inputs: Inputs, price: Decimal, quarter: int) -> CostStream:
-    settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
+    with localcontext(prec=_PRECISION):
+        left = _left(inputs, inputs.scenario.horizon.quarters - quarter)
+        return _at_end("residual value", -price * left, inputs)
+
+
+def _left(inputs: Inputs, quarters: int) -> Decimal:
+    """Share of its price that a node is worth after so many quarters in service."""
     cap = inputs.scenario.finance.residual_at_most
-    with localcontext() as context:
-        context.prec = _PRECISION
-        served = Decimal(horizon - quarter)
-        left = max(Decimal(0), 1 - served / (4 * settings.useful_life_years.value))
-        value = -price * (left if cap is None else min(left, cap))
-        present = value * _factor(settings.discount_rate_per_year.value, horizon)
-        cents = [0] * (horizon - 1) + [in_cents(value)]
-        return CostStream("residual value", tuple(cents), in_cents(present))
+    left = max(Decimal(0), 1 - Decimal(quarters) / (4 * inputs.settings.useful_life_years.value))
+    return left if cap is None else min(left, cap)
+
+
+def _at_end(name: str, usd: Decimal, inputs: Inputs) -> CostStream:
+    """A component of the end of the horizon; its cents stand in the last quarter."""
+    settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
+    with localcontext(prec=_PRECISION):
+        present = usd * _factor(settings.discount_rate_per_year.value, horizon)
+        cents = [0] * (horizon - 1) + [in_cents(usd)]
+        return CostStream(name, tuple(cents), in_cents(present))
 
 
 def _stream(name: str, usd: dict[int, Decimal], settings: Settings, horizon: int) -> CostStream:
@@ -318,6 +412,27 @@ def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
     with localcontext() as context:
         context.prec = _PRECISION
         return (1 + rate_per_year) ** (Decimal(-quarters) / 4)
+
+
+def rented_usd_per_hour(candidate: Candidate, catalog: Catalog) -> Decimal | None:
+    """What all replicas cost for an hour at the least rent in the price book; None without one.
+
+    A partition costs its share of the GPU's memory slices, and so does a share of its memory.
+    """
+    rents = [
+        rent.usd
+        for name, rent in catalog.prices.rent.items()
+        if catalog.nodes[name].gpu_type == candidate.gpu_type
+    ]
+    if not rents:
+        return None
+    share, gpu = Decimal(1), catalog.gpus[candidate.gpu_type]
+    if candidate.partition is not None:
+        taken = gpu.mig_profiles[candidate.partition].memory_slices
+        share = Decimal(taken) / gpu.memory_slices
+    elif candidate.shared_mb:
+        share = Decimal(candidate.shared_mb) / candidate.gpu_capacity_mb
+    return min(rents) * candidate.gpus * candidate.replicas * share
 
 
 def in_cents(usd: Decimal) -> int:

@@ -148,6 +148,7 @@ def compare(
     *,
     labels: tuple[str, str] | None = None,
     actuals: FilePath | None = None,
+    causes: bool = True,
     gap: float = 1e-4,
     time_limit_seconds: float = 60.0,
     progress: Progress = None,
@@ -156,9 +157,9 @@ def compare(
     """Show what differs between two plans: inputs first, then purchases, cost, jobs and more.
 
     Scenarios are planned first; so are the plans between the two that tell which cause costs how
-    much. `actuals` is a table of what came beside the plan before (quarter, job or node_type,
-    count). `labels` name the two sides. `changes` apply to scenarios on either side; of a saved
-    plan, `catalog` and `rules` are looked for there.
+    much, unless `causes` is False. `actuals` is a table of what came beside the plan before
+    (quarter, job or node_type, count). `labels` name the two sides. `changes` apply to scenarios on
+    either side; of a saved plan, `catalog` and `rules` are looked for there.
 
     >>> import planner
     >>> base = planner.load("scenarios/quickstart.yaml")
@@ -173,14 +174,15 @@ def compare(
     planner = partial(make_plan, asked_gap=gap, time_limit_s=time_limit_seconds, progress=progress)
     named = labels or (asked[0].label, asked[1].label)
     first, second = (_side(one, name, planner) for one, name in zip(asked, named, strict=True))
-    return compared(first, second, actuals, planner, (*asked[0].read_from, *asked[1].read_from))
+    steps = planner if causes else None
+    return compared(first, second, actuals, steps, (*asked[0].read_from, *asked[1].read_from))
 
 
 def compared(
     before: Side,
     after: Side,
     actuals: FilePath | None,
-    planner: Callable[[Inputs], Plan],
+    planner: Callable[[Inputs], Plan] | None,
     read_from: tuple[Path, ...],
 ) -> ComparisonResult:
     """Two sides compared, beside what came."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from planner.api.comparing import ComparisonResult, compared
 from planner.api.planning import PlanResult, read_plan, require_effort
 from planner.api.result import Result, require, warn
 from planner.api.scenario import load, require_known_keys
-from planner.api.variants import AlternativesResult, SensitivityResult, Work, runner_beside
+from planner.api.variants import (
+    AlternativesResult,
+    RiskResult,
+    SensitivityResult,
+    Work,
+    runner_beside,
+)
 from planner.errors import Finding, InputError
 from planner.exchange.kubernetes import kubernetes_files
 from planner.exchange.kueue import kueue_files
@@ -24,6 +30,7 @@ from planner.planning.saved import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Column, Heading, Table
+from planner.reporting.editions import Edition
 from planner.reporting.excel.render import render as excel
 from planner.reporting.format import listed
 from planner.reporting.html.render import render as html
@@ -59,6 +66,7 @@ class ReportResult(Result):
         self,
         plan: PlanResult,
         beside: RelatedResults,
+        edition: Edition,
         results: tuple[Result, ...],
         print_page: Callable[[str], bytes] | None,
     ) -> None:
@@ -68,8 +76,8 @@ class ReportResult(Result):
         self._files: dict[str, str | bytes] = {}
         with sound(plan.label):
             self._documents = {
-                "justification": justification_document(plan._plan, beside),
-                "quarterly": quarterly_document(plan._plan, beside),
+                "justification": justification_document(plan._plan, beside, edition),
+                "quarterly": quarterly_document(plan._plan, beside, edition),
             }
             for name, document in self._documents.items():
                 page = html(document, plan.title)
@@ -139,7 +147,9 @@ def report(  # noqa: PLR0913 - a parameter for each option
     actuals: FilePath | None = None,
     alternatives: AlternativesResult | None = None,
     sensitivity: SensitivityResult | None = None,
+    risk: RiskResult | None = None,
     what_if: WhatIf = "options",
+    edition: Edition = "full",
     pdf: bool = False,
     progress: Progress = None,
     **work: Unpack[Work],
@@ -147,10 +157,11 @@ def report(  # noqa: PLR0913 - a parameter for each option
     """Draw the procurement justification and the quarterly capacity plan of a plan.
 
     `options` are other plans by name, to stand beside it. With `since`, an earlier plan, the
-    documents say what changed; `actuals` is a table of what came of that. `alternatives` and
-    `sensitivity` of the same question stand in them; where they are not given, `what_if` says what
-    is planned: `none`; do nothing, reclaim first and rent only (`options`); or `all`. `pdf` also
-    prints both, with the extra `pdf`.
+    documents say what changed; `actuals` is a table of what came of that. `alternatives`,
+    `sensitivity` and `risk` of the same question stand in them; where the first two are not given,
+    `what_if` says what is planned: `none`; do nothing, reclaim first and rent only (`options`); or
+    `all`. The first page is alone enough to decide; `edition` is `full`, with every table behind
+    it, or `short`, about six pages on paper. `pdf` also prints both, with the extra `pdf`.
 
     >>> import planner
     >>> made = planner.plan("scenarios/quickstart.yaml")
@@ -163,9 +174,10 @@ def report(  # noqa: PLR0913 - a parameter for each option
     require_effort(work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0))
     require(actuals is None or since is not None, "actuals", actuals, "needed without `since`")
     require(what_if in ("none", "options", "all"), "what_if", what_if, "none, options or all")
+    require(edition in get_args(Edition), "edition", edition, "short or full")
     print_page = printer() if pdf else None
     asked = read_plan(plan)
-    for given in (alternatives, sensitivity):
+    for given in (alternatives, sensitivity, risk):
         if given is not None and not given.answers(asked):
             raise InputError(Finding("is of another scenario than the plan", path=given._name))
     others = {name: read_plan(one)._plan for name, one in (options or {}).items()}
@@ -176,10 +188,11 @@ def report(  # noqa: PLR0913 - a parameter for each option
         found._found if found else None,
         moved._found if moved else None,
         changed._found if changed else None,
+        risk._found if risk else None,
         asked._saved.told("this plan", gone=False),
     )
     results = tuple(one for one in (found, moved, changed) if one is not None)
-    return ReportResult(asked, beside, results, print_page)
+    return ReportResult(asked, beside, edition, results, print_page)
 
 
 def _since(

@@ -14,13 +14,14 @@ from planner.api.folder import plan_text
 from planner.api.result import Result, paths, require, warn
 from planner.api.scenario import load
 from planner.costs import in_usd
+from planner.errors import Finding, InputError
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.reading.reader import parse_document
 from planner.packing.lp_file import written_program
 from planner.planning.explain import explain as explained
 from planner.planning.make import make_plan
 from planner.planning.rolling_horizon import carried_over
-from planner.planning.saved import Saved, checked, read_saved, sound
+from planner.planning.saved import Saved, checked, read_saved, scenario_of, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
 from planner.reporting.format import gap_percent, listed, usd
@@ -28,6 +29,7 @@ from planner.reporting.plan import (
     FULL,
     SCREEN,
     brief_document,
+    drawn_document,
     jobs_document,
     plan_document,
 )
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from planner.api.result import FilePath, Progress, Row
-    from planner.api.scenario import Changes, Source
+    from planner.api.scenario import Changes, Scenario, Source
     from planner.packing.incumbent import Incumbent
     from planner.packing.statement.translate import Translation
     from planner.planning.explain import Explanation
@@ -148,6 +150,28 @@ class PlanResult(Result):
         ]
 
     @property
+    def releases(self) -> list[Row]:
+        """Owned nodes that are sold or switched off, a row for each fleet entry and quarter."""
+        return [
+            {
+                "quarter": one.quarter,
+                "action": one.action,
+                "entry": one.entry,
+                "node_type": one.node_type,
+                "gpu_type": one.gpu_type,
+                "gpus_per_node": one.gpus_per_node,
+                "site": one.site,
+                "count": one.count,
+                "unit_price_usd": in_usd(one.unit_price_cents),
+                "total_usd": in_usd(one.total_cents),
+                "saved_usd": in_usd(one.saved_cents),
+                "given_up_usd": in_usd(one.given_up_cents),
+                "present_usd": in_usd(one.present_cents),
+            }
+            for one in self._plan.releases
+        ]
+
+    @property
     def jobs(self) -> list[Row]:
         """Where each job runs: its units by quarter, its GPU types, and its price tag."""
         return [
@@ -200,10 +224,34 @@ class PlanResult(Result):
             f"{one.product} at {one.site}"
             for one in self._plan.acquisitions
         ]
+        lines += [
+            f"{one.quarter}: {one.action} {one.count:,} × {one.product} at {one.site}"
+            for one in self._plan.releases
+        ]
         if len(lines) > _MOST_SHOWN:
-            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN} more of `purchases`"]
+            of = "`purchases` and `releases`" if self._plan.releases else "`purchases`"
+            lines[_MOST_SHOWN:] = [f"and {len(lines) - _MOST_SHOWN} more of {of}"]
         first = f"{cost} (gap {gap_percent(self.gap)})"
         return first, *(lines or ["nothing is bought or rented"])
+
+    def scenario(self) -> Scenario:
+        """The scenario that it was made from, with the same changes, as its files are now.
+
+        Raises InputError where they are not here, or no longer say what was changed, and for a plan
+        that took over what runs in an earlier one.
+        """
+        made_from = self._plan.provenance
+        if earlier := made_from.path_of("placement"):
+            told = f"was made with what runs in {earlier}, which its scenario does not say"
+            raise InputError(Finding(told, file=self.label))
+        options = made_from.options
+        return load(
+            scenario_of(made_from),
+            apply=options.variations,
+            set=tuple(map(str, options.settings)),
+            catalog=options.catalog,
+            rules=options.rules,
+        )
 
     def rows(self) -> list[Row]:
         """The purchases."""
@@ -221,6 +269,9 @@ class PlanResult(Result):
         if page is None:
             return plan_document(self._plan, FULL)
         return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
+
+    def _on_page(self) -> Document:
+        return drawn_document(self._plan, FULL)
 
     def _brief(self, page: int = SCREEN.page) -> Document:
         return brief_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from planner.errors import Finding, InputError, PlannerWarning
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Document, Picture
 
-__all__ = ["FilePath", "Progress", "Result", "Row", "paths", "require", "warn"]
+__all__ = ["FilePath", "Progress", "Result", "Row", "page_files", "paths", "require", "warn"]
 
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"
@@ -90,6 +91,29 @@ class Result(ABC):
         look = TerminalOptions(width=width, colour=colour, unicode=unicode)
         return render(self._brief(width) if brief else self._document(width), look)
 
+    def to_html(self) -> str:
+        """The whole result as a page that needs no network."""
+        from planner.reporting.html.render import render  # noqa: PLC0415 - slow to load
+
+        return render(self._on_page(), self.title)
+
+    def to_part(self, links: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
+        """The whole result as a part of a page, and a list of links to its sections, as HTML.
+
+        `planner.page_files()` is its style and script. `links` are addresses of what the page may
+        lead to, by anchor: `job-3` is the third of `jobs` of a plan, `plan-3` the third row of
+        alternatives, `low-3` and `high-3` are the ends of the third row of a sensitivity.
+        """
+        from planner.reporting.html.render import part  # noqa: PLC0415 - slow to load
+
+        return part(self._on_page(), self.title, links)
+
+    def _on_page(self) -> Document:
+        """What a page shows."""
+        from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
+
+        return with_pictures(self._document(), self._pictures())
+
     def to_markdown(self) -> str:
         """The whole result as Markdown."""
         from planner.reporting.markdown import render  # noqa: PLC0415 - slow to load
@@ -138,6 +162,18 @@ class Result(ABC):
         folder, files = Folder(Path(directory), overwrite), self.files()
         folder.write(files, self.read_from)
         return tuple(folder.path / name for name in files)
+
+
+def page_files() -> dict[str, str]:
+    """Style and script of every page, as files beside one's own page with parts of results.
+
+    >>> import planner
+    >>> sorted(planner.page_files())
+    ['page.css', 'page.js']
+    """
+    from planner.reporting.html.render import script, style  # noqa: PLC0415 - slow to load
+
+    return {"page.css": style(), "page.js": script()}
 
 
 def paths(given: FilePath | Sequence[FilePath]) -> tuple[Path, ...]:

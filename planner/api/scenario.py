@@ -14,7 +14,7 @@ from planner.api.result import Result, paths
 from planner.errors import Finding, InputError
 from planner.inputs.layers.composed import resolved
 from planner.inputs.layers.override import Override, quoted
-from planner.inputs.layers.written import as_yaml, flow
+from planner.inputs.layers.written import as_yaml, flow, flow_key
 from planner.inputs.load import Question
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
@@ -143,6 +143,51 @@ class Scenario(Result):
     def to_yaml(self) -> str:
         """The whole scenario as YAML, each value with the file and line, or change, it is from."""
         return resolved(self._question.layers.composed(self._apply, self._set))
+
+    @property
+    def path(self) -> Path:
+        """Its file, as it was named."""
+        return self._question.path
+
+    @property
+    def asked(self) -> Changes:
+        """What it was changed by: `planner.load(one.path, **one.asked)` is the same again."""
+        given = self._question.given
+        return {
+            "apply": self._apply,
+            "set": tuple(map(str, self._set)),
+            "catalog": tuple(given["catalog"]),
+            "rules": tuple(given["rules"]),
+        }
+
+    def to_variant(self, name: str) -> str:
+        """Its changes under a name, as a file that extends its own, to lie in the same folder.
+
+        >>> import planner
+        >>> base = planner.load("scenarios/quickstart.yaml")
+        >>> late = base.changed(set=["offers.*.lead_time_weeks=+4"])
+        >>> print(late.to_variant("late"), end="")
+        extends: quickstart.yaml
+        name: late
+        apply: [late]
+        overrides:
+          late:
+            "offers.*.lead_time_weeks": +4
+        """
+        groups: list[dict[str, str]] = []
+        for one in self._set:
+            if one.path == ("name",):
+                continue
+            if not groups or one.path_text in groups[-1]:  # a key stands once in a file
+                groups.append({})
+            groups[-1][one.path_text] = one.value_text
+        names = [name if not place else f"{name}-{place + 1}" for place in range(len(groups))]
+        said = {"extends": self.path.name, "name": name, "apply": (*self._apply, *names)}
+        lines = ["overrides:"] if groups else []
+        for own, group in zip(names, groups, strict=True):
+            lines.append(f"  {flow_key(own)}:")
+            lines += (f"    {flow_key(path)}: {value}" for path, value in group.items())
+        return as_yaml(said) + "".join(f"{line}\n" for line in lines)
 
     def files(self) -> dict[str, str | bytes]:
         """`scenario.yaml`, whole."""

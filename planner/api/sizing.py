@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.api.result import Result, paths
 from planner.api.scenario import plain_data
+from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError
 from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.checks.faults import unknown_reference
@@ -19,19 +21,18 @@ from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
-from planner.reporting.sections.sizing import sizing_document
+from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from decimal import Decimal
 
     from planner.api.result import FilePath, Row
     from planner.inputs.catalog.catalog import Catalog
     from planner.reporting.document import Document
     from planner.sizing.calibration import Calibration
-    from planner.sizing.candidate import Sizing
+    from planner.sizing.candidate import Candidate, Sizing
 
 __all__ = ["SizeResult", "size"]
 
@@ -41,9 +42,13 @@ class SizeResult(Result):
 
     _name = "sizing"
 
-    def __init__(self, sizing: Sizing, calibration: Calibration | None, *, sums: bool) -> None:
+    def __init__(
+        self, sizing: Sizing, facts: Catalog, calibration: Calibration | None, *, sums: bool
+    ) -> None:
         """Private: `planner.size` gives these."""
         self._sizing, self._calibration, self._sums = sizing, calibration, sums
+        self._book = facts.prices.header
+        self._ranked = _ranked(sizing.candidates, facts)
 
     @property
     def title(self) -> str:
@@ -52,8 +57,8 @@ class SizeResult(Result):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        """How many GPUs of each type."""
-        found = [f"{one.gpus * one.replicas} × {one.way}" for one in self._sizing.candidates]
+        """How many GPUs of each type, the cheapest first."""
+        found = [f"{one.gpus * one.replicas} × {one.way}" for one, *_ in self._ranked]
         some = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
         return (some or "no GPU type can run it",)
 
@@ -66,8 +71,10 @@ class SizeResult(Result):
         ]
 
     def rows(self) -> list[Row]:
-        """A row for each way to run the job, by GPU type; needs of one replica.
+        """A row for each way to run the job, the cheapest first; needs of one replica.
 
+        `usd_per_hour` is of all replicas at the least rent of the GPU type in the price book, and
+        `usd_per_run` the same for the hours of a tuning run; None where that is not known.
         `weight_bits`, `kv_bits` and `gradient_accumulation` are what was chosen; None where the job
         states it, and of one pass.
         """
@@ -76,6 +83,8 @@ class SizeResult(Result):
                 "gpu_type": one.gpu_type,
                 "gpus": one.gpus,
                 "replicas": one.replicas,
+                "usd_per_hour": None if per_hour is None else float(per_hour),
+                "usd_per_run": None if per_run is None else float(per_run),
                 "partition": one.partition,
                 "gpu_memory_gb": one.gpu_memory_mb / 1000,
                 "gpu_capacity_gb": one.gpu_capacity_mb / 1000,
@@ -87,7 +96,7 @@ class SizeResult(Result):
                 "gradient_accumulation": one.gradient_accumulation,
                 "decided_by": one.decided_by,
             }
-            for one in self._sizing.candidates
+            for one, per_hour, per_run in self._ranked
         ]
 
     def to_json(self) -> str:
@@ -95,7 +104,22 @@ class SizeResult(Result):
         return self._sizing.model_dump_json(indent=2) + "\n"
 
     def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
-        return sizing_document(self._sizing, every_sum=self._sums, calibration=self._calibration)
+        return sizing_document(
+            self._sizing, self._ranked, self._book, sums=self._sums, calibration=self._calibration
+        )
+
+
+def _ranked(candidates: Sequence[Candidate], facts: Catalog) -> list[RentedCandidate]:
+    """The cheapest first: by run where runs are of known length, else by the hour."""
+    rented = []
+    for way in candidates:
+        per_hour = rented_usd_per_hour(way, facts)
+        held = way.planned_hours or way.hours
+        per_run = per_hour * Decimal(str(held)) if per_hour is not None and held else None
+        rented.append(RentedCandidate(way, per_hour, per_run))
+    known = [one for one in rented if one.usd_per_hour is not None]
+    known.sort(key=lambda one: one.usd_per_run or one.usd_per_hour or 0)
+    return [*known, *(one for one in rented if one.usd_per_hour is None)]
 
 
 def size(  # noqa: PLR0913 - a parameter for each option
@@ -111,19 +135,19 @@ def size(  # noqa: PLR0913 - a parameter for each option
     catalog: FilePath | Sequence[FilePath] = (),
     rules: FilePath | Sequence[FilePath] = (),
 ) -> SizeResult:
-    """Size one job on every GPU type, with the sums.
+    """Size one job on every GPU type, the cheapest first.
 
     `job` is what a scenario says of a job, as a dict or YAML text. `config` is the config.json of
     its model (Hugging Face) where the job names none. `measured` is a table of your own measured
     runs, which correct the expected peaks. `headroom` is the share of GPU memory kept free. `mig`
     and `shared_gpus` try a serving job on partitions and beside others, `faster` a tuning job on
-    more and more GPUs. `sums` shows every sum for each GPU type.
+    more and more GPUs. `sums` shows host, peak memory and every sum for each GPU type.
 
     >>> import planner
     >>> job = {"tune": {"model": "llama-3.1-70b", "method": "lora", "sequence": 4096, "batch": 8}}
     >>> sized = planner.size(job)
     >>> [(one["gpus"], one["gpu_type"]) for one in sized.rows()][:2]
-    [(16, 'a100-40gb-pcie'), (16, 'a100-40gb-sxm')]
+    [(4, 'h100-80gb-pcie'), (2, 'h200-141gb-sxm')]
 
     Raises InputError with all mistakes of the job and of the files.
     """
@@ -156,7 +180,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
     if not faster:
         smallest = tuple(one for one in sizing.candidates if one.decided_by != "time")
         sizing = sizing.model_copy(update={"candidates": smallest})
-    return SizeResult(sizing, calibration, sums=sums)
+    return SizeResult(sizing, facts, calibration, sums=sums)
 
 
 def _stated(job: Mapping[str, Any] | str, model: str | None) -> dict[str, Any]:

@@ -161,7 +161,10 @@ def _exported(
         names = _cluster_names(mapping)
         return _ran(path, kueue_workloads.usage_of(data, str(path), names, resources), say)
     message = "is JSON of another kind than is read"
-    hint = "read are answers of Prometheus to `query_range` and `kubectl get workloads -o json`"
+    hint = (
+        "read are answers of Prometheus to `query_range` and `kubectl get workloads -o json`, and "
+        "by `planner init` `kubectl get nodes -o json`"
+    )
     raise InputError(Finding(message, file=str(path), hint=hint))
 
 

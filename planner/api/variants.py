@@ -28,7 +28,7 @@ from planner.api.scenario import (
 from planner.costs import in_usd
 from planner.inputs.load import Question
 from planner.reporting.format import count_of, money_short, percent
-from planner.reporting.sections.options import alternatives_document, near_ones
+from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
 from planner.reporting.sections.risk import cost_bands, risk_document
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
@@ -44,6 +44,7 @@ from planner.whatif.grid import read_grid
 from planner.whatif.results import Alternatives, Sensitivity
 from planner.whatif.risk.choices import PURCHASES
 from planner.whatif.risk.futures import read_futures
+from planner.whatif.risk.risk import Risk
 from planner.whatif.risk.risk import risk as found_risk
 from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
 from planner.whatif.stored_result import StoredResult, dumps, loads, question_behind
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from planner.errors import ExitCode
     from planner.inputs.layers.override import Override
     from planner.reporting.document import Document, Picture
-    from planner.whatif.risk.risk import Risk
     from planner.whatif.sweep import SweepRow as SweptRow
     from planner.whatif.variants.executor import Executor
     from planner.whatif.variants.plan_summary import PlanSummary
@@ -78,6 +78,7 @@ __all__ = [
     "alternatives",
     "executor",
     "read_alternatives",
+    "read_risk",
     "read_sensitivity",
     "risk",
     "runner_beside",
@@ -334,7 +335,7 @@ class AlternativesResult(Result):
         return alternatives_document(self._found)
 
     def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self.title, near_ones(self._found))
+        return frontiers(self.title, near_ones(self._found), option_anchors(self._found))
 
 
 _NO_FIGURES = (
@@ -578,9 +579,9 @@ class RiskResult(Result):
 
     _name = "risk"
 
-    def __init__(self, found: Risk) -> None:
-        """Private: `planner.risk` gives these."""
-        self._found = found
+    def __init__(self, found: Risk, read_from: tuple[Path, ...] = ()) -> None:
+        """Private: `planner.risk` and `planner.read_risk` give these."""
+        self._found, self.read_from = found, read_from
 
     @property
     def title(self) -> str:
@@ -591,6 +592,10 @@ class RiskResult(Result):
     def proved(self) -> bool:
         """Whether the plan as it stands and those of all futures are proved."""
         return not self._found.not_proved and self._found.base.result == "proved"
+
+    def answers(self, plan: PlanResult) -> bool:
+        """Whether it is of the question that a plan was asked."""
+        return self._found.question == question_behind(plan._plan)
 
     @property
     def chances(self) -> list[Row]:
@@ -620,8 +625,8 @@ class RiskResult(Result):
         return [{"percentile": share, "cost_usd": in_usd(cents)} for share, cents in pairs]
 
     def to_json(self) -> str:
-        """The whole result as `risk.json`."""
-        return self._found.model_dump_json(indent=1) + "\n"
+        """The whole result as `risk.json`, sealed."""
+        return dumps(self._found)
 
     def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
         return risk_document(self._found)
@@ -684,6 +689,21 @@ def risk(
         if out is not None:
             folder.write(result.files())
     return result
+
+
+def read_risk(path: FilePath) -> RiskResult:
+    """Read a `risk.json`, as it was written.
+
+    >>> import planner
+    >>> jobs = {"growth": {"of": ["jobs.support-assistant.count"], "times": [0.8, 1, 1.5]}}
+    >>> asked = {"uncertain": jobs}
+    >>> found = planner.risk(asked, "scenarios/quickstart.yaml", samples=3, plans=0, out="futures")
+    >>> planner.read_risk("futures/risk.json").rows() == found.rows()
+    True
+
+    Raises InputError for what is none, or was changed since.
+    """
+    return RiskResult(_loaded(Risk, Path(path)), (Path(path),))
 
 
 def time_left(progress: Progress) -> Callable[[int, int, int], None]:

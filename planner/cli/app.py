@@ -21,14 +21,16 @@ __all__ = ["COMMANDS", "GROUPS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
 
 GROUPS = {
     "Decide": {
+        "init": ("init", "Write a first scenario of a few answers, or of what a cluster tells."),
         "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
-        "size": ("size", "Size one job on every GPU type, side by side."),
+        "size": ("size", "Size one job on every GPU type, the cheapest first."),
         "check": ("check", "Find all mistakes of scenarios at once."),
     },
     "Understand": {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
         "compare": ("compare", "Show what differs between two plans, and why."),
         "replay": ("replay", "Make a saved plan again and say whether it is the same."),
+        "view": ("view", "Look at plans, compare them and ask what if, on a local page."),
     },
     "Ask what if": {
         "sweep": ("sweep", "Plan many variants of a scenario, a row each."),

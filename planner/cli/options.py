@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.api.folder import Folder
+from planner.cli.progress import QUIET
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "format_option",
     "jobs_option",
     "out_option",
+    "quiet_option",
     "rules_option",
     "share",
     "work_options",
@@ -197,15 +199,30 @@ _set_option = click.option(
 )
 
 
+def quiet_option(command: Callable[..., None]) -> Callable[..., None]:
+    """`--quiet`, which `Progress` heeds."""
+
+    def heed(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+        ctx.meta[QUIET] = given
+
+    return click.option(
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=heed,
+        help="Say nothing of the progress of long work.",
+    )(command)
+
+
 def effort_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`--gap` and `--time-limit`, handed over together as `effort`."""
+    """`--gap` and `--time-limit`, handed over together as `effort`; and `--quiet`."""
 
     @wraps(command)
     def with_effort(*, gap: Decimal, time_limit: float, **given: Any) -> None:  # noqa: ANN401
         effort: Effort = {"gap": float(gap), "time_limit_seconds": time_limit}
         command(effort=effort, **given)
 
-    return _gap_option(_time_limit_option(with_effort))
+    return _gap_option(_time_limit_option(quiet_option(with_effort)))
 
 
 _gap_option = click.option(

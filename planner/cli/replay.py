@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import planner
-from planner.cli.options import FILE, format_option
+from planner.cli.options import FILE, format_option, quiet_option
 from planner.cli.progress import Progress
 from planner.cli.screen import print_result
 from planner.errors import ExitCode
@@ -25,6 +25,7 @@ __all__ = ["replay"]
     metavar="DIR",
     help="The folder from which it was planned; its files are looked for from there.",
 )
+@quiet_option
 @format_option
 @click.pass_context
 def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> None:

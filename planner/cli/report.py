@@ -16,14 +16,14 @@ from planner.errors import Finding, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from planner import AlternativesResult, Effort, PlanResult, SensitivityResult
+    from planner import AlternativesResult, Effort, PlanResult, RiskResult, SensitivityResult
     from planner.api.folder import Folder
 
 __all__ = ["report"]
 
 _DOCUMENTS = ("justification", "quarterly")
 _KINDS = ("html", "xlsx", "md")
-_ALTERNATIVES, _SENSITIVITY = "alternatives.json", "sensitivity.json"
+_ALTERNATIVES, _SENSITIVITY, _RISK = "alternatives.json", "sensitivity.json", "risk.json"
 _MADE: Mapping[str, tuple[str, ...]] = {
     "none": (),
     "options": (_ALTERNATIVES,),
@@ -31,7 +31,7 @@ _MADE: Mapping[str, tuple[str, ...]] = {
 }
 """What is planned where it is not there yet."""
 
-K = TypeVar("K", "AlternativesResult", "SensitivityResult")
+K = TypeVar("K", "AlternativesResult", "RiskResult", "SensitivityResult")
 
 
 @click.command()
@@ -51,6 +51,13 @@ K = TypeVar("K", "AlternativesResult", "SensitivityResult")
     metavar="FILE",
     help="With --since: what came of that plan, a CSV file (quarter, job or node_type, count).",
 )
+@click.option(
+    "--edition",
+    type=click.Choice(("short", "full")),
+    default="full",
+    show_default=True,
+    help="`short`: about six pages on paper; `full`: every table behind them.",
+)
 @click.option("--pdf", is_flag=True, help="Also print both to PDF; needs the extra `pdf`.")
 @click.option(
     "--what-if",
@@ -69,6 +76,7 @@ def report(  # noqa: PLR0913 - click's options
     options: tuple[str, ...],
     since: Path | None,
     actuals: Path | None,
+    edition: Literal["short", "full"],
     pdf: bool,
     wanted: Literal["none", "options", "all"],
     jobs: int | None,
@@ -77,8 +85,9 @@ def report(  # noqa: PLR0913 - click's options
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
     PLAN.json is what `planner plan SCENARIO --out DIR` has written; every figure leads back to it.
-    Do nothing, reclaim first and rent only are planned beside it, once; `--what-if all` also plans
-    every other alternative and the sensitivity.
+    The first page is alone enough to decide. Do nothing, reclaim first and rent only are planned
+    beside it, once; `--what-if all` also plans every other alternative and the sensitivity. What
+    `planner risk` wrote into the same folder is told as well.
     """
     if actuals is not None and since is None:
         raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
@@ -92,6 +101,7 @@ def report(  # noqa: PLR0913 - click's options
     folders = tuple(dict.fromkeys((plan_json.parent, out.path)))
     found = _kept(planner.read_alternatives, [one / _ALTERNATIVES for one in folders], plan)
     moved = _kept(planner.read_sensitivity, [one / _SENSITIVITY for one in folders], plan)
+    drawn = _kept(planner.read_risk, [one / _RISK for one in folders], plan)
     kept = {_ALTERNATIVES: found.to_json()} if found and (found.whole or wanted != "all") else {}
     kept |= {_SENSITIVITY: moved.to_json()} if moved else {}
     unmade = [name for name in _MADE[wanted] if name not in kept]
@@ -104,7 +114,9 @@ def report(  # noqa: PLR0913 - click's options
             actuals=actuals,
             alternatives=found,
             sensitivity=moved,
+            risk=drawn,
             what_if=wanted,
+            edition=edition,
             pdf=pdf,
             workers=jobs,
             progress=progress,

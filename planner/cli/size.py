@@ -37,12 +37,12 @@ __all__ = ["size"]
     "--faster", is_flag=True, help="Tuning: on more and more GPUs, a shorter run on each."
 )
 @click.option("--gpu-type", multiple=True, metavar="ID", help="Only this GPU type. Repeatable.")
-@click.option("--sums", is_flag=True, help="Show every sum for each GPU type.")
+@click.option("--sums", is_flag=True, help="Show host, peak memory, and every sum, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole sizing as JSON.")
 @catalog_option
 @rules_option
 def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click's values
-    """Size one job on every GPU type, side by side, with the sums.
+    """Size one job on every GPU type, the cheapest first.
 
     For example: planner size --model llama-3.1-70b --method lora --sequence 4096 --batch 8
     """

@@ -10,6 +10,7 @@ from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
 from planner.packing.constraints.moves import kept_by_pool, moved_units
 from planner.packing.constraints.racks import all_racked
+from planner.packing.constraints.spares import kept_for_groups
 from planner.packing.formulation.runs import rooms_of
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.node_packing.gpu_patterns import starts
@@ -49,6 +50,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
     """State a finished search as a solution; its cost is recomputed in whole cents."""
     assert found.cost_cents is not None
     tags, terms = _prices(found)
+    racks = all_racked(found.master, found.values)
     return Solution(
         status=Status.PROVED if found.closed(asked_gap) else Status.NOT_PROVED,
         cost_cents=found.cost_cents,
@@ -57,7 +59,8 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         rented=_acquired(problem, found, "rent"),
         reserved=_acquired(problem, found, "reserve"),
         hired=_acquired(problem, found, "hourly"),
-        racks=all_racked(found.master, found.values),
+        racks=racks,
+        spare=kept_for_groups(found.master, found.values, racks),
         assigned=tuple(
             tuple(
                 round(found.values[found.master.choice[number, position]])
@@ -82,17 +85,18 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         tags=tags,
         bound_terms=terms,
         method=_method(found),
+        released=_acquired(problem, found, "sell", "switch off"),
         moved=moved_units(found.master, found.values),
     )
 
 
-def _acquired(problem: Problem, found: Incumbent, kind: str) -> tuple[tuple[int, ...], ...]:
+def _acquired(problem: Problem, found: Incumbent, *wanted: str) -> tuple[tuple[int, ...], ...]:
     """By supply and quarter; `hourly` is all that comes and goes within a quarter."""
     kinds = ["hourly" if problem.pools[s.pool].hire else s.kind for s in problem.supplies]
     return tuple(
         tuple(
             round(found.values[found.master.acquire[number, quarter]])
-            if kinds[number] == kind and (number, quarter) in found.master.acquire
+            if kinds[number] in wanted and (number, quarter) in found.master.acquire
             else 0
             for quarter in range(problem.quarters)
         )

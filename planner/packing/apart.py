@@ -1,9 +1,10 @@
 """What is stated apart: nodes for partitioned GPUs alone, and runs whose hours a quota counts.
 
 A pool whose nodes do not mix is stated as two: one for whole and shared GPUs, with all offers and
-owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter. And
-of runs that are alike, those whose owner has a quota are shapes of their own: when one of them runs
-is the owner's concern, too.
+owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter. Of
+runs that are alike, those whose owner has a quota are shapes of their own: when one of them runs
+is the owner's concern, too. And where pools share spare nodes, so are units that other nodes can
+take in.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.packing.constraints.spares import stand_ins
 from planner.packing.problem import ALWAYS
 
 if TYPE_CHECKING:
@@ -22,8 +24,12 @@ __all__ = ["kept_apart"]
 def kept_apart(problem: Problem) -> Problem:
     """The problem with a pool more for each whose nodes do not mix; those come last.
 
-    Runs of owners with quotas have shapes that name the owner.
+    Runs of owners with quotas have shapes that name the owner, and units of pools that share spare
+    nodes have shapes that say which can take them in.
     """
+    demands = problem.demands
+    if problem.spare_groups:
+        demands = tuple(_taken_in(problem, demand) for demand in demands)
     pools, apart = list(problem.pools), []
     for number, pool in enumerate(problem.pools):
         if not pool.mixes and any(
@@ -35,10 +41,20 @@ def kept_apart(problem: Problem) -> Problem:
             apart.append(
                 replace(pool, owned=0, retired=(), spare=0, shared_mb=0, mixes=True, lender=number)
             )
-    stated = replace(problem, pools=(*pools, *apart)) if apart else problem
-    if not problem.quotas:
-        return stated
-    return replace(stated, demands=tuple(_named(problem, demand) for demand in problem.demands))
+    if problem.quotas:
+        demands = tuple(_named(problem, demand) for demand in demands)
+    return replace(problem, pools=(*pools, *apart), demands=demands)
+
+
+def _taken_in(problem: Problem, demand: Demand) -> Demand:
+    choices = (
+        replace(
+            choice,
+            shape=choice.shape._replace(stand_ins=tuple(stand_ins(problem, demand, choice))),
+        )
+        for choice in demand.choices
+    )
+    return replace(demand, choices=tuple(choices))
 
 
 def _named(problem: Problem, demand: Demand) -> Demand:

@@ -61,6 +61,17 @@ class Incumbent:
     relaxed: frozenset[int] = frozenset()
     """Variables that were fractional where the bound was won."""
 
+    def __post_init__(self) -> None:
+        """Nothing costs less than nothing but nodes that are let go: begin below all of them."""
+        problem = self.master.problem
+        let_go = sum(
+            min(0, cents or 0) * (supply.maximum or 0)
+            for supply in problem.supplies
+            if supply.releases
+            for cents in supply.unit_cost_cents
+        )
+        self.bound_cents = min(0, problem.fixed_cost_cents + let_go)
+
     def raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
         """Keep a bound of the program's objective, won with these variables fractional."""
         if bound > float("-inf"):
@@ -74,9 +85,8 @@ class Incumbent:
 
     def closed(self, gap: float) -> bool:
         """Whether cost and bound are within the relative gap."""
-        return (
-            self.cost_cents is not None
-            and self.cost_cents - self.bound_cents <= gap * self.cost_cents
+        return self.cost_cents is not None and self.cost_cents - self.bound_cents <= gap * abs(
+            self.cost_cents
         )
 
     def keep(self, solved: tuple[float, ...], packings: dict[PoolInQuarter, Packed]) -> bool:

@@ -10,7 +10,7 @@ from planner.inputs.text.words import usd
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Limit", "RackSpace", "Reserve", "SpendLimit"]
+__all__ = ["Limit", "RackSpace", "Reserve", "SharedSpares", "SpendLimit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SpendLimit:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most so much, in each quarter, of what the nodes in service take together."""
+    """At most so much, in each quarter, of what the nodes that are there take together."""
 
     name: str
     """In the user's words: `power at frankfurt`."""
@@ -48,11 +48,13 @@ class Limit:
     """By quarter; None: no limit."""
     unit: str
     """Of the figures: `W`, `U`, `ports`."""
+    drawn: bool = False
+    """Whether a node takes of it only while it is on; else wherever it stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class RackSpace:
-    """Racks, all alike, that hold the nodes in service of some pools; a node stands in one rack."""
+    """Racks, all alike, that hold the nodes of some pools, on or off; a node stands in one rack."""
 
     site: str
     count: int
@@ -71,3 +73,22 @@ class Reserve:
     gpu_type: str
     free: Fraction
     """At least 0, below 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSpares:
+    """Pools of a site that share their spare nodes: empty ones that stand in for those that fail.
+
+    While a pool runs a unit, so many nodes are empty that can take all that a node of it holds.
+    """
+
+    name: str
+    """In the user's words: `hopper at frankfurt`."""
+    pools: tuple[int, ...]
+    """Each of a node type of its own; parts of them that are held or lent belong to it."""
+    nodes: int
+    """Nodes that may fail at once; 0 where racks may."""
+    racks: int
+    """Racks that may: so many times what the fullest rack holds of these pools."""
+    site: str
+    """Where they stand: its racks are meant; where none are stated, each node has its own."""

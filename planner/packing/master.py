@@ -83,14 +83,19 @@ class MasterProgram:
     program: Program = field(default_factory=Program)
     choice: dict[tuple[int, int], int] = field(default_factory=dict)
     """(demand, choice) -> variable: units that take the choice."""
+    short: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """(demand, choice, quarter) -> variable: units that take the choice and are short then."""
     acquire: dict[tuple[int, int], int] = field(default_factory=dict)
     """(supply, quarter) -> variable: nodes bought or rented."""
     usages: dict[PoolInQuarter, list[Usage]] = field(default_factory=dict)
     """(pool, quarter) -> usages, by shape."""
     in_service: dict[PoolInQuarter, Terms] = field(default_factory=dict)
-    """(pool, quarter) -> nodes acquired and in service; the pool's owned nodes come on top."""
+    """(pool, quarter) -> nodes acquired and in service, less owned ones that are let go; the pool's
+    owned nodes come on top."""
     usable: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: nodes that may run units, where spare nodes are asked for."""
+    fullest_racks: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(group of shared spares, quarter) -> variable: nodes of it that one rack may hold."""
     splits: set[int] = field(default_factory=set)
     """Variables that split pieces of a GPU type over its pools."""
     lent: dict[PoolInQuarter, int] = field(default_factory=dict)
@@ -121,7 +126,8 @@ class MasterProgram:
     def unit_variables(self) -> frozenset[int]:
         """Variables that count units; relaxing them leaves the node counts integer."""
         opened = (index for usage in self.opened.values() for index, _ in usage.terms)
-        return frozenset(self.choice.values()) | self.splits | frozenset(opened)
+        units = frozenset(self.choice.values()) | frozenset(self.short.values())
+        return units | self.splits | frozenset(opened)
 
     @cached_property
     def hired_variables(self) -> frozenset[int]:
@@ -162,6 +168,16 @@ class MasterProgram:
             for index, _ in usage.terms
             if max(usage.span, usage.times) > 1
         )
+
+    def pieces_in(self, number: int, position: int, quarter: int) -> Iterator[tuple[int, int]]:
+        """What counts the pieces of a choice of a demand that run in one of its quarters.
+
+        Variables, each with the pieces that one of it adds.
+        """
+        choice = self.problem.demands[number].choices[position]
+        yield self.choice[number, position], choice.copies_in(quarter)
+        if (number, position, quarter) in self.short:
+            yield self.short[number, position, quarter], -choice.copies_short
 
     def copied(self, problem: Problem) -> MasterProgram:
         """The same program for a problem that is stated alike; rows are added to either alone."""
@@ -231,6 +247,25 @@ class MasterProgram:
         return self.problem.pools[pool].owned_in(quarter) + sum(
             values[index] * factor for index, factor in acquired.items()
         )
+
+    def standing(self, pool: int, quarter: int) -> Terms:
+        """Nodes acquired that stand there: those in service, and those that are switched off."""
+        acquired = self.in_service[pool, quarter]
+        return {index: share for index, share in acquired.items() if index not in self._off}
+
+    def stand(self, pool: int, quarter: int, values: Sequence[float]) -> float:
+        """Nodes that stand there in a solution, in service or switched off."""
+        acquired = self.standing(pool, quarter)
+        return self.problem.pools[pool].owned_in(quarter) + sum(
+            values[index] * factor for index, factor in acquired.items()
+        )
+
+    @cached_property
+    def _off(self) -> frozenset[int]:
+        """Variables that count nodes that are switched off."""
+        kinds = (supply.kind for supply in self.problem.supplies)
+        off = {number for number, kind in enumerate(kinds) if kind == "switch off"}
+        return frozenset(index for (number, _), index in self.acquire.items() if number in off)
 
     def shared_nodes(self, pool: int, quarter: int, values: tuple[float, ...]) -> float:
         """Nodes left in a solution for units that may share one."""

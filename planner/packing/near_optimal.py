@@ -31,7 +31,7 @@ class Aim:
 
     name: str
     nodes: tuple[tuple[int, ...], ...]
-    """supply × quarter of entry: what one node adds; never negative."""
+    """supply × quarter of entry: what one node adds; negative only of nodes that are let go."""
     moves: tuple[int, ...]
     """By demand: what one unit adds that leaves the pool in which it runs today."""
     cents: int

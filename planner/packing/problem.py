@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
-    from planner.inputs.scenario.offer import OfferKind
-    from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
+    from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 
 __all__ = [
     "ALWAYS",
@@ -33,6 +32,7 @@ __all__ = [
     "RunWindow",
     "Shape",
     "Supply",
+    "SupplyKind",
 ]
 
 
@@ -96,6 +96,9 @@ class Shape(NamedTuple):
     """The pool or the held nodes that a unit may not leave; empty: it may run anywhere."""
     owner: str = ""
     """Whose quota counts the hours of its run, where one does; stated by the search."""
+    stand_ins: tuple[tuple[int, int], ...] = ()
+    """(pool, another that shares its spare nodes) of which the second can take in what a node of
+    the first holds of it; stated by the search."""
 
     @property
     def is_run(self) -> bool:
@@ -234,22 +237,30 @@ class PriceTier:
     """None: as many as the offer gives."""
 
 
+SupplyKind = Literal["buy", "rent", "reserve", "hourly", "sell", "switch off"]
+"""How an offer is had; or how owned nodes are let go: for good, or for a quarter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """An offer as the program sees it, or what it has at one site, at one price level."""
+    """An offer as the program sees it, or what it has at one site, at one price level.
+
+    Or owned nodes that are let go: the same with fewer nodes, and a cost below zero.
+    """
 
     name: str
-    kind: OfferKind
+    kind: SupplyKind
     pool: int
     maximum: int | None
-    """Buy: nodes over the horizon. Rent and reserve: nodes in any one quarter, by the hour and by
-    the week in any one hour. Of all supplies of one offer together."""
+    """Buy and sell: nodes over the horizon. Rent, reserve and switch off: nodes in any one quarter,
+    by the hour and by the week in any one hour. Of all supplies of one offer together."""
     unit_cost_cents: tuple[int | None, ...]
     """Net cost of one node by the quarter it enters service; None where it cannot.
 
     Buy: purchase less residual value plus running cost to the end of the horizon, all discounted.
     Rent: cost of that quarter, discounted. Reserve: of the quarters held within the horizon. Where
-    nodes come and go within a quarter: of what is paid as one, such as an hour of a node.
+    nodes come and go within a quarter: of what is paid as one, such as an hour of a node. Sell and
+    switch off: what a node costs then beyond being kept.
     """
     term: int | None = None
     """Reserve: quarters that a node is held."""
@@ -261,14 +272,23 @@ class Supply:
     deliveries: tuple[int, ...] | None = None
     """Nodes that may enter service in each quarter, of all supplies of one offer together; None:
     any number."""
+    until: int | None = None
+    """Sell: the quarter in which the nodes retire anyway; None: they do not."""
+
+    @property
+    def releases(self) -> bool:
+        """Whether it takes owned nodes out of service; else it brings nodes in."""
+        return self.kind in ("sell", "switch off")
 
     def lasts(self) -> int | None:
         """Quarters that a node stays in service; None: to the end of the horizon."""
-        return {"buy": None, "reserve": self.term}.get(self.kind, 1)
+        return {"buy": None, "sell": None, "reserve": self.term}.get(self.kind, 1)
 
     def served(self, entry: int) -> range:
-        """Quarters in which a node that enters in this one is in service."""
+        """Quarters in which a node that enters in this one is in service, or one let go is not."""
         horizon, lasts = len(self.unit_cost_cents), self.lasts()
+        if self.until is not None:
+            horizon = min(horizon, self.until)
         return range(entry, horizon if lasts is None else min(entry + lasts, horizon))
 
     def entries(self, quarter: int) -> range:
@@ -297,6 +317,11 @@ class Choice:
         """Pieces that a unit takes in a quarter."""
         return self.by_quarter[quarter] if self.by_quarter else self.copies
 
+    @property
+    def copies_short(self) -> int:
+        """Pieces that do not run where one unit is short: all of its runs, or one replica."""
+        return self.copies if self.shape.is_run else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Demand:
@@ -319,6 +344,9 @@ class Demand:
     chain: str = ""
     """Name that all stages of the same units share, with choices and owner; empty: changing the
     GPU type costs nothing."""
+    nowhere: int | None = None
+    """Pool that is nowhere: each of its nodes is one unit that is short in a quarter, and keeps its
+    choice in all others; None: all units run in all of their quarters."""
 
     def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices, with their positions, that one piece with this choice may change to alone.
@@ -346,10 +374,15 @@ class Quota:
 
         In the quarter given; without one, in that in which it takes the most.
         """
+        return self.taken_by_piece(choice) * (
+            choice.copies if quarter is None else choice.copies_in(quarter)
+        )
+
+    def taken_by_piece(self, choice: Choice) -> Fraction:
+        """GPUs that each piece of a unit with this choice counts against it."""
         of_all = self.gpu_type is None and not choice.gpu_type.startswith(NOWHERE)
         counts = of_all or self.gpu_type == choice.gpu_type
-        copies = choice.copies if quarter is None else choice.copies_in(quarter)
-        return choice.shape.gpus * copies * choice.share if counts else Fraction(0)
+        return choice.shape.gpus * choice.share if counts else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,11 +403,18 @@ class Problem:
     """At most one for each GPU type."""
     budgets: tuple[SpendLimit, ...] = ()
     quotas: tuple[Quota, ...] = ()
+    spare_groups: tuple[SharedSpares, ...] = ()
+    """A pool is in one of them at most."""
 
     def moving_freely(self) -> Problem:
         """The same, where no move and no change of GPU type costs anything."""
         demands = tuple(replace(demand, move_cents=0) for demand in self.demands)
         return replace(self, demands=demands)
+
+    def sharing(self, group: SharedSpares) -> frozenset[int]:
+        """Pools of a group of shared spare nodes, with the parts of them that are held or lent."""
+        mine = {self.pools[pool].home for pool in group.pools}
+        return frozenset(number for number, pool in enumerate(self.pools) if pool.home in mine)
 
     def open_to(self, demand: int, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices that one piece may change to alone without taking more of any quota."""

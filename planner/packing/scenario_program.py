@@ -1,8 +1,9 @@
 """Purchases that are chosen once for several futures, by one program over all of them.
 
-Each future has a master program of its own, with the cuts of its root: what is rented, and what
-runs where, adapts to it. What is bought and reserved is the same in all. Units are fractional, so
-that what comes out is a proposal, and a bound of what any purchases could reach.
+Each future has a master program of its own, with the cuts of its root: what is rented, which owned
+nodes are let go, and what runs where, adapts to it. What is bought and reserved is the same in all.
+Units are fractional, so that what comes out is a proposal, and a bound of what any purchases could
+reach.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def future_of(problem: Problem, time_limit_s: float) -> Future:
     entering: dict[_Purchase, list[int]] = defaultdict(list)
     for (number, quarter), index in master.acquire.items():
         supply = master.problem.supplies[number]
-        if supply.kind not in ("rent", "hourly"):
+        if supply.kind not in ("rent", "hourly") and not supply.releases:
             site = master.problem.pools[supply.pool].site
             entering[supply.name, site, quarter].append(index)
     return Future(master, {key: tuple(indices) for key, indices in entering.items()})

@@ -134,7 +134,7 @@ class Search:
         """Whether pieces share GPUs in time."""
         self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
-        self._movable = problem.quarters == 1 and not bundles
+        self._movable = problem.quarters == 1 and not (bundles or self._master.short)
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
         self._unlike = self._many and self._movable
         self._found = Incumbent(self._master)
@@ -231,7 +231,7 @@ class Search:
         answer = solve_integer(
             self._master.program,
             time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
-            relative_gap=self._asked_gap * _BOUND_GAP if limited else 0.0,
+            relative_gap=self._asked_gap * _BOUND_GAP * self._share_of_cost() if limited else 0.0,
             relaxed=relaxed,
             effort="branching" if relaxed and (self._cost_alone or not sites) else "usual",
         )
@@ -240,6 +240,15 @@ class Search:
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
         return answer if answer.values else None
+
+    def _share_of_cost(self) -> float:
+        """What of a gap of the program's objective is a gap of the cost, which holds more.
+
+        Less than all only where nodes that are let go make the cost less than what is decided.
+        """
+        cost = self._found.bound_cents
+        decided = cost - self._problem.fixed_cost_cents
+        return min(1.0, abs(cost / decided)) if decided else 1.0
 
     def _on_nodes(self, counted: tuple[float, ...]) -> bool:
         """Lay whole units out on nodes that were counted; True where that worked.

@@ -143,11 +143,16 @@ class Solution:
     """How it was solved, in one sentence, without times."""
     racks: tuple[tuple[tuple[Racked, ...], ...], ...] = ()
     """quarter × rack space: the racks in use."""
+    spare: tuple[tuple[int, ...], ...] = ()
+    """quarter × pool: empty nodes that stand in for others; empty where no pools share any."""
     reserved: tuple[tuple[int, ...], ...] = ()
     """supply × quarter of entry; empty where nothing is."""
     hired: tuple[tuple[int, ...], ...] = ()
     """supply × quarter: hours or terms that are paid of nodes that come and go within it; empty
     where there are none."""
+    released: tuple[tuple[int, ...], ...] = ()
+    """supply × quarter: owned nodes that are sold, or switched off in it; empty where none may
+    be."""
     moved: tuple[int, ...] = ()
     """By demand: units that leave their pool of origin; empty where nothing runs."""
     opinions: tuple[Opinion, ...] = ()
@@ -175,5 +180,6 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """(cost - bound) / cost."""
-        return (self.cost_cents - self.bound_cents) / self.cost_cents if self.cost_cents else 0.0
+        """(cost - bound) / cost, whatever the sign of the cost."""
+        off = self.cost_cents - self.bound_cents
+        return off / abs(self.cost_cents) if self.cost_cents else 0.0

@@ -2,19 +2,19 @@
 
 In this order, each kept while the next is asked for:
 
-1. as few jobs as can be are dropped, the highest priority first;
-2. as few as can be are delayed, the highest priority first;
+1. of the highest priority as few jobs as can be are dropped; then as few units of those that are
+   kept are short, each counted once for each quarter; then the same of the next priority;
+2. as few jobs as can be are delayed, the highest priority first;
 3. the least cost;
 4. where that leaves a choice, whoever comes first by name is kept, and starts first.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from planner.errors import LimitError
 from planner.packing import crosscheck
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.incumbent import Incumbent
-    from planner.packing.problem import Problem
+    from planner.packing.problem import Problem, Supply
     from planner.packing.solution import Opinion
     from planner.packing.statement.job_selection import Claim, Class
+
+_Way = Literal["dropped", "short", "delayed"]
 
 __all__ = ["Level", "Step", "Triage", "triage"]
 
@@ -51,7 +53,9 @@ class Level:
     dropped: int
     delayed: int
     proved: bool
-    """Whether no plan that keeps as much of what comes before drops fewer, nor delays fewer."""
+    """Whether no plan that keeps as much of what comes before has less of any of these."""
+    short: int = 0
+    """Units that do not run while their job is kept, once for each quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,9 @@ class Triage:
     """Of the plan found."""
     bound_cents: int
     """No plan that keeps as much costs less."""
+    short: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    """By name of a job with units that are short, and by quarter: their numbers. One that has
+    several replicas is named once for each that is short."""
     confirmed: tuple[Step, ...] = ()
     """In their order, without those that have nobody give way; empty where nobody else is asked."""
 
@@ -109,20 +116,19 @@ def triage(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A question: how few jobs of a priority are dropped, or delayed."""
+    """A question: of how few jobs of a priority something is true."""
 
     priority: int
-    delayed: bool
+    way: _Way
     supplies: tuple[int, ...]
-    """Their nodes count these jobs."""
-    jobs: int
+    """Their nodes count these jobs, or units."""
+    most: int
 
     @property
     def name(self) -> str:
         """`jobs of priority 50 that are dropped`."""
-        return (
-            f"jobs of priority {self.priority} that are {'delayed' if self.delayed else 'dropped'}"
-        )
+        counted = "units, by quarter," if self.way == "short" else "jobs"
+        return f"{counted} of priority {self.priority} that are {self.way}"
 
 
 class _Triage:
@@ -144,8 +150,9 @@ class _Triage:
         """What is claimed of steps so far, and the least of each."""
 
     def run(self) -> Triage:
-        steps = list(_steps(self._classes))
-        levels = {step.priority: Level(step.priority, 0, 0, proved=True) for step in steps}
+        steps = list(_steps(self._problem, self._classes))
+        priorities = sorted({step.priority for step in steps}, reverse=True)
+        levels = {priority: Level(priority, 0, 0, proved=True) for priority in priorities}
         found: Incumbent | None = None
         for position, step in enumerate(steps):
             proved = True
@@ -155,12 +162,8 @@ class _Triage:
             least = _nodes(found, step.supplies)
             self._kept.append(at_most(self._problem, step.name, least, step.supplies))
             level = levels[step.priority]
-            levels[step.priority] = replace(
-                level,
-                delayed=least if step.delayed else level.delayed,
-                dropped=level.dropped if step.delayed else least,
-                proved=level.proved and proved,
-            )
+            counted: dict[str, int] = {step.way: least}
+            levels[step.priority] = replace(level, proved=level.proved and proved, **counted)
         self._say("least cost of what keeps as much")
         bound_cents = self._problem.fixed_cost_cents
         try:
@@ -172,7 +175,13 @@ class _Triage:
                 raise
         found = self._by_name(found, levels)
         delays = dict(_delays(self._classes, found))
-        return Triage(delays, tuple(levels.values()), _cost(self._problem, found), bound_cents)
+        cost_cents = _cost(self._problem, found)
+        short = {
+            one.names[0]: units
+            for one in self._classes
+            if (units := _short(one, delays[one.names[0]], found)) and any(units)
+        }
+        return Triage(delays, tuple(levels.values()), cost_cents, bound_cents, short)
 
     def _fewest(
         self, step: _Step, known: Incumbent | None, steps_left: int
@@ -182,9 +191,9 @@ class _Triage:
         `known` is the plan of the step before, which will do where no better one is found.
         """
         asked = self._weighed(dict.fromkeys(step.supplies, 1))
-        # Whole jobs are counted, so that a bound above one fewer is proof enough.
+        # Whole jobs and units are counted, so that a bound above one fewer is proof enough.
         try:
-            found = self._search(asked, 1 / (step.jobs + 1), steps_left)
+            found = self._search(asked, 1 / (step.most + 1), steps_left)
         except LimitError:
             if known is None:
                 raise
@@ -206,7 +215,7 @@ class _Triage:
         paid = _cost(self._problem, found) - self._problem.fixed_cost_cents
         moves = tuple(demand.move_cents for demand in self._problem.demands)
         self._kept.append(SpendLimit("net present cost", paid, costs, moves=moves))
-        for block in _blocks(_open(self._classes, levels), self._problem):
+        for block in _blocks(_open(self._problem, self._classes, levels), self._problem):
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
             if self._left_s() < 0:
                 break
@@ -244,39 +253,54 @@ class _Triage:
         return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
 
 
-def _steps(classes: Sequence[Class]) -> Iterator[_Step]:
-    """First all who may be dropped, then all who may be delayed; the highest priority first."""
+def _steps(problem: Problem, classes: Sequence[Class]) -> Iterator[_Step]:
+    """First all who may be dropped, or short of units, then all who may be delayed.
+
+    The highest priority first.
+    """
     priorities = sorted({one.priority for one in classes}, reverse=True)
-    for delayed in (False, True):
+    whole: tuple[_Way, ...] = ("dropped", "short")
+    for ways in (whole, ("delayed",)):
         for priority in priorities:
-            asked = [
-                (one.other_start[0] if delayed else one.dropped, len(one.names))
-                for one in classes
-                if one.priority == priority
-                and (one.other_start if delayed else one.dropped is not None)
-            ]
-            supplies = tuple(number for number, _ in asked if number is not None)
-            if supplies:
-                yield _Step(priority, delayed, supplies, sum(jobs for _, jobs in asked))
+            mine = [one for one in classes if one.priority == priority]
+            for way in ways:
+                counting = (_counting(one, way) for one in mine)
+                supplies = tuple(supply for supply in counting if supply is not None)
+                if supplies:
+                    most = sum(_most(problem.supplies[supply]) for supply in supplies)
+                    yield _Step(priority, way, supplies, most)
 
 
-def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
+def _counting(one: Class, way: _Way) -> int | None:
+    """The supply whose nodes count what of a class gives way so; None where nothing may."""
+    if way == "delayed":
+        return one.other_start[0] if one.other_start else None
+    return one.dropped if way == "dropped" else one.short
+
+
+def _most(supply: Supply) -> int:
+    """Nodes that there can be of it, once for each quarter in which they can be had."""
+    return (supply.maximum or 0) * sum(cents is not None for cents in supply.unit_cost_cents)
+
+
+def _open(problem: Problem, classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
     """Supplies of classes some of whose like give way and some do not, by name of their jobs.
 
     Where all that may start later do, it is open how much later.
     """
-    for delayed in (False, True):
-        asked = Counter(dict.fromkeys(levels, 0))
-        mine = [one for one in classes if (one.other_start if delayed else one.dropped is not None)]
-        for one in mine:
-            asked[one.priority] += len(one.names)
-        for one in sorted(mine, key=lambda one: (-one.priority, one.names)):
-            level = levels[one.priority]
-            late, every = (level.delayed if delayed else level.dropped), asked[one.priority]
-            if delayed and late:
-                yield from one.other_start[late == every : -1]
-            elif one.dropped is not None and 0 < late < every:
-                yield one.dropped
+    by_name = sorted(classes, key=lambda one: (-one.priority, one.names))
+    every = {(step.priority, step.way): step.most for step in _steps(problem, classes)}
+    ways: tuple[_Way, ...] = ("dropped", "short", "delayed")
+    for way in ways:
+        for one in by_name:
+            supply, given = _counting(one, way), getattr(levels[one.priority], way)
+            if supply is None or not given:
+                continue
+            every_one = given == every[one.priority, way]
+            if way == "delayed":
+                yield from one.other_start[every_one:-1]
+            elif not every_one:
+                yield supply
 
 
 def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int]]:
@@ -286,7 +310,7 @@ def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int
     """
     block: dict[int, int] = {}
     for supply in supplies:
-        times = (problem.supplies[supply].maximum or 0) + 1
+        times = _most(problem.supplies[supply]) + 1
         if block and next(iter(block.values())) * times > _MOST_WEIGHT:
             yield block
             block = {}
@@ -296,9 +320,11 @@ def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int
 
 
 def _nodes(found: Incumbent, supplies: Collection[int]) -> int:
-    acquire = found.master.acquire
+    """Of these supplies, over all quarters."""
     return sum(
-        round(found.values[acquire[number, 0]]) for number in supplies if (number, 0) in acquire
+        round(found.values[index])
+        for (supply, _), index in found.master.acquire.items()
+        if supply in supplies
     )
 
 
@@ -332,3 +358,51 @@ def _delays(classes: Sequence[Class], found: Incumbent) -> Iterator[tuple[str, i
             starts = [delay for delay, units in enumerate(running) for _ in range(units)]
         delays: list[int | None] = [*starts[: times - out], *([None] * out)]
         yield from zip(one.names, delays, strict=True)
+
+
+def _short(one: Class, delay: int | None, found: Incumbent) -> tuple[tuple[int, ...], ...]:
+    """By quarter: the units of a class that are short; empty where none may be, or it is dropped.
+
+    In each stage a unit keeps its GPU type, as far as some have it.
+    """
+    if one.short is None or delay is None:
+        return ()
+    master, (claim,) = found.master, one.claims
+    short: list[list[int]] = [[] for _ in range(master.problem.quarters)]
+    before: dict[int, int] = {}
+    left = list(claim.numbers[delay])
+    for number in one.demands[delay]:
+        demand = master.problem.demands[number]
+        units, left = left[: demand.count], left[demand.count :]
+        before |= _chosen(found, number, units, before)
+        for quarter in demand.quarters:
+            for position, choice in enumerate(demand.choices):
+                if (number, position, quarter) in master.short:
+                    lacking = round(found.values[master.short[number, position, quarter]])
+                    each = choice.copies_in(quarter) // choice.copies_short
+                    mine = [unit for unit in reversed(units) if before[unit] == position]
+                    every = [unit for unit in mine for _ in range(each)]
+                    short[quarter] += every[:lacking]
+    return tuple(tuple(sorted(units)) for units in short)
+
+
+def _chosen(
+    found: Incumbent, number: int, units: Sequence[int], before: Mapping[int, int]
+) -> dict[int, int]:
+    """The choice of each of these units: one of the same GPU type as before, as far as some are."""
+    choices = found.master.problem.demands[number].choices
+    left = [
+        position
+        for (demand, position), index in found.master.choice.items()
+        if demand == number
+        for _ in range(round(found.values[index]))
+    ]
+    chosen: dict[int, int] = {}
+    for unit in units:
+        if unit in before:
+            gpu_type = choices[before[unit]].gpu_type
+            now = next((one for one in left if choices[one].gpu_type == gpu_type), None)
+            if now is not None:
+                left.remove(now)
+                chosen[unit] = now
+    return chosen | dict(zip((unit for unit in units if unit not in chosen), left, strict=True))

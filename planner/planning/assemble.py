@@ -25,6 +25,7 @@ from planner.planning.figures.costs import (
     cost_lines,
     paid_changes,
 )
+from planner.planning.figures.releases import node_releases
 from planner.planning.figures.shares import bill, chargeback, endpoint_uses
 from planner.planning.figures.use import pool_uses, site_uses
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
@@ -67,6 +68,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     current = current_placement(inputs, jobs, translation, fleet, placement)
     tags, bound_terms = bill(translation, solution)
     scenario = inputs.scenario
+    bias = scenario.finance.optimism_bias
     bought = acquisitions(inputs, translation, solution)
     gpu_types = {node.id: node.gpu_type for node in fleet.nodes}
     changed = type_changes(placement.uses, gpu_types)
@@ -78,16 +80,22 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         format=FORMAT,
         scenario=scenario.name,
         description=scenario.description,
+        owner=scenario.owner,
+        objective=scenario.objective,
+        benefit=scenario.benefit,
+        if_not_met=scenario.if_not_met,
+        optimism_bias=None if bias is None else float(bias),
         as_of=scenario.horizon.earliest_order.isoformat(),
         quarters=scenario.horizon.labels,
         changes=inputs.changes,
         proof=_proof(solution, shortage, bound_terms, asked_gap),
         acquisitions=bought,
+        releases=node_releases(inputs, translation, solution),
         nodes=fleet.nodes,
         placements=placement.uses,
         moves=placement.moves,
         current=current,
-        jobs=planned_jobs(jobs, translation, solution, placement.kept, tags),
+        jobs=planned_jobs(jobs, scenario, translation, solution, placement.kept, tags),
         shortage=shortage,
         sizings={
             sizing.id: sizing
@@ -96,7 +104,11 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
             )
         },
         pools=pool_uses(
-            translation, fleet, placement, Fraction(inputs.settings.hours_per_quarter.value)
+            translation,
+            fleet,
+            placement,
+            Fraction(inputs.settings.hours_per_quarter.value),
+            solution.spare,
         ),
         sites=site_uses(inputs, fleet.nodes),
         growth_reserve=tuple(

@@ -137,14 +137,20 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
     still = tuple(0 for _ in problem.demands)
     stays = [problem.pools[one.pool].hire is None for one in problem.supplies]
     if goal == "quarters waited":
-        waits = tuple(tuple(quarter * stay for quarter in every) for stay in stays)
+        enter = [
+            stay and not one.releases for stay, one in zip(stays, problem.supplies, strict=True)
+        ]
+        waits = tuple(tuple(quarter * counts for quarter in every) for counts in enter)
         return Aim(goal, waits, still, 100_000), 0
     if goal == "moves":
         moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
         return Aim(goal, nothing, moves, 100_000), 0
     watts = _mean_watts(inputs, problem)
     nodes = tuple(
-        tuple(watts[one.pool] * len(one.served(quarter)) * stay for quarter in every)
+        tuple(
+            watts[one.pool] * len(one.served(quarter)) * stay * (-1 if one.releases else 1)
+            for quarter in every
+        )
         for one, stay in zip(problem.supplies, stays, strict=True)
     )
     owned = sum(

@@ -81,7 +81,7 @@ class Explanation(Frozen):
     when: dict[str, tuple[str, ...]]
     """Quarters by way, where some unit changes its GPU type; else empty."""
     shortage: ShortJob | None = None
-    """That it, or the job that it is derived from, is dropped or delayed."""
+    """That it, or the job that it is derived from, gives way."""
     ahead: tuple[str, ...] = ()
     """Jobs that give way, too, and get room that is made before this one does."""
 

@@ -16,6 +16,7 @@ from planner.planning.annotations.doubtful import limiting_figures
 from planner.planning.apis import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
+from planner.planning.near_miss import near_misses
 from planner.planning.plan import Note
 from planner.planning.triage import Unfit, give_way, roots
 from planner.planning.what_if import WhatIf, less_headroom, other_types
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from planner.sizing import SizedJob
 
 __all__ = ["make_plan"]
+
+_LEAST_ASKED_S = 1.0
+"""Of work, for what would save a node, however short the search was; else as long as that."""
 
 
 def make_plan(
@@ -62,15 +66,20 @@ def make_plan(
     with guarded(time_limit_s) as clock:
         say("sizing jobs")
         jobs = own.portfolio(inputs)
-        deadline = spent() + time_limit_s
+        begun = spent()
+        deadline = begun + time_limit_s
         try:
             solved = _solved(inputs, jobs, asked, own, how, explain=price_choices)
         except InfeasibleError as why:
             raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
+        searched_s = spent() - begun
         plan = checked_plan(solved, crosscheck=crosscheck, sizers=sizers, **asked)
         if price_choices:
             what_if = WhatIf(solved, asked_gap, deadline)
             plan = plan.model_copy(update=what_if.prices(plan, own, say))
+            say("asking what would save a node")
+            misses = tuple(near_misses(plan, what_if, own, max(searched_s, _LEAST_ASKED_S)))
+            plan = plan.model_copy(update={"near_misses": misses})
     if not clock.ended:
         return plan
     ended = plan.provenance.model_copy(update={"guard_ended": True})

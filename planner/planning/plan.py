@@ -6,16 +6,24 @@ Money is integer cents; quarters are labels such as `2027Q1`; per-quarter tuples
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+from pydantic import Field
 
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.settled import ChangeNote, Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "Acquisition",
@@ -31,6 +39,7 @@ __all__ = [
     "Move",
     "Node",
     "NodeFacts",
+    "NodeRelease",
     "NodeUse",
     "Note",
     "Occupant",
@@ -56,8 +65,13 @@ __all__ = [
     "TeamUse",
 ]
 
+
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
+
+V = TypeVar("V")
+IfStated = Annotated[V | None, Field(exclude_if=lambda value: value is None)]
+"""What a scenario may state for readers; where it does not, the file has no such key."""
 
 Origin = Literal["owned", "buy", "rent", "reserve", "hourly"]
 """The last one: had and paid for some hours or weeks of a quarter."""
@@ -79,14 +93,24 @@ class Node(Frozen):
     entry: str
     """Name of the fleet entry or offer."""
     in_service: tuple[str, ...]
-    """Quarters."""
+    """Quarters; none where an owned node is sold or switched off all the time."""
     hours: tuple[int, int] | None = None
     """From when to when of its one quarter it is had and paid, in hours from its start; None: it is
     in service for whole quarters."""
     steps: int = 1
     """Hours or terms that are paid of it where it comes and goes within the quarter."""
     racks: tuple[int, ...] = ()
-    """Number of its rack, from 1, in each quarter in service; empty where the site has none."""
+    """Number of its rack, from 1, in each quarter in which it stands; empty where the site has
+    none."""
+    off: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """Quarters for which an owned node is switched off: it stands there, and is not in service."""
+    sold: str | None = Field(default=None, exclude_if=operator.not_)
+    """Quarter from whose start on an owned node is sold and gone; None: it is not."""
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """Quarters in which it is in service or switched off, in order."""
+        return tuple(sorted((*self.in_service, *self.off)))
 
     @property
     def pool(self) -> tuple[str, str, str]:
@@ -222,7 +246,7 @@ class CurrentPlacement(Frozen):
 
     units: int
     stopped: int = 0
-    """Of them: those of jobs that are dropped or delayed."""
+    """Of them: those of jobs that are dropped or delayed, or that are short themselves."""
     pinned: int
     """Of them: those that may not move."""
     moves: tuple[Move, ...]
@@ -242,28 +266,44 @@ class SecondOpinion(Frozen):
 
 
 class ShortJob(Frozen):
-    """A job that is dropped or delayed."""
+    """A job that is dropped or delayed, or short of some of its units."""
 
     name: str
     deployment: str | None
     """The job derived from it, for which the same holds."""
     priority: int
     """From 0 to 100; the highest is kept first."""
-    outcome: Literal["dropped", "delayed"]
+    outcome: Literal["dropped", "delayed", "short"]
+    """`short` where it is on time; one that is delayed may be short of units, too."""
     delay_quarters: int
-    """0 where it is dropped."""
+    """0 where it is not delayed."""
     asked: tuple[int, ...]
     """Units by quarter that the scenario asks for."""
+    short: tuple[int, ...] = Field(default=(), exclude_if=operator.not_)
+    """Units by quarter that are not placed though the job is kept; left out where none is."""
     cause: str
     """Why it cannot be kept as asked, beside all that is kept."""
     remedies: tuple[str, ...]
     """Each by itself would keep it as asked; empty where none was found."""
 
-    @property
-    def how(self) -> str:
-        """`dropped` or `delayed by 2 quarters`."""
-        late = count_of(self.delay_quarters, "quarter")
-        return "dropped" if self.outcome == "dropped" else f"delayed by {late}"
+    def how(self, quarters: Sequence[str]) -> str:
+        """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3 to 2027Q4)`."""
+        told = ["dropped"] if self.outcome == "dropped" else []
+        if self.delay_quarters:
+            told.append(f"delayed by {count_of(self.delay_quarters, 'quarter')}")
+        if self.outcome != "dropped" and any(self.short):
+            told.append(f"short of {', '.join(self._spans(quarters))}")
+        return " and ".join(told)
+
+    def _spans(self, quarters: Sequence[str]) -> Iterator[str]:
+        """`6 of 40 units (2027Q3 to 2027Q4)` for quarters in a row that lack the same."""
+        due = ((0,) * self.delay_quarters + self.asked)[: len(self.asked)]
+        figures = groupby(zip(self.short, due, quarters, strict=True), lambda one: one[:2])
+        for (short, units), span in figures:
+            first, *more = (quarter for _, _, quarter in span)
+            if short:
+                when = f"{first} to {more[-1]}" if more else first
+                yield f"{short:,} of {count_of(units, 'unit')} ({when})"
 
 
 class PriorityUse(Frozen):
@@ -275,7 +315,11 @@ class PriorityUse(Frozen):
     dropped: int
     delayed: int
     proved: bool
-    """Whether fewer cannot be dropped, nor delayed, with all that comes first kept."""
+    """Whether none of these figures can be less with all that comes first kept."""
+    short: int = Field(default=0, exclude_if=operator.not_)
+    """Jobs that are kept on time, short of some units; left out where none is, as is the next."""
+    units_short: int = Field(default=0, exclude_if=operator.not_)
+    """Of all that are kept, each once for each quarter in which it is not placed."""
 
 
 class ProvedStep(Frozen):
@@ -296,14 +340,14 @@ class Shortage(Frozen):
     jobs: tuple[ShortJob, ...]
     """By priority, the highest first, then by name."""
     bound_cents: int
-    """No plan that drops and delays as few costs less, whichever of the equals they are."""
+    """No plan that keeps as much costs less, whichever of the equals give way."""
     steps: tuple[ProvedStep, ...] = ()
     """Where other solvers were asked; that nobody gives way needs no confirmation."""
 
     def ahead_of(self, job: ShortJob) -> tuple[str, ...]:
         """Jobs that give way, too, and get room that is made before this one does.
 
-        Fewer are dropped before fewer are delayed, the highest priority first.
+        Fewer are dropped, or short of units, before fewer are delayed, the highest priority first.
         """
         place = _turn(job)
         return tuple(one.name for one in self.jobs if _turn(one) < place)
@@ -314,11 +358,11 @@ class Shortage(Frozen):
         `asked_gap` is the share of the cost that counts as none.
         """
         every = all(use.proved for use in self.priorities)
-        return every and cost_cents - self.bound_cents <= asked_gap * cost_cents
+        return every and cost_cents - self.bound_cents <= asked_gap * abs(cost_cents)
 
 
-def _turn(job: ShortJob) -> tuple[bool, int]:
-    return job.outcome == "delayed", -job.priority
+def _turn(job: ShortJob) -> tuple[bool, int, bool]:
+    return job.outcome == "delayed", -job.priority, job.outcome == "short"
 
 
 class QuotaUse(Frozen):
@@ -419,7 +463,7 @@ class Proof(Frozen):
     bound_cents: int
     """No plan for these inputs costs less."""
     gap: float
-    """(cost - bound) / cost."""
+    """(cost - bound) / cost, whatever the sign of the cost."""
     asked_gap: float
     method: str
     checks: tuple[str, ...]
@@ -470,6 +514,38 @@ class Acquisition(Frozen):
     """ISO date: last day of an order; None: there is none."""
 
 
+class NodeRelease(Frozen):
+    """Owned nodes that are let go together: sold, or switched off for one quarter."""
+
+    action: Literal["sell", "switch off"]
+    entry: str
+    """Name of the fleet entry."""
+    node_type: str
+    product: str
+    gpu_type: str
+    gpus_per_node: int
+    site: str
+    quarter: str
+    """Sell: gone from its start on."""
+    count: int
+    unit_price_cents: int = 0
+    """Sell: what one node brings, not discounted."""
+    total_cents: int = 0
+    """What all of them bring."""
+    saved_cents: int
+    """What they do not cost within the horizon: energy, support and all else that is paid for nodes
+    that are there; of those switched off, energy, and support where the contract says so. Not
+    discounted."""
+    given_up_cents: int = 0
+    """Sell: what they would have brought right after the horizon."""
+    present_cents: int
+    """By how much all that lowers the net present cost, against keeping these nodes."""
+    price_text: str = ""
+    """Sell: how the price is stated."""
+    quote: str | None = None
+    """Offer of the buyer; None: the price is illustrative."""
+
+
 class Alternative(Frozen):
     """What one unit would add to the bound if it had to run in this way."""
 
@@ -489,6 +565,10 @@ class PlannedJob(Frozen):
     derived_from: str | None
     derived_by: str | None
     team: str | None
+    owner: IfStated[str] = None
+    """Who answers for it; here and below as stated, None too of a derived job."""
+    benefit: IfStated[str] = None
+    if_not_met: IfStated[str] = None
     sites: tuple[str, ...] = ()
     """Sites at which it may run; empty: any."""
     sizing: str
@@ -514,6 +594,8 @@ CostName = Literal[
     "purchase",
     "network",
     "residual value",
+    "sale",
+    "residual value given up",
     "support",
     "energy",
     "rent",
@@ -546,8 +628,9 @@ class SiteUse(Frozen):
     racks_used: tuple[int, ...]
     units_per_rack: int | None
     power_per_rack_w: int | None
-    spare_nodes: int
-    """Kept empty in each pool of the site that runs a job."""
+    spare_nodes: int | dict[str, SpareGroup]
+    """Kept empty in each pool of the site that runs a job, or groups of node types that share
+    them."""
 
 
 class SpareCost(Frozen):
@@ -564,9 +647,10 @@ class SparePrice(Frozen):
     """
 
     place: str
-    """A pool, or a site with all its pools that run a job."""
+    """A pool, a site with all its pools that run a job, a group of node types that share them, or
+    the racks that such a group may lose."""
     kept: int
-    """Spare nodes in each pool concerned."""
+    """Spare nodes in each pool concerned or of the group; racks that it may lose."""
     cents: int | None
     """Net present cost of the last of them; None where one of the two plans is not proved."""
 
@@ -597,6 +681,22 @@ class PartitionSaving(Frozen):
     """Whether both plans are proved, or there is no plan on whole GPUs at all."""
     cents: int | None
     """Net present cost; None unless proved."""
+
+
+class NearMiss(Frozen):
+    """A small change of demand with which the best plan costs less by a node; proved."""
+
+    job: str
+    units: int
+    """Fewer of it in every quarter; 0 where the traffic changes."""
+    share: float
+    """The same of all of its units; or by how much less traffic arrives in every quarter."""
+    gpus: int
+    """That it holds less in the fullest quarter of the pool."""
+    node_type: str
+    site: str
+    saved_cents: int
+    """Net present cost."""
 
 
 class CostLine(Frozen):
@@ -726,6 +826,12 @@ class Plan(Frozen):
     format: str
     scenario: str
     description: str | None
+    owner: IfStated[str] = None
+    objective: IfStated[str] = None
+    benefit: IfStated[str] = None
+    if_not_met: IfStated[str] = None
+    optimism_bias: IfStated[float] = None
+    """Share by which purchases tend to turn out dearer; in no cost of the plan."""
     as_of: str
     """ISO date: the earliest day of an order."""
     quarters: tuple[str, ...]
@@ -733,6 +839,8 @@ class Plan(Frozen):
     """What overrides and `--set` changed in the scenario, in order."""
     proof: Proof
     acquisitions: tuple[Acquisition, ...]
+    releases: tuple[NodeRelease, ...] = Field(default=(), exclude_if=operator.not_)
+    """Owned nodes that are let go, by quarter; sold before switched off."""
     nodes: tuple[Node, ...]
     placements: tuple[tuple[NodeUse, ...], ...]
     """By quarter."""
@@ -761,6 +869,7 @@ class Plan(Frozen):
     where they do in all; None where nothing runs by the hour or that is not proved."""
     hourly: tuple[HourlyUse, ...] = ()
     """By offer; empty where no node comes and goes within a quarter."""
+    near_misses: tuple[NearMiss, ...] = ()
     costs: tuple[CostLine, ...]
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()
@@ -789,7 +898,12 @@ class Plan(Frozen):
 
     def quarters_by_way(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """By job of which some unit changes its GPU type: way -> quarters in which units run so."""
-        changing = {job.name for job in self.jobs if sum(n for _, n in job.ways) > max(job.units)}
+        asked = {job.name: job.asked for job in (self.shortage.jobs if self.shortage else ())}
+        changing = {
+            job.name
+            for job in self.jobs
+            if sum(n for _, n in job.ways) > max(asked.get(job.name, job.units))
+        }
         found: dict[str, dict[str, dict[str, None]]] = {}
         for quarter, uses in zip(self.quarters, self.placements, strict=True):
             for one in (occupant for use in uses for occupant in use.occupants):

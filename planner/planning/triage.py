@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from planner.planning.plan import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.planning.words import some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.packing.triage import Triage
@@ -30,6 +32,7 @@ _NAMED = 6
 _TIME_S = 10.0
 """For all remedies of one job."""
 _UNKNOWN = "what keeps it from fitting could not be told within the time"
+_FITS = "it would fit, but the triage ended at its time limit before that was found"
 
 Jobs = tuple["SizedJob", ...]
 
@@ -54,7 +57,7 @@ def give_way(
     crosscheck: bool = False,
     explain: bool = True,
 ) -> tuple[Jobs, Shortage]:
-    """The jobs as they are kept, with those that are dropped or delayed named and explained.
+    """The jobs as they are kept, with those named and explained that are dropped, delayed or short.
 
     Each step of the triage, and all remedies together, have a share of the time; whoever asks for
     no explanation gets none. With `crosscheck` each proved step is put to other solvers, each
@@ -77,14 +80,14 @@ def give_way(
         if crosscheck:
             require_agreement(ask, Assertion.none(proved))
         raise _required_alone(inputs, fit, time_limit_s) from None
-    delays = {**found.delays, **dict.fromkeys(unfit)}
-    kept = tuple(_as_kept(job, delays) for job in jobs)
+    found = replace(found, delays={**found.delays, **dict.fromkeys(unfit)})
+    kept = tuple(_as_kept(job, found) for job in jobs)
     if explain:
         progress("asking what would keep the others")
     deadline = spent() + (time_limit_s if explain else 0.0)
-    short = tuple(_explained(inputs, jobs, kept, delays, unfit, deadline))
+    short = tuple(_explained(inputs, jobs, kept, found, unfit, deadline))
     return kept, Shortage(
-        priorities=tuple(_priorities(inputs, jobs, delays, found)),
+        priorities=tuple(_priorities(inputs, jobs, short, found)),
         jobs=short,
         bound_cents=found.bound_cents,
         steps=tuple(
@@ -100,9 +103,12 @@ def give_way(
     )
 
 
-def _as_kept(job: SizedJob, delays: dict[str, int | None]) -> SizedJob:
-    delay = delays.get(job.derived_from or job.name, 0)
-    return job.dropped() if delay is None else job.later(delay)
+def _as_kept(job: SizedJob, found: Triage) -> SizedJob:
+    delay = found.delays.get(job.derived_from or job.name, 0)
+    if delay is None:
+        return job.dropped()
+    kept = job.later(delay)
+    return kept.without(found.short[job.name]) if job.name in found.short else kept
 
 
 def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> InfeasibleError:
@@ -125,34 +131,40 @@ def _explained(
     inputs: Inputs,
     jobs: Jobs,
     kept: Jobs,
-    delays: dict[str, int | None],
+    found: Triage,
     unfit: Unfit,
     deadline: float,
 ) -> Iterator[ShortJob]:
     """Each job that gives way, beside all that is kept, the most important first."""
     stated = inputs.scenario.jobs
     known: dict[object, tuple[str, str, tuple[str, ...]]] = {}
-    names = [name for name, delay in delays.items() if delay != 0]
+    names = {name for name, delay in found.delays.items() if delay != 0} | {*found.short}
     for name in sorted(names, key=lambda name: (-stated[name].priority, name)):
-        delay = delays[name]
+        delay, absent = found.delays.get(name, 0), found.short.get(name, ())
         asked = tuple(job for job in jobs if name in (job.name, job.derived_from))
         # Jobs that ask for the same lack the same, whatever they are called.
-        alike = (delay, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
+        alike = (delay, absent, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
         if name in unfit:
             known[alike] = name, *unfit[name]
         if alike not in known:
-            left_s = min(_TIME_S, deadline - spent())
-            pairs = zip(jobs, kept, strict=True)
+            pairs = tuple(zip(jobs, kept, strict=True))
             beside = tuple(before if before in asked else now for before, now in pairs)
-            known[alike] = name, *_lacking(inputs, beside, left_s)
+            lacking = None
+            if absent:  # what these lack alone tells the quarters apart
+                alone = tuple(now.absentees() for before, now in pairs if before in asked)
+                lacking = _lacking(inputs, (*kept, *alone), min(_TIME_S, deadline - spent()))
+            if lacking is None or lacking[0] == _FITS:
+                lacking = _lacking(inputs, beside, min(_TIME_S, deadline - spent()))
+            known[alike] = name, *lacking
         first, cause, remedies = known[alike]
         yield ShortJob(
             name=name,
             deployment=next((job.name for job in asked if job.derived_from), None),
             priority=stated[name].priority,
-            outcome="dropped" if delay is None else "delayed",
+            outcome="dropped" if delay is None else "delayed" if delay else "short",
             delay_quarters=delay or 0,
             asked=next((job.units for job in asked if job.name == name), ()),
+            short=tuple(len(units) for units in absent),
             cause=cause,
             remedies=tuple(_own(remedies, first, name, delay)),
         )
@@ -178,21 +190,24 @@ def _lacking(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> tuple[str, tupl
         return why.cause, why.remedies
     except LimitError:
         return _UNKNOWN, ()
-    return "it would fit, but the triage ended at its time limit before that was found", ()
+    return _FITS, ()
 
 
 def _priorities(
-    inputs: Inputs, jobs: Jobs, delays: dict[str, int | None], found: Triage
+    inputs: Inputs, jobs: Jobs, short: Sequence[ShortJob], found: Triage
 ) -> Iterator[PriorityUse]:
     stated = inputs.scenario.jobs
     asking = [stated[name] for name in roots([job for job in jobs if any(job.units)])]
     proved = {level.priority: level.proved for level in found.levels}
     for priority in sorted({job.priority for job in asking}, reverse=True):
-        mine = [delay for name, delay in delays.items() if stated[name].priority == priority]
+        mine = [job for job in short if job.priority == priority]
+        outcomes = Counter(job.outcome for job in mine)
         yield PriorityUse(
             priority=priority,
             jobs=sum(job.priority == priority for job in asking),
-            dropped=mine.count(None),
-            delayed=sum(bool(delay) for delay in mine),
+            dropped=outcomes["dropped"],
+            delayed=outcomes["delayed"],
             proved=proved.get(priority, True),
+            short=outcomes["short"],
+            units_short=sum(sum(job.short) for job in mine),
         )

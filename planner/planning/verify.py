@@ -20,6 +20,7 @@ from planner.planning.checks import (
     placement,
     shortage,
     sites,
+    spares,
     teams,
 )
 from planner.planning.checks.view import View, differences
@@ -88,7 +89,7 @@ def _bound(view: View) -> Findings:
     if proof.bound_cents > proof.cost_cents:
         yield f"the bound {proof.bound_cents} is above the cost {proof.cost_cents}, cents"
     short = proof.cost_cents - proof.bound_cents
-    gap = short / proof.cost_cents if proof.cost_cents else 0.0
+    gap = short / abs(proof.cost_cents) if proof.cost_cents else 0.0
     if not isclose(proof.gap, gap, rel_tol=1e-12, abs_tol=1e-15):
         yield f"the gap is stated as {proof.gap}, cost and bound give {gap}"
     if proof.status == "proved" and short > proof.asked_gap * abs(proof.cost_cents):
@@ -151,6 +152,7 @@ _STAGES: _Stages = (
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
+        *spares.CHECKS,
         *gpus.CHECKS,
         *gpus.AS_SIZED,
         *shortage.CHECKS,
@@ -170,6 +172,7 @@ _AS_RECORDED: _Stages = (
     (nodes.owned, *gpus.FIRST),
     (
         *placement.CHECKS,
+        *spares.CHECKS,
         *gpus.AS_SIZED,
         *moves.CHECKS,
         *(_sums, nodes.entering),

@@ -23,10 +23,11 @@ from planner.planning.plan import HourlyUse, PartitionSaving, SpareCost, SparePr
 from planner.planning.words import amount, some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
+    from planner.packing.problem import Problem
     from planner.planning.assemble import SolvedPortfolio
     from planner.planning.plan import OtherPlan, Plan
     from planner.sizing import SizedJob
@@ -73,7 +74,7 @@ class WhatIf:
             "hourly": hourly,
         }
 
-    def _cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
+    def cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """What the best other plan costs, cents, where both are proved."""
         left_s = self.deadline - spent()
         if self.solved.solution.status is not Status.PROVED or left_s <= 0:
@@ -90,41 +91,46 @@ class WhatIf:
     def spare_costs(self) -> tuple[SpareCost | None, tuple[SparePrice, ...]]:
         """What all spare nodes cost together, then the last one of each place, the others kept.
 
-        A place is a site or a pool that keeps spare nodes; None where there is no such place.
+        A place is a site, a pool or a group that keeps spare nodes; None where there is none.
         """
-        places = list(self._places_with_spares())
+        problem = self.solved.translation.problem
+        places = [*self._pools_with_spares(problem), *_groups_with_spares(problem)]
         if not places:
             return None, ()
-        kept = [pool.spare for pool in self.solved.translation.problem.pools]
-        together = self._saved_with([0] * len(kept))
-        prices = []
-        for place, pools in places[:_MOST_PLACES]:
-            fewer = [spare - (number in pools) for number, spare in enumerate(kept)]
-            cents = self._saved_with(fewer) if any(fewer) else together
-            prices.append(SparePrice(place=place, kept=kept[pools[0]], cents=cents))
+        none = replace(_with_spares(problem, [0] * len(problem.pools)), spare_groups=())
+        together = self._saved_in(none)
+        prices = [
+            SparePrice(
+                place=place, kept=kept, cents=together if one == none else self._saved_in(one)
+            )
+            for place, kept, one in places[:_MOST_PLACES]
+        ]
         return SpareCost(cents=together), tuple(prices)
 
-    def _places_with_spares(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """A site that asks for them with all its pools, other pools one by one."""
+    def _pools_with_spares(self, problem: Problem) -> Iterator[tuple[str, int, Problem]]:
+        """Name, spare nodes, and the problem with one fewer there.
+
+        Of a site that asks for them with all its pools, and of other pools one by one.
+        """
         sites = self.solved.inputs.scenario.sites
+        places: dict[str, tuple[int, ...]] = {}
         by_site: dict[str, tuple[int, ...]] = {}
-        for index, pool in enumerate(self.solved.translation.problem.pools):
+        for index, pool in enumerate(problem.pools):
             if not pool.spare:
                 continue
-            if pool.site in sites and pool.spare == sites[pool.site].spare_nodes:
+            if pool.site in sites and pool.spare == sites[pool.site].spares_of_each:
                 by_site[pool.site] = (*by_site.get(pool.site, ()), index)
             else:
-                yield f"{pool.node_type} @ {pool.site}", (index,)
-        yield from ((f"site {name}", pools) for name, pools in sorted(by_site.items()))
+                places[f"{pool.node_type} @ {pool.site}"] = (index,)
+        places |= {f"site {name}": pools for name, pools in sorted(by_site.items())}
+        kept = [pool.spare for pool in problem.pools]
+        for place, pools in places.items():
+            fewer = [spare - (number in pools) for number, spare in enumerate(kept)]
+            yield place, kept[pools[0]], _with_spares(problem, fewer)
 
-    def _saved_with(self, spares: list[int]) -> int | None:
-        """By how much the best plan is cheaper with so many spare nodes in each pool."""
-        problem = self.solved.translation.problem
-        pools = tuple(
-            replace(pool, spare=spare) for pool, spare in zip(problem.pools, spares, strict=True)
-        )
-        others = replace(self.solved.translation, problem=replace(problem, pools=pools))
-        _, cents = self._cost_of(others)
+    def _saved_in(self, problem: Problem) -> int | None:
+        """By how much the best plan of this problem is cheaper."""
+        _, cents = self.cost_of(replace(self.solved.translation, problem=problem))
         return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
 
     def partition_saving(self) -> PartitionSaving | None:
@@ -140,7 +146,7 @@ class WhatIf:
         whole = tuple(map(_on_whole_gpus, jobs))
         if any(any(job.units) and not job.sizing.candidates for job in whole):
             return PartitionSaving(outcome="no other plan", cents=None)
-        outcome, cents = self._cost_of(translate(inputs, whole))
+        outcome, cents = self.cost_of(translate(inputs, whole))
         saved = None if cents is None else max(0, cents - solution.cost_cents)
         return PartitionSaving(outcome=outcome, cents=saved)
 
@@ -153,7 +159,7 @@ class WhatIf:
         translation = translate(solved.inputs, placed)
         if stuck_jobs(placed, translation):
             return None
-        _, cents = self._cost_of(translation)
+        _, cents = self.cost_of(translation)
         return None if cents is None else max(0, cents - solved.solution.cost_cents)
 
     def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
@@ -163,8 +169,11 @@ class WhatIf:
         """
         problem, hired = self.solved.translation.problem, self.solved.solution.hired
         for offer in self.solved.inputs.offers:
-            names = enumerate(self.solved.translation.offers)
-            supplies = [number for number, name in names if name == offer.name]
+            supplies = [
+                number
+                for number, supply in enumerate(problem.supplies)
+                if supply.name == offer.name and not supply.releases
+            ]
             if not offer.step_hours or not any(any(hired[number]) for number in supplies):
                 continue
             paid = sum(
@@ -181,7 +190,7 @@ class WhatIf:
                 for number, supply in enumerate(problem.supplies)
             )
             others = replace(self.solved.translation, problem=replace(problem, supplies=withdrawn))
-            outcome, cents = self._cost_of(others)
+            outcome, cents = self.cost_of(others)
             more = None if cents is None else max(0, cents - self.solved.solution.cost_cents)
             yield HourlyUse(
                 offer=offer.name,
@@ -214,10 +223,28 @@ class WhatIf:
             bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)
         except (Infeasible, LimitError):
             return None
-        if cost - bound <= self.asked_gap * cost:
+        if cost - bound <= self.asked_gap * abs(cost):
             return 0
-        _, cents = self._cost_of(others)
+        _, cents = self.cost_of(others)
         return None if cents is None else max(0, cost - cents)
+
+
+def _with_spares(problem: Problem, spares: Sequence[int]) -> Problem:
+    pools = (replace(pool, spare=spare) for pool, spare in zip(problem.pools, spares, strict=True))
+    return replace(problem, pools=tuple(pools))
+
+
+def _groups_with_spares(problem: Problem) -> Iterator[tuple[str, int, Problem]]:
+    """The same of node types that share them: what may fail at once, and one fewer."""
+    for group in problem.spare_groups:
+        fewer = replace(group, nodes=max(0, group.nodes - 1), racks=max(0, group.racks - 1))
+        left = (fewer if one is group else one for one in problem.spare_groups)
+        kept = tuple(one for one in left if one.nodes or one.racks)
+        yield (
+            f"racks of {group.name}" if group.racks else group.name,
+            group.nodes or group.racks,
+            replace(problem, spare_groups=kept),
+        )
 
 
 def _on_gpus(job: SizedJob) -> SizedJob:

@@ -5,7 +5,7 @@ Each section is built once; the terminal, Markdown, HTML and Excel draw the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Getter = Callable[[Row], "Cell"]
 
 __all__ = [
+    "SPARE",
     "Bands",
     "Bar",
     "Blank",
@@ -54,6 +55,9 @@ __all__ = [
     "table",
     "titled",
 ]
+
+SPARE = ""
+"""Stands for a job on the GPUs of a node that is kept empty."""
 
 Tone = Literal["plain", "strong", "warning", "faint"]
 """Emphasis only: the words must say the same without it."""
@@ -260,9 +264,12 @@ class NodeMap:
     says: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[tuple[tuple[str, ...], ...] | None, ...]], ...]
-    """Name of the node or nodes; by column the jobs on each GPU, None: not in service."""
+    """Name of the node or nodes; by column the jobs on each GPU, or `SPARE`; None: not in
+    service."""
     numbers: Mapping[str, int]
     """The number that stands for each job."""
+    why: Mapping[str, str] = field(default_factory=dict)
+    """What is said of a job where its GPUs are pointed at."""
 
 
 End = tuple[float, str]
@@ -305,6 +312,8 @@ class Frontier:
     """What is cost, and what is gain."""
     least: bool = False
     """Whether little of the gain is good, as of power."""
+    anchors: Mapping[str, str] = field(default_factory=dict)
+    """By the names of points, what each may lead to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +352,8 @@ class Gantt:
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
     lines: tuple[str, ...]
     """The same drawn with characters, for a page that holds text alone."""
+    labels: tuple[str, ...] = ()
+    """What stands above the cells; their numbers where it is empty."""
 
 
 Picture = Chart | NodeMap | Tornado | Bands | Frontier | Meters | Gantt

@@ -5,19 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.reporting.document import Bullets, Document, Heading, Paragraph, table, titled
-from planner.reporting.format import code, dollars
+from planner.reporting.document import Bullets, Document, Fold, Heading, Paragraph, table, titled
+from planner.reporting.editions import numbered_document
+from planner.reporting.format import code, count_of, dollars, usd
 from planner.reporting.sections.apis import apis_section
-from planner.reporting.sections.capacity import utilization_section
-from planner.reporting.sections.cost import cost_by_quarter, plan_cost_section, teams_section
+from planner.reporting.sections.capacity import (
+    forecast_section,
+    pools_table,
+    use_picture,
+    utilization_section,
+)
+from planner.reporting.sections.cost import (
+    cost_by_quarter,
+    paid_chart,
+    plan_cost_section,
+    teams_section,
+)
 from planner.reporting.sections.jobs import jobs_section, rejections_section
-from planner.reporting.sections.nodemap import node_map
+from planner.reporting.sections.near_miss import near_miss_section
+from planner.reporting.sections.nodemap import node_map, node_map_picture
 from planner.reporting.sections.notes import changes_section, notes_section
 from planner.reporting.sections.placement import moves_section, schedule_section, shared_section
-from planner.reporting.sections.proof import proof_section, rules_section
-from planner.reporting.sections.purchases import ask_sentence, bill_section
+from planner.reporting.sections.proof import (
+    FEW_FILES,
+    how_section,
+    proof_section,
+    rules_section,
+)
+from planner.reporting.sections.purchases import ask_sentence, bill_section, orders_picture
+from planner.reporting.sections.releases import releases_section
 from planner.reporting.sections.shortage import shortage_section
-from planner.reporting.sections.sites import sites_section
+from planner.reporting.sections.sites import site_charts, sites_section
 from planner.reporting.sections.traffic import traffic_section
 from planner.reporting.traced import TracedPlan
 
@@ -27,7 +45,15 @@ if TYPE_CHECKING:
     from planner.planning.plan import Alternative, Plan, PlannedJob
     from planner.reporting.document import Block
 
-__all__ = ["FULL", "SCREEN", "Detail", "brief_document", "jobs_document", "plan_document"]
+__all__ = [
+    "FULL",
+    "SCREEN",
+    "Detail",
+    "brief_document",
+    "drawn_document",
+    "jobs_document",
+    "plan_document",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +76,7 @@ SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
 """For a terminal."""
 
 _WARNINGS_IN_BRIEF = 3
+_NEAR = "What would save a node"
 
 FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 """For a document."""
@@ -64,14 +91,16 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
         *titled(
             (
                 ("Changes to the scenario", changes_section(plan.changes)),
-                ("Dropped and delayed jobs", _unexplained(shortage_section(plan))),
+                ("Jobs that give way", _unexplained(shortage_section(plan))),
                 ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
+                ("Owned nodes let go", _unlisted(releases_section(traced))),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", _unexplained(node_map(plan, lines, detail.page))),
                 ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
                 ("Traffic and latency", _unexplained(traffic_section(traced))),
                 ("APIs", apis_section(traced)),
                 ("Cost", _unexplained(cost_by_quarter(traced, full=False))),
+                (_NEAR, near_miss_section(plan)),
                 (
                     "Warnings",
                     notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
@@ -84,6 +113,87 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
             )
         ),
     )
+
+
+_TITLES = {
+    "orders": "1. Orders",
+    "map": "2. Who runs where",
+    "runs": "3. Runs, sharing and moves",
+    "jobs": "4. Jobs",
+    "use": "5. Demand against capacity",
+    "cost": "6. Cost",
+    "facility": "7. Power and racks",
+    "warnings": "8. Warnings",
+    "assumptions": "9. Assumptions",
+    "how": "10. How figures come about",
+}
+
+
+def drawn_document(plan: Plan, detail: Detail) -> Document:
+    """A plan as one looks at it on a screen: drawn, and every figure with its sum."""
+    traced, lines = TracedPlan(plan, _TITLES), detail.map_lines
+    sections: dict[str, Iterable[Block]] = {
+        "orders": (
+            *orders_picture(traced),
+            *bill_section(traced, full=False),
+            *releases_section(traced),
+        ),
+        "map": node_map_picture(traced, _why(plan)),
+        "runs": titled(
+            (
+                ("Schedule of runs", schedule_section(plan, lines)),
+                ("Shared GPUs", shared_section(plan, lines)),
+                ("Moves", moves_section(plan, lines)),
+            ),
+            3,
+        ),
+        "jobs": (
+            *titled((("Dropped and delayed", shortage_section(plan)),), 3),
+            *jobs_section(traced, detail.jobs, full=False),
+            *titled(
+                (
+                    ("Traffic and latency", traffic_section(traced)),
+                    ("APIs", apis_section(traced)),
+                ),
+                3,
+            ),
+        ),
+        "use": (*forecast_section(traced), use_picture(traced), pools_table(traced)),
+        "cost": (
+            *paid_chart(traced),
+            *plan_cost_section(traced),
+            *titled((("Teams", teams_section(traced)),), 3),
+        ),
+        "facility": (*sites_section(traced, lines), *site_charts(traced)),
+        "warnings": notes_section(plan.warnings, detail.notes, "warning", whole=True),
+        "assumptions": notes_section(plan.assumptions, detail.notes, "plain", whole=True),
+        "how": how_section(traced),
+    }
+    about = (Paragraph(" ".join(plan.description.split())),) if plan.description else ()
+    return (
+        Heading(plan.scenario, 1),
+        *about,
+        Paragraph(ask_sentence(plan), tone="strong"),
+        *(
+            [Fold(_changed(plan), "changes", tuple(changes_section(plan.changes)))]
+            * bool(plan.changes)
+        ),
+        *numbered_document(_TITLES, sections, alone=False),
+    )
+
+
+def _changed(plan: Plan) -> str:
+    return f"{count_of(len(plan.changes), 'change')} to the scenario"
+
+
+def _why(plan: Plan) -> dict[str, str]:
+    """What each job is, and what its next best GPU type would cost."""
+    told = {}
+    for job in plan.jobs:
+        other = _next_best(job)
+        why = f"; next best {other.way}, {usd(_extra(other))} more a unit" if other else ""
+        told[job.name] = f"{plan.sizings[job.sizing].summary}{why}"
+    return told
 
 
 def jobs_document(plan: Plan) -> Document:
@@ -124,6 +234,10 @@ def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:
     return (one for one in blocks if not (isinstance(one, Paragraph) and one.tone == "faint"))
 
 
+def _proof(traced: TracedPlan, *, whole: bool) -> Iterator[Block]:
+    return proof_section(traced, every_check=whole, files=FEW_FILES if whole else 0)
+
+
 def _unlisted(blocks: Iterable[Block]) -> Iterator[Block]:
     return (one for one in blocks if not isinstance(one, Bullets))
 
@@ -140,8 +254,9 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
             (
                 ("Changes to the scenario", changes_section(plan.changes)),
                 ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
-                ("Dropped and delayed jobs", shortage_section(plan)),
+                ("Jobs that give way", shortage_section(plan)),
                 ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
+                ("Owned nodes let go", releases_section(traced)),
                 ("Moves", moves_section(plan, lines)),
                 ("Node map", node_map(plan, lines, detail.page)),
                 ("Schedule", schedule_section(plan, lines)),
@@ -152,6 +267,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Utilization", utilization_section(traced)),
                 ("Sites", sites_section(traced, lines, full=False)),
                 ("Cost", plan_cost_section(traced)),
+                (_NEAR, near_miss_section(plan)),
                 ("Teams", teams_section(traced)),
                 ("Rejected GPU types", rejections_section(plan)),
                 (
@@ -159,7 +275,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                     notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
                 ),
                 ("Rules and their sources", rules_section(plan, detail.rules)),
-                ("Proof and provenance", proof_section(traced, every_check=whole)),
+                ("Proof and provenance", _proof(traced, whole=whole)),
             )
         ),
     )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planner.reporting.format import Style
     from planner.whatif.comparison.comparison import Comparison
     from planner.whatif.results import Alternatives, Sensitivity
+    from planner.whatif.risk.risk import Risk
 
 __all__ = ["RelatedResults", "TracedFile", "TracedPlan", "anchor_of"]
 
@@ -40,6 +41,7 @@ class RelatedResults:
     sensitivity: Sensitivity | None = None
     comparison: Comparison | None = None
     """The last plan against this one."""
+    risk: Risk | None = None
     changed: tuple[str, ...] = ()
     """What of the inputs of the plan is not as it was when it was made, a sentence each."""
 
@@ -84,7 +86,9 @@ class TracedPlan(TracedFile):
         self.capacity = Capacity(plan, self.read)
 
     def section(self, key: str) -> str:
-        """`section 10`, `appendix A`: where the document tells of it; KeyError if it does not."""
+        """`section 10`, `appendix A`: where the document tells of it, or that another does."""
+        if key not in self._titles:
+            return "the full edition"
         number = self._number(key)
         return f"section {number}" if number.isdecimal() else f"appendix {number}"
 
@@ -94,13 +98,14 @@ class TracedPlan(TracedFile):
 
     def link(self, text: str, key: str) -> Link:
         """Words, and the section that they lead to."""
-        return Link(f"{text}, {self.section(key)}", anchor_of(list(self._titles).index(key)))
+        place = list(self._titles).index(key) if key in self._titles else -1
+        return Link(f"{text}, {self.section(key)}", anchor_of(place))
 
     def _number(self, key: str) -> str:
         return self._titles[key].partition(".")[0]
 
     def asked(self, job: int, quarter: int) -> TracedFigure:
-        """Units that a job asks for, also where it is dropped or delayed."""
+        """Units that a job asks for, also where it gives way."""
         return self.read.at(f"{self._asked[job]}[{quarter}]")
 
     @cached_property

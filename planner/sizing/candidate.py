@@ -275,6 +275,8 @@ class SizedJob(Frozen):
     team: str | None
     units: tuple[int, ...]
     """Units to place in each quarter: count × replicas."""
+    absent: tuple[tuple[int, ...], ...] = ()
+    """By quarter: numbers of units that are short, beside those to place; empty: none ever is."""
     sites: tuple[str, ...] = ()
     """Sites at which it may run, sorted; empty: any."""
     release_hour: int = 0
@@ -299,6 +301,23 @@ class SizedJob(Frozen):
         kept = len(self.units) - min(quarters, len(self.units))
         units = (0,) * (len(self.units) - kept) + self.units[:kept]
         return self.model_copy(update={"units": units})
+
+    def numbers(self, quarter: int) -> Sequence[int]:
+        """Of the units to place in a quarter, from 1, in their order."""
+        absent = self.absent[quarter] if self.absent else ()
+        every = range(1, self.units[quarter] + len(absent) + 1)
+        return [unit for unit in every if unit not in set(absent)] if absent else every
+
+    def without(self, absent: tuple[tuple[int, ...], ...]) -> SizedJob:
+        """The same without these units in each quarter."""
+        units = tuple(count - len(short) for count, short in zip(self.units, absent, strict=True))
+        return self.model_copy(update={"units": units, "absent": absent})
+
+    def absentees(self) -> SizedJob:
+        """Nothing but the units that are short, in the quarters in which they are."""
+        units = tuple(map(len, self.absent))
+        placed = tuple(tuple(self.numbers(quarter)) for quarter in range(len(self.units)))
+        return self.model_copy(update={"units": units, "absent": placed})
 
     def dropped(self) -> SizedJob:
         """The same without a unit in any quarter."""

@@ -79,6 +79,16 @@ def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[Override, .
     return tuple(Override.of(("offers", name, "maximum"), 0) for name in _offers(inputs, barred))
 
 
+def _keeping(inputs: Inputs) -> Iterator[Override]:
+    """Settings under which every owned node is kept, and on."""
+    for name, entry in inputs.scenario.fleet.items():
+        if entry.sale is not None:
+            yield Override.of(("fleet", name, "sale", "maximum"), 0)
+        if entry.may_switch_off:
+            yield Override.of(("fleet", name, "may_switch_off"), False)
+            yield Override.of(("fleet", name, "support_while_off"), "charged")
+
+
 def _without_apis(inputs: Inputs) -> tuple[Override, ...]:
     """Settings that keep every job off APIs."""
     allowed = (name for name, job in inputs.scenario.jobs.items() if job.api == "allowed")
@@ -101,14 +111,21 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
             *(Override.of(("jobs", name, "pinned"), False) for name in pinned),
         )
         wherever = ", wherever they run today"
+    keeping = tuple(_keeping(inputs))
+    kept = ", and every owned node is kept, and on" if keeping else ""
     shared = (Override.of(("policies", "mig"), "same-node"),)
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
     asked = (
         (
             NOTHING,
-            "nothing is acquired; the fewest jobs are dropped, each for the whole horizon, then "
-            f"delayed{wherever}",
-            (*_without(inputs, lambda _: True), *drop, *_without_apis(inputs)),
+            f"nothing is acquired{kept}; the fewest jobs are dropped, each for the whole horizon, "
+            f"then delayed{wherever}",
+            (
+                *_without(inputs, lambda _: True),
+                *keeping,
+                *drop,
+                *_without_apis(inputs),
+            ),
         ),
         (
             "reclaim first",
@@ -153,7 +170,7 @@ class _Near:
 
     def _drops_more(self, figures: PlanSummary) -> bool:
         """Whether it is cheap because it keeps fewer jobs."""
-        return len(figures.short) > len(self.cheapest.short)
+        return figures.given_way > self.cheapest.given_way
 
     def _ruled_out(self, figures: PlanSummary) -> bool:
         """Whether it is proved that there is no such plan at a cost within the tolerance."""
@@ -214,7 +231,7 @@ class _Near:
             return AlternativePlan(name=name, objective=objective, left_out=words)
         best = min(
             planned,
-            key=lambda place: (len(plans[place].short), plans[place].cost_cents or 0, place),
+            key=lambda place: (plans[place].given_way, plans[place].cost_cents or 0, place),
         )
         words = f"{objective}: {vendors[best]}"
         return AlternativePlan(

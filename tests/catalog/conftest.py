@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from planner.inputs.catalog.catalog import Catalog, CatalogFile, PriceBook
-from planner.inputs.reading.locate import MODEL_TYPES
+from planner.inputs.reading.locate import MODEL_TYPES, PRODUCT_NAMES
 
 FOLDER = Path(__file__).parents[2] / "catalog"
 
@@ -29,7 +29,7 @@ def files() -> dict[str, CatalogFile]:
             with_tuples(yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader))
         )
         for path in sorted(FOLDER.glob("*.yaml"))
-        if path.name != MODEL_TYPES
+        if path.name not in (MODEL_TYPES, PRODUCT_NAMES)
     }
 
 

@@ -197,16 +197,15 @@ def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, r
 
 
 def test_size_compares_gpu_types_and_shows_the_sources_own_figure(run):
-    result = run(
-        "size", "--parameters-b", "10", "--serve", "--adapters", "2", "--adapter-gb", "0.125"
-    )
+    asked = ("--parameters-b", "10", "--serve", "--adapters", "2", "--adapter-gb", "0.125")
+    result = run("size", *asked, "--sums")
     assert result.exit_code == 0, result.stderr
     assert "= 30.375 GB" in result.stdout
     assert "h100-80gb-sxm" in result.stdout
 
 
 def test_a_small_embedder_gets_the_host_memory_of_a_process_with_its_gpu(run):
-    result = run("size", "--parameters-b", "0.57", "--serve", "--gpu-type", "l4-24gb")
+    result = run("size", "--parameters-b", "0.57", "--serve", "--gpu-type", "l4-24gb", "--sums")
     assert result.exit_code == 0, result.stderr
     row = next(line for line in result.stdout.splitlines() if line.startswith("l4-24gb"))
     gpu_type, gpus, *_, host_gb, _, _ = row.split()

@@ -36,7 +36,7 @@ def wait_for(text, stream):
 
 def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
     terminal = stderr_is(Terminal())
-    monkeypatch.setattr(progress, "_QUIET_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "_SHORT_SECONDS", 0.01)
     with Progress() as say:
         say("sizing jobs")
         wait_for("sizing jobs", terminal)
@@ -51,10 +51,41 @@ def test_a_short_one_says_nothing(stderr_is):
     assert terminal.getvalue() == ""
 
 
-def test_nothing_is_shown_where_nobody_looks(stderr_is, monkeypatch):
+def test_a_pipe_gets_a_line_now_and_then_and_none_of_a_short_run(stderr_is, monkeypatch):
     pipe = stderr_is(io.StringIO())
-    monkeypatch.setattr(progress, "_QUIET_SECONDS", 0.01)
     with Progress() as say:
         say("sizing jobs")
-        time.sleep(0.05)
     assert pipe.getvalue() == ""
+    monkeypatch.setattr(progress, "_FIRST_LINE_SECONDS", 0.01)
+    with Progress() as say:
+        say("sizing jobs")
+        wait_for("sizing jobs (0 s so far)\n", pipe)
+        say("counting nodes")
+        wait_for("counting nodes (0 s so far)\n", pipe)
+    told = pipe.getvalue()
+    time.sleep(0.1)
+    assert pipe.getvalue() == told, "nothing is told of what is over"
+
+
+def test_lines_become_rarer_the_longer_it_takes(stderr_is, monkeypatch):
+    pauses = []
+
+    class Over:
+        def wait(self, pause):
+            pauses.append(pause)
+            return len(pauses) == 6
+
+        def is_set(self):
+            return False
+
+    stderr_is(io.StringIO())
+    waiting = Progress()
+    monkeypatch.setattr(waiting, "_over", Over())
+    waiting._write()
+    assert pauses == [10, 20, 40, 60, 60, 60]
+
+
+def test_quiet_says_nothing_of_long_work(run, scenario, monkeypatch):
+    monkeypatch.setattr(progress, "_FIRST_LINE_SECONDS", 0.001)
+    assert "s so far)" in run("plan", scenario).stderr
+    assert run("plan", scenario, "--quiet").stderr == ""

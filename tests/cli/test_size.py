@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import planner
+
 QWEN = {
     "model_type": "qwen2",
     "hidden_size": 3584,
@@ -162,7 +164,9 @@ LENGTHS = ("--input-tokens", "1000", "--output-tokens", "400")
 
 
 def test_an_endpoint_is_sized_by_traffic_and_latency_without_a_concurrency(run):
-    sized = run("size", *ASKED, *LENGTHS, "--ttft-ms", "800", "--tpot-ms", "30", "--bits", "8")
+    sized = run(
+        "size", *ASKED, *LENGTHS, "--ttft-ms", "800", "--tpot-ms", "30", "--bits", "8", "--sums"
+    )
     assert sized.exit_code == 0, sized.output
     assert "4 requests a second, TTFT 800 ms, TPOT 30 ms at p95" in sized.output
     (row,) = [line for line in sized.output.splitlines() if line.startswith("h100-80gb-sxm × 4")]
@@ -172,7 +176,46 @@ def test_an_endpoint_is_sized_by_traffic_and_latency_without_a_concurrency(run):
 
 
 def test_a_count_that_only_the_latency_asks_for_says_so(run):
-    words = ("--tpot-ms", "12", "--gpu-type", "h100-80gb-sxm", "--bits", "8")
+    words = ("--tpot-ms", "12", "--gpu-type", "h100-80gb-sxm", "--bits", "8", "--sums")
     sized = run("size", *ASKED, *LENGTHS, *words)
     (row,) = [line for line in sized.output.splitlines() if line.startswith("h100-80gb-sxm ")]
     assert row.split()[-1] == "latency"
+
+
+def test_the_cheapest_run_comes_first_at_the_least_rent_of_the_price_book_on_eighty_columns(run):
+    words = ("--model", "llama-3.1-8b", "--method", "lora", "--batch", "8", "--sequence", "2048")
+    result = run("size", *words, "--dataset-tokens", "1e8", env={"COLUMNS": "80"})
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "The sums on" not in result.stdout
+    assert "illustrative-2026-11, which is illustrative" in result.stdout
+    rows = planner.size(
+        {
+            "tune": {
+                "model": "llama-3.1-8b",
+                "method": "lora",
+                "batch": 8,
+                "sequence": 2048,
+                "dataset_tokens": 1e8,
+            }
+        }
+    ).rows()
+    priced = [row for row in rows if row["usd_per_run"] is not None]
+    assert priced == rows[: len(priced)]
+    assert [row["usd_per_run"] for row in priced] == sorted(row["usd_per_run"] for row in priced)
+    shown = [
+        line.split()[0] for line in lines if line.split()[:1] in [[r["gpu_type"]] for r in rows]
+    ]
+    assert shown == [row["gpu_type"] for row in rows]
+    h100 = next(row for row in rows if row["gpu_type"] == "h100-80gb-sxm")
+    assert h100["usd_per_hour"] == pytest.approx(4.14 * h100["gpus"])
+    assert rows[-1]["usd_per_hour"] is None, "no rent of it is in the book"
+
+
+def test_a_partition_costs_its_share_of_the_memory_slices():
+    asked = {"serve": {"model": "llama-3.1-8b", "context": 4096, "concurrency": 8}}
+    by_part = {
+        row["partition"]: row["usd_per_hour"]
+        for row in planner.size({**asked, "gpu_types": ["h100-80gb-sxm"]}, mig=True).rows()
+    }
+    assert by_part["3g.40gb"] == pytest.approx(by_part[None] / 2)

@@ -151,6 +151,9 @@ class Place(NamedTuple):
     def state_beside(self, key, value):
         self.around[key] = value
 
+    def price(self, quarter):
+        self.around[self.last][quarter] = FIGURES["price_usd"]
+
     def state_site(self, site):
         self.around[self.last]["site"] = site
 
@@ -197,6 +200,7 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
     r"state it here, beside `node_type`: `(\w+): .*": Place.state,
     r"state (?:its )?`(\w+)` ?(?:here|too).*": Place.state,
     r"write `(quarters): (\w+)` beside it, or .*": Place.state_beside,
+    r"state a price for (\w+) as well": Place.price,
     r"state `site: (.+)`": Place.state_site,
     r"state `site`: one of ([^,]+).*": Place.state_site,
     r"state the same at (\S+), or .*": Place.state_the_same,
@@ -235,6 +239,8 @@ BY_THE_WRITER = (
     r"name the node of each unit as it is today|list those that go on in .*|add one, .*",
     r"state the nameplate of the whole node.*|state both figures of the same node, .*",
     r"write a number alone, in the unit of the key",
+    r"write the quarter in which they entered service",
+    r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
     r"count the weights of the checkpoint|count all tokens of the data set, .*",
     r"a rank is a small part of the width|a name has at most 120 characters",
     r"write `rules:`, then .*|replace that rule by its id|give one of them another id",

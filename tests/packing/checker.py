@@ -15,11 +15,12 @@ from planner.packing.problem import (
     Problem,
     Shape,
 )
-from tests.packing.meaning import SLOT, SLOTS, changes, counts, holds, mixes, stands
+from tests.packing.meaning import SLOT, SLOTS, changes, counts, holds, mixes, stands, stands_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from planner.packing.limits import SharedSpares
     from planner.packing.problem import Part, PriceTier, Quota
     from planner.packing.solution import Layout, Member, Solution
 
@@ -38,6 +39,8 @@ class Checker:
         yield from self._stays()
         for quarter in range(self.problem.quarters):
             yield from self._placed(quarter)
+            for group in self.problem.spare_groups:
+                yield from self._shared(quarter, group)
             for number in range(len(self.problem.pools)):
                 yield from self._nodes(quarter, number)
                 yield from self._capacity(quarter, number)
@@ -282,6 +285,43 @@ class Checker:
             whole = not main.held and main.home == pool.home
             if used and whole and self._service(quarter, index) < main.spare:
                 yield f"{pool.name}: in use without the spare nodes of {main.name} in {quarter}"
+
+    def _shared(self, quarter: int, group: SharedSpares) -> Iterator[str]:
+        """Pools of a group that run a unit without enough empty nodes that could take it in."""
+        pools, layouts = self.problem.pools, self.solution.layouts[quarter]
+        kept = self.solution.spare[quarter]
+        needed = group.nodes
+        if group.racks:
+            mine = {pools[pool].home for pool in group.pools}
+            sites = [space.site for space in self.problem.racks]
+            racks = self.solution.racks[quarter][sites.index(group.site)]
+            held = (sum(n for pool, n in one.nodes if pools[pool].home in mine) for one in racks)
+            needed = group.racks * max(held, default=0)
+        for pool in group.pools:
+            parts = [one for one, kind in enumerate(pools) if kind.home == pools[pool].home]
+            units = {
+                unit
+                for part in parts
+                for layout in layouts[part]
+                for unit in (
+                    *((demand, choice) for demand, choice, _ in layout.parts),
+                    *((one.demand, one.choice) for own in layout.bundles for one in own.members),
+                )
+            }
+            used = sum(layout.count * layout.span for layout in layouts[pool])
+            if kept[pool] > self._service(quarter, pool) - used:
+                yield f"{pools[pool].name}: {kept[pool]} are not empty in {quarter}"
+            there = sum(
+                kept[other]
+                for other in group.pools
+                if all(
+                    stands_in(demand, demand.choices[choice], pools[pool], pools[other])
+                    for number, choice in units
+                    for demand in [self.problem.demands[number]]
+                )
+            )
+            if units and there < needed:
+                yield f"{pools[pool].name}: {there} of {needed} stand in for it in {quarter}"
 
     def _hired(self, quarter: int, number: int, hire: HourlyTerms) -> Iterator[str]:
         """What is wrong with nodes that come and go within a quarter."""

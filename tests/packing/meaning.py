@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ from planner.packing.problem import RunWindow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.packing.limits import SharedSpares
     from planner.packing.problem import (
         Choice,
+        Demand,
         Part,
         Pool,
         Problem,
@@ -53,18 +56,60 @@ def stands(problem: Problem, nodes: Nodes) -> bool:
 
 
 @cache
-def _racks_hold(waiting: tuple[tuple[int, int], ...], racks: tuple[tuple[int, int], ...]) -> bool:
-    """Whether nodes, by rack units and W, fit what is free of the racks, the first one first."""
+def _racks_hold(waiting: tuple[tuple[int, ...], ...], racks: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether nodes, by what each takes, fit what is free of the racks, the first one first."""
     if not waiting:
         return True
-    (units, watts), rest = waiting[0], waiting[1:]
+    taken, rest = waiting[0], waiting[1:]
     for rack in set(racks):
-        left = (rack[0] - units, rack[1] - watts)
+        left = tuple(free - one for free, one in zip(rack, taken, strict=True))
         if min(left) >= 0:
             others = list(racks)
             others.remove(rack)
             if _racks_hold(rest, tuple(sorted((*others, left)))):
                 return True
+    return False
+
+
+def spread(problem: Problem, group: SharedSpares, nodes: Nodes, quarter: int, most: int) -> bool:
+    """Whether the nodes in service fit the racks with at most so many of a group in each."""
+    (space,) = (space for space in problem.racks if space.site == group.site)
+    mine = {problem.pools[pool].home for pool in group.pools}
+    waiting = [
+        (units, watts, int(problem.pools[pool].home in mine))
+        for pool, units, watts in space.nodes
+        for _ in range(nodes[pool][quarter])
+    ]
+    power_w = 0 if space.power_w is None else space.power_w
+    return _racks_hold(tuple(waiting), ((space.units, power_w, most),) * space.count)
+
+
+def stands_in(demand: Demand, choice: Choice, mine: Pool, other: Pool) -> bool:
+    """Whether a node of the other pool can take in what one of mine holds of units like these."""
+    if mine.home == other.home:
+        return True
+    if choice.shape.stays or choice.shape.part.profile or choice.shape.part.memory_mb:
+        return False
+    if choice.shape.gpus > mine.node.gpus or other.node.gpus < mine.node.gpus:
+        return False
+    for way in [choice] if other.gpu_type == mine.gpu_type else demand.choices:
+        held, taken = choice.shape, way.shape
+        share = Fraction(held.gpus, mine.node.gpus)
+        if (
+            way.gpu_type == other.gpu_type
+            and not (taken.part.profile or taken.part.memory_mb)
+            and (not taken.sites or other.site in taken.sites)
+            and taken.gpus <= held.gpus
+            and taken.run.hours <= held.run.hours
+            and taken.cpus <= share * other.node.cpus
+            and taken.memory_mb <= share * other.node.memory_mb
+            and all(
+                (way.by_quarter[q] if way.by_quarter else way.copies)
+                <= (choice.by_quarter[q] if choice.by_quarter else choice.copies)
+                for q in demand.quarters
+            )
+        ):
+            return True
     return False
 
 

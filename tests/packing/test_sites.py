@@ -171,9 +171,9 @@ def test_racks_are_filled_better_than_largest_first():
 
 
 def test_patterns_are_exactly_the_fullest_sets():
-    assert set(patterns(((6, 10), (4, 10)), 14, 30)) == {(2, 0), (1, 2), (0, 3)}
-    assert patterns(((6, 0),), 42, None) == ((7,),)
-    assert patterns(((6, 12),), 42, 5) == ((0,),)
+    assert set(patterns(((6, 10), (4, 10)), (14, 30))) == {(2, 0), (1, 2), (0, 3)}
+    assert patterns(((6, 0),), (42, 0)) == ((7,),)
+    assert patterns(((6, 12),), (42, 5)) == ((0,),)
 
 
 def draw(rng: random.Random) -> Problem:

@@ -19,7 +19,8 @@ def stands(
     floor: RackSpace, *quarters: tuple[tuple[Racked, ...], dict[int, tuple[int, ...]]]
 ) -> Any:
     """Racks by node, of what each quarter's racks hold and which nodes of each pool serve."""
-    translation: Any = SimpleNamespace(problem=SimpleNamespace(racks=(floor,)))
+    problem = SimpleNamespace(racks=(floor,), spare_groups=())
+    translation: Any = SimpleNamespace(problem=problem)
     solution: Any = SimpleNamespace(racks=[[racks] for racks, _ in quarters])
     serving = tuple(tuple(nodes.get(pool, ()) for pool in (0, 1)) for _, nodes in quarters)
     return racks_by_node(translation, solution, Fleet((), (), serving))

@@ -78,7 +78,7 @@ def short(plan: Plan, name: str) -> ShortJob:
 def test_where_everything_fits_nothing_is_said_of_shortage(read):
     plan = make_plan(read({"a": job(8, priority="low")}))
     assert plan.shortage is None
-    assert "Dropped and delayed jobs" not in render(plan_document(plan, FULL))
+    assert "Jobs that give way" not in render(plan_document(plan, FULL))
 
 
 def test_by_default_a_shortage_is_refused(read):
@@ -207,7 +207,7 @@ def test_the_report_and_the_ask_name_who_gives_way(read):
     assert "2 jobs are dropped, as not everything fits" in ask_sentence(plan)
     assert "the owned fleet runs what is kept" in ask_sentence(plan)
     page = render(plan_document(plan, FULL))
-    assert "## Dropped and delayed jobs" in page
+    assert "## Jobs that give way" in page
     assert "### b: dropped" in page
     told = render(explanation_document(explain(plan, "b")))
     assert "It is dropped: not everything fits, and its priority is 50." in told
@@ -266,7 +266,7 @@ BROKEN = [
     (lambda p: with_short(p, name="none"), "has none such"),
     (
         lambda p: changed(p, shortage=changed(p.shortage, jobs=p.shortage.jobs * 2)),
-        "dropped or delayed 2 times",
+        "gives way 2 times",
     ),
     (lambda p: changed(p, shortage=None), "is not placed"),
     (lambda p: with_priority(p, delayed=0), "(priority, jobs, dropped"),

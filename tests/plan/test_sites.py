@@ -188,7 +188,7 @@ BROKEN = [
     ),
     (
         lambda p: with_nodes(p, lambda n: n.id.endswith("east/01"), racks=()),
-        "is not in a rack in every quarter in service",
+        "is not in a rack in every quarter in which it stands",
     ),
     (
         lambda p: with_nodes(p, lambda n: n.site == "west", racks=(1, 1)),

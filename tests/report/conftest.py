@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from planner.inputs.load import load_catalog
 from planner.planning.plan import (
     Acquisition,
     Alternative,
@@ -31,6 +32,8 @@ from planner.planning.plan import (
     SpareCost,
     SparePrice,
 )
+from planner.reporting.sections.sizing import RentedCandidate, sizing_document
+from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults
 from planner.sizing.candidate import Candidate, DerivationStep, Quantity, Rejection, Sizing
 from planner.whatif import results as options
@@ -642,3 +645,10 @@ def short(plan):
     jobs = (given("delayed", 1), given("dropped", 0))
     told = Shortage(priorities=uses, jobs=jobs, bound_cents=plan.proof.cost_cents)
     return plan.model_copy(update={"shortage": told})
+
+
+def sizing_page(sizing, *, sums=False, width=100) -> str:
+    """A sizing as the terminal shows it, where no price is known."""
+    unpriced = [RentedCandidate(one, None, None) for one in sizing.candidates]
+    book = load_catalog()[0].prices.header
+    return render(sizing_document(sizing, unpriced, book, sums=sums), TerminalOptions(width))

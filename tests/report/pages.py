@@ -67,7 +67,12 @@ class Page(HTMLParser):
         if tag in ("td", "dd"):
             self._cell = ""
         if given.get("class") == "n":
-            self._figure = [given["href"].removeprefix("#"), given["title"], given["data-v"], ""]
+            self._figure = [
+                given.get("href", "").removeprefix("#"),
+                given["title"],
+                given["data-v"],
+                "",
+            ]
 
     def handle_endtag(self, tag):
         if tag == self._silent:

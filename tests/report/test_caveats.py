@@ -4,7 +4,6 @@ import pytest
 
 from planner.reporting import markdown
 from planner.reporting.document import Paragraph
-from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.risk import risk_document
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
@@ -21,6 +20,7 @@ def risk() -> Risk:
     """Ten futures, all proved; in one of them what is bought now falls short."""
     costs = tuple(TOTAL + 1_000_00 * number for number in range(10))
     return Risk(
+        question="",
         scenario="Claims",
         seed=1,
         futures=10,
@@ -94,7 +94,7 @@ def test_futures_without_proof_or_plan_are_counted(risk):
 
 
 def test_futures_whose_cost_is_that_of_fewer_jobs_are_counted(risk):
-    words = "With jobs dropped or delayed, so that the cost is that of the rest: "
+    words = "With jobs that give way, so that the cost is that of the rest: "
     assert words not in markdown.render(risk_document(risk))
     assert f"{words}4 futures." in markdown.render(risk_document(changed(risk, giving_way=4)))
 
@@ -151,18 +151,3 @@ def test_without_a_plan_as_it_stands_there_is_nothing_to_measure_from(beside):
     text = markdown.render(sensitivity_document(found))
     assert "No plan exists as it stands" in text
     assert "NOT proved within the limits: 1 plan of those shown." in text
-
-
-def test_needs_that_come_go_and_vary_are_told_apart(plan):
-    """Jobs of which the first and the last quarter alone say too little."""
-    first, second, *others = plan.jobs
-    pulse = changed(first, units=(0, 1, 0))
-    swell = changed(second, units=(1, 3, 1))
-    assert [job.units[0] == job.units[-1] for job in (pulse, swell)] == [True, True]
-    text = markdown.render(quarterly_document(changed(plan, jobs=(pulse, swell, *others))))
-    assert "| comes and goes |" in text
-    assert "| varies |" in text
-    steady = tuple(changed(job, units=(2, 2, 2)) for job in plan.jobs)
-    text = markdown.render(quarterly_document(changed(plan, jobs=steady)))
-    assert f"Jobs that ask for as much in every quarter: {len(steady)}." in text
-    assert "varies" not in text

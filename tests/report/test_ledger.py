@@ -123,7 +123,7 @@ def test_power_of_a_rack_is_that_of_the_nodes_that_stand_in_it(plan):
 def test_power_is_open_where_the_catalog_does_not_say(plan, read):
     capacity = Capacity(plan, read)
     assert capacity.after("cloud", 0, "power_w") is None
-    assert capacity.unstated("cloud", "power_w") == ("r760xa-l40s",)
+    assert capacity.without_nameplate("cloud") == ("r760xa-l40s",)
     assert capacity.after("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(
         "node_types[node_type=r760xa-l40s].takes[rack_units]"
     )

@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from planner.reporting.sections.sizing import sizing_document
-from planner.reporting.terminal import TerminalOptions, render
 from planner.sizing.memory import Memory, MemoryPart
+from tests.report.conftest import sizing_page
 
 MEMORY = Memory(
     phases=tuple(
@@ -33,8 +32,8 @@ def sized(plan):
     return sizing.model_copy(update={"candidates": (with_memory, *others)})
 
 
-def drawn(sizing, width=100):
-    return render(sizing_document(sizing, every_sum=False), TerminalOptions(width))
+def drawn(sizing):
+    return sizing_page(sizing, sums=True)
 
 
 def test_the_phases_stand_by_count_in_gib(sized):
@@ -47,9 +46,9 @@ def test_what_each_gpu_needs_stands_beside_what_it_offers(sized):
     first, *others = sized.candidates
     offered = first.gpu_capacity_mb / first.gpus * 1e6 / 2**30
     text = drawn(sized)
-    assert re.search(rf"^{first.gpu_type} +8 +45\.0 / {offered:.1f} ", text, re.M)
+    assert re.search(rf"^{first.gpu_type} +8 +– +45\.0 / {offered:.1f} ", text, re.M)
     for other in others:
-        assert re.search(rf"^{other.gpu_type} +{other.gpus} +– ", text, re.M)
+        assert re.search(rf"^{other.gpu_type} +{other.gpus} +– +– ", text, re.M)
 
 
 def test_without_a_peak_there_is_no_such_table(plan):

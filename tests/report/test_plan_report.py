@@ -149,7 +149,9 @@ def map_of(plan, placements, page=78):
     count = len(labels)
     nodes = tuple(node.model_copy(update={"in_service": labels}) for node in plan.nodes)
     pools = tuple(
-        pool.model_copy(update={"nodes": (3,) * count, "nodes_used": (1,) * count})
+        pool.model_copy(
+            update={"nodes": (3,) * count, "nodes_used": (1,) * count, "nodes_spare": (0,) * count}
+        )
         for pool in plan.pools
     )
     changes = {"quarters": labels, "nodes": nodes, "placements": placements, "pools": pools}

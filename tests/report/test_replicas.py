@@ -9,10 +9,10 @@ import pytest
 from planner.planning.explain import explain
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.jobs import jobs_section
-from planner.reporting.sections.sizing import sizing_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
 from planner.sizing.candidate import DerivationStep, Quantity
+from tests.report.conftest import sizing_page
 
 JOB = "claims-tune"
 """Any job will do: its candidates are given replicas here."""
@@ -66,9 +66,9 @@ def test_explain_says_why_so_many_with_the_sum(loaded):
 
 def test_a_sizing_shows_copies_of_the_gpu_count(plan, loaded):
     key = next(job.sizing for job in plan.jobs if job.name == JOB)
-    text = render(sizing_document(loaded.sizings[key], every_sum=False), TerminalOptions(200))
+    text = sizing_page(loaded.sizings[key], width=200)
     assert re.search(r"^h200-141gb-sxm +3 × 8 ", text, re.M)
     assert "3 × 2 GPUs are three replicas of two, as many as the load takes" in text
-    before = render(sizing_document(plan.sizings[key], every_sum=False), TerminalOptions(200))
+    before = sizing_page(plan.sizings[key], width=200)
     assert re.search(r"^h200-141gb-sxm +8 ", before, re.M)
     assert "replicas" not in before

@@ -3,12 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.reporting.sections.sizing import sizing_document
-from planner.reporting.terminal import TerminalOptions, render
-
-
-def drawn(sizing, width=100, *, every_sum=False):
-    return render(sizing_document(sizing, every_sum=every_sum), TerminalOptions(width))
+from tests.report.conftest import sizing_page as drawn
 
 
 @pytest.fixture
@@ -22,18 +17,18 @@ def tuning(plan):
 
 
 def test_gpu_types_stand_side_by_side(serving):
-    text = drawn(serving)
-    assert re.search(r"^h100-80gb-sxm +1 +30\.4 / 80 +38 % +2 +30\.4 +– +memory$", text, re.M)
-    assert re.search(r"^l40s-48gb +1 +30\.4 / 48 +63 % ", text, re.M)
+    text = drawn(serving, sums=True)
+    assert re.search(r"^h100-80gb-sxm +1 +– +30\.4 / 80 +38 % +2 +30\.4 +– +memory$", text, re.M)
+    assert re.search(r"^l40s-48gb +1 +– +30\.4 / 48 +63 % ", text, re.M)
 
 
 def test_what_set_the_count_and_the_hours_are_shown(tuning):
-    text = drawn(tuning)
-    assert re.search(r"^h100-80gb-sxm +8 +640 / 640 +100 % +9 +640 +41\.2 +floor$", text, re.M)
+    text = drawn(tuning, sums=True)
+    assert re.search(r"^h100-80gb-sxm +8 +– +640 / 640 +100 % +9 +640 +41\.2 +floor$", text, re.M)
 
 
 def test_rejections_name_rule_and_reason(tuning):
-    text = drawn(tuning, 120)
+    text = drawn(tuning, width=120)
     assert re.search(r"l40s-48gb +capacity/gpu-counts +needs 640 GB", text)
     assert re.search(r"gaudi3-128gb +exclusions/no-tuning-on-gaudi3 +tuning does not run", text)
 
@@ -49,17 +44,15 @@ def test_gpu_types_rejected_in_the_same_words_share_a_row(tuning):
     assert re.search(r"^l4-24gb, t4-16gb +exclusions/list +not on these$", text, re.M)
 
 
-def test_a_sum_takes_a_line_with_its_figures_and_its_rule(serving):
-    text = drawn(serving)
-    assert re.search(
-        r"^memory_gb = 30\.375 GB +\(\(10 × 2\) \+ 2 × 0\.125\) × 1\.5 +serving/peft-16bit$",
-        text,
-        re.M,
-    )
+def test_sums_host_and_what_set_the_count_are_shown_on_demand_alone(tuning):
+    text = drawn(tuning)
+    assert re.search(r"^h100-80gb-sxm +8 +– +640 / 640 +100 % +41\.2$", text, re.M)
+    assert "The sums on" not in text
+    assert "--sums` also shows host, peak memory" in text
 
 
 def test_every_sum_is_written_out_on_demand(serving):
-    text = drawn(serving, every_sum=True)
+    text = drawn(serving, sums=True)
     assert "memory_gb = ((parameters_b * 2) + adapters * adapter_gb) * 1.5\n" in text
     assert "          = ((10 × 2) + 2 × 0.125) × 1.5\n" in text
     assert "          = 30.375 GB\n" in text
@@ -67,29 +60,10 @@ def test_every_sum_is_written_out_on_demand(serving):
     assert "[1] Planning for foundation model tuning, table 2" in text
 
 
-def test_a_sum_that_all_gpu_types_share_is_shown_once(serving):
-    assert drawn(serving).count("= 30.375 GB") == 1
-    assert drawn(serving, every_sum=True).count("= 30.375 GB") == 3
-
-
-def test_steps_of_one_gpu_type_alone_are_shown_for_the_best_filled(serving):
-    first = serving.candidates[0]
-    own = replace(first.trace[0], rule="capacity/own")
-    candidates = (
-        first.model_copy(update={"trace": (*first.trace, own)}),
-        *serving.candidates[1:],
-    )
-    text = drawn(serving.model_copy(update={"candidates": candidates}))
-    assert "capacity/own" not in text
-    best = serving.candidates[2].model_copy(update={"trace": (*first.trace, own)})
-    text = drawn(serving.model_copy(update={"candidates": (*serving.candidates[:2], best)}))
-    assert "The sums on l40s-48gb, the best filled" in text
-
-
 def test_a_figure_that_repeats_the_result_is_left_out(serving):
     bare = replace(serving.candidates[0].trace[0], formula="30.375")
     only = serving.candidates[0].model_copy(update={"trace": (bare,)})
-    text = drawn(serving.model_copy(update={"candidates": (only,)}), every_sum=True)
+    text = drawn(serving.model_copy(update={"candidates": (only,)}), sums=True)
     assert "memory_gb = 30.375 GB\n" in text
 
 
@@ -106,4 +80,4 @@ def test_warnings_and_assumptions_are_listed(tuning):
 
 
 def test_it_stays_on_a_narrow_page(tuning):
-    assert max(map(len, drawn(tuning, 40).splitlines())) <= 40
+    assert max(map(len, drawn(tuning, width=40).splitlines())) <= 40

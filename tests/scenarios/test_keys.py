@@ -49,13 +49,14 @@ def sections(model: str, path: str) -> Iterator[tuple[str, str]]:
     yield path, model
     outer = "" if path == _TOP else f"{path}."
     for key, stated in definition(model)["properties"].items():
-        place, inner = f"{outer}{key}", stated
-        if "additionalProperties" in inner:
-            place, inner = f"{place}.NAME", inner["additionalProperties"]
-        elif "items" in inner:
-            place, inner = f"{place}[]", inner["items"]
-        if isinstance(inner, dict) and "$ref" in inner:
-            yield from sections(inner["$ref"].rpartition("/")[2], place)
+        for shape in stated.get("anyOf", [stated]):
+            place, inner = f"{outer}{key}", shape
+            if "additionalProperties" in inner:
+                place, inner = f"{place}.NAME", inner["additionalProperties"]
+            elif "items" in inner:
+                place, inner = f"{place}[]", inner["items"]
+            if isinstance(inner, dict) and "$ref" in inner:
+                yield from sections(inner["$ref"].rpartition("/")[2], place)
 
 
 def definition(model: str) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
             assert taken <= site.allowed["power_w"][place]
         limit_kw = site.power_per_rack_w / 1000
         assert f"{site.racks} racks of {site.units_per_rack} U and {limit_kw:g} kW" in page
-        assert f"Power of each rack at {site.site} in 2027Q4" in justification
+        assert f"| {site.site} 1 | xe9680-a100/{site.site}/01" in justification
     assert "| capital | 2027Q" in justification
 
 

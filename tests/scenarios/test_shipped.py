@@ -14,7 +14,7 @@ MODELINE = "# yaml-language-server: $schema=../docs/schema/scenario.schema.json"
 
 
 def test_the_promised_scenarios_ship():
-    assert SHIPPED == ["data-centre", "quarterly", "quickstart", "serving", "sources"]
+    assert SHIPPED == ["data-centre", "quarterly", "quickstart", "serving", "sources", "template"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)

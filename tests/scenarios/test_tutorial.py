@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -23,11 +24,11 @@ def test_every_command_of_the_tutorial_prints_what_it_shows(root, tmp_path, monk
             mine.write_text(before + block, encoding="utf-8")
             continue
         command, _, shown = block.partition("\n")
-        words = command.removeprefix("$ planner ").split()
+        words = shlex.split(command.removeprefix("$ planner "))
         printed = CliRunner().invoke(planner, words, env={"COLUMNS": "80"}, prog_name="planner")
         rest = printed.output
         for part in filter(None, shown.split(LEFT_OUT)):
             assert part in rest, f"{command} no longer prints:\n{part}\nbut\n{rest}"
             rest = rest.partition(part)[2]
         commands += 1
-    assert commands == 6
+    assert commands == 8

@@ -325,7 +325,7 @@ def test_jobs_that_give_way_are_told_with_their_reason(planned, saved):
     back = compared(planned("tight"), planned())
     assert [(one.before, one.after) for one in back.short] == [("dropped", None)]
     text = render(comparison_document(found, 9))
-    assert "; jobs dropped or delayed: 0 → 1." in text
+    assert "; jobs that give way: 0 → 1." in text
     assert f"| + | talk | – | dropped | {one.cause} |" in text
 
 

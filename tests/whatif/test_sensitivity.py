@@ -367,11 +367,11 @@ def test_the_table_says_what_is_acquired_on_either_side(found, picture, golden):
 
 
 def test_a_cost_that_is_that_of_other_jobs_says_so(found):
-    assert "other jobs are dropped or delayed" not in render(sensitivity_document(found))
+    assert "other jobs give way" not in render(sensitivity_document(found))
     (first, *others), short = found.swings, {"cost_cents": 1, "short": ("search", "b")}
     short["dropped"] = ("search",)
     high = first.high.model_copy(update={"figures": first.high.figures.model_copy(update=short)})
     swings = (first.model_copy(update={"high": high}), *others)
     told = render(sensitivity_document(found.model_copy(update={"swings": swings})))
-    assert "other jobs are dropped or delayed than as the scenario stands (none)" in told
+    assert "other jobs give way than as the scenario stands (none)" in told
     assert f"- {first.name}, +20.0 %, dropped: search; delayed: b\n" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from planner.inputs.checks.droppable import undroppable
 from planner.inputs.checks.faults import (
     Fault,
     entries,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.offer import Sale
     from planner.inputs.scenario.scenario import Offer, Scenario
     from planner.inputs.scenario.team import Team
 
@@ -147,6 +149,7 @@ def _jobs(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
             _activity(name, job, scenario),
             _derived(name, job, names),
             _api(name, job, scenario, catalog),
+            undroppable(name, job, scenario),
         )
         for found in contradictions(job, catalog):
             yield found._replace(path=("jobs", name, *found.path))
@@ -236,6 +239,8 @@ def _offers(scenario: Scenario) -> Iterator[Fault]:
 def _fleet(scenario: Scenario) -> Iterator[Fault]:
     for name, entry in scenario.fleet.items():
         yield from known(_retired(scenario, ("fleet", name), entry))
+        if entry.sale is not None:
+            yield from known(_sold(scenario.horizon, ("fleet", name, "sale"), entry.sale))
 
 
 def _retired(scenario: Scenario, path: Path, entry: FleetEntry) -> Iterator[Fault]:
@@ -245,6 +250,28 @@ def _retired(scenario: Scenario, path: Path, entry: FleetEntry) -> Iterator[Faul
             f"nodes that retire in {entry.retires} never serve in this horizon",
             "leave the entry out",
         )
+
+
+def _sold(horizon: Horizon, path: Path, sale: Sale) -> Iterator[Fault]:
+    """Find each sale that is in no quarter, and nodes that were bought after they are there."""
+    first = horizon.first_quarter
+    after = first + horizon.quarters  # by its price goes what is given up
+    chosen = horizon.all_quarters if sale.quarters is None else sale.quarters
+    within = [quarter for quarter in chosen if horizon.includes(quarter)]
+    if not within:
+        message = "lies wholly outside the horizon"
+        yield Fault((*path, "quarters"), message, "leave it out to sell in any quarter")
+    elif isinstance(sale.price_usd, dict):
+        late = [key for key in sale.price_usd if Quarter.parse(key) > after]
+        yield from late_figures((*path, "price_usd"), late, horizon)
+        begin = min(map(Quarter.parse, sale.price_usd))
+        if max(within) < begin <= after:
+            message = f"says nothing of {max(within)}: a price holds from its quarter on"
+            hint = f"state a price for {min(within)} as well"
+            yield Fault((*path, "price_usd"), message, hint)
+    if sale.bought is not None and sale.bought > first:
+        message = f"{sale.bought} lies after {first}, from which on the nodes are owned"
+        yield Fault((*path, "bought"), message, "write the quarter in which they entered service")
 
 
 def _window(scenario: Scenario, path: Path, offer: Offer) -> Iterator[Fault]:

@@ -161,6 +161,7 @@ _REFERENCES = (
     _Reference(("fleet", _EACH, "node_type"), "node type"),
     _Reference(("offers", _EACH, "node_type"), "node type"),
     _Reference(("policies", "spare_nodes", _KEYS), "node type"),
+    _Reference(("sites", _EACH, "spare_nodes", _EACH, "node_types", _EACH), "node type"),
     _Reference(("finance", "licence_usd_per_gpu_year", _KEYS), "GPU type"),
     _Reference(("policies", "growth_reserve", _KEYS), "GPU type"),
     _Reference(("policies", "allowed_gpu_types", _EACH), "GPU type"),

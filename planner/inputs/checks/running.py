@@ -169,7 +169,7 @@ def _kept_off(
 def _retired(
     scenario: Scenario, path: Path, entry: Running, unit: int, place: NodePlace
 ) -> Iterator[Fault]:
-    """A node that leaves service keeps nobody.
+    """A node that leaves service keeps nobody; a unit that may be short may stop with it.
 
     Nodes that left before the horizon have no number, so that nothing can be listed on them.
     """
@@ -179,7 +179,8 @@ def _retired(
     _, owned = fleet_by_pool(scenario)[place.node_type, place.site][place.numbers[0] - 1]
     units = zip(horizon.all_quarters, job.units(horizon), strict=True)
     active = [quarter for quarter, number in units if number >= unit]
-    if owned.retires is not None and active and owned.retires <= active[-1]:
+    stops = owned.retires is not None and active and owned.retires <= active[-1]
+    if stops and job.droppable is None:
         yield Fault(
             path,
             f"{place.pool}/{place.numbers[0]:02d} retires in {owned.retires}, but {entry.job!r} "

@@ -29,7 +29,9 @@ def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these; names that the catalog does not know are passed over."""
     for name, site in scenario.sites.items():
         yield from known(
-            _by_quarter(scenario, name, site), _taken_already(scenario, catalog, name, site)
+            _by_quarter(scenario, name, site),
+            _taken_already(scenario, catalog, name, site),
+            _spare_groups(name, site),
         )
     yield from known(_entries(scenario, catalog), _jobs(scenario))
 
@@ -39,6 +41,29 @@ def _by_quarter(scenario: Scenario, name: str, site: Site) -> Iterator[Fault]:
         stated = getattr(site, limit.key)
         if isinstance(stated, dict):
             yield from held_figures(("sites", name, limit.key), stated, scenario.horizon)
+
+
+def _spare_groups(name: str, site: Site) -> Iterator[Fault]:
+    """Node types of two groups, and racks to lose where none are stated or none would be left."""
+    first: dict[str, str] = {}
+    for group, stated in site.spare_groups.items():
+        path = ("sites", name, "spare_nodes", group)
+        for position, node_type in enumerate(stated.node_types):
+            earlier = first.setdefault(node_type, group)
+            if earlier != group:
+                message = f"{node_type!r} is in group {earlier!r} already"
+                hint = "name it in one of them: a spare node stands in for one group"
+                yield Fault((*path, "node_types", position), message, hint)
+        if stated.racks is None:
+            continue
+        if site.racks is None:
+            hint = f"state sites.{name}.racks, or the `nodes` that may fail at once"
+            yield Fault((*path, "racks"), f"site {name!r} states no racks", hint)
+        elif stated.racks >= site.racks.count:
+            message = f"of {site.racks.count} racks, none would be left to take over"
+            most = site.racks.count - 1
+            fewer = f"write {most}, or give the site more racks" if most else None
+            yield Fault((*path, "racks"), message, fewer)
 
 
 def cooled_by(node: NodeType) -> frozenset[str] | None:

@@ -22,6 +22,7 @@ __all__ = [
     "AS_DICT",
     "AS_TEXT",
     "MODEL_TYPES",
+    "PRODUCT_NAMES",
     "InputFile",
     "Located",
     "Role",
@@ -34,8 +35,9 @@ __all__ = [
     "used_files",
 ]
 
-MODEL_TYPES = "model-types.yaml"
-"""In the folder of the catalog, and no file of it: how configurations are read."""
+MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
+"""In the folder of the catalog, and no files of it: how configurations and inventories are read."""
+_NO_FACTS = {MODEL_TYPES, PRODUCT_NAMES}
 
 Kind = Literal["catalog", "rules", "scenarios"]
 
@@ -93,7 +95,7 @@ def shipped_files(role: Role) -> list[Located]:
     """Give the planner's own files, sorted by name."""
     folder = shipped(role)
     found = _inside(folder, role)
-    return [Located(path, name, name, role) for path, name in found if path.name != MODEL_TYPES]
+    return [Located(path, name, name, role) for path, name in found if path.name not in _NO_FACTS]
 
 
 def given_files(paths: Sequence[Path]) -> list[Located]:

@@ -326,7 +326,7 @@ def _percent_hint(mistake: _Mistake) -> str | None:
     """`15` where a share is wanted was most likely a percentage."""
     value = mistake.value
     limit = mistake.context.get("lt", mistake.context.get("le"))
-    if limit == 1 and isinstance(value, int | Decimal) and 1 <= value <= 100:
+    if limit in (1, 10) and isinstance(value, int | Decimal) and 1 <= value <= 100:
         return f"a share is written {value / Decimal(100):f} or {value}%"
     return None
 

@@ -34,7 +34,6 @@ CALLED = {
     "max_model_len": ("context",),
     "max_num_seqs": ("concurrency",),
     "max_seq_length": ("sequence",),
-    "owner": ("team",),
     "per_device_train_batch_size": ("micro_batch",),
     "price_per_node": ("price_usd",),
     "price_usd_per_node": ("price_usd",),

@@ -204,6 +204,7 @@ _FACTS = (
     Fact("deployment_delay_quarters", "setting", "quarters", "quarters from tuning to serving"),
     Fact("far_off_price_factor", "setting", "times", "how far from the price book is remarked on"),
     Fact("steep_discount_rate", "setting", "share", "yearly discount rate above which is asked"),
+    Fact("steep_optimism_bias", "setting", "share", "optimism bias above which is asked"),
     Fact("steep_growth_per_quarter", "setting", "share", "growth above which a plan asks"),
     Fact("stale_price_days", "setting", "days", "age above which a price is called old"),
     Fact("long_lead_time_weeks", "setting", "weeks", "lead time above which days are asked about"),

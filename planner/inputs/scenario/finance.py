@@ -67,6 +67,9 @@ class Finance(Frozen):
     residual_at_most: Annotated[Share, Field(ge=0, le=1)] | None = None
     """Largest share of its price that a bought node is worth at the end of the horizon; what its
     useful life leaves if left out."""
+    optimism_bias: Annotated[Share, Field(ge=0, le=10)] | None = None
+    """Share by which purchases tend to turn out dearer than planned, as the UK Green Book asks for;
+    shown as an adjusted figure beside the plan's, which it does not change; none if left out."""
     commitments: Literal["shown", "charged"] = "shown"
     """Reservations after the horizon: `shown` beside the plan, or `charged` as a cost of it."""
 

@@ -27,6 +27,7 @@ from planner.inputs.scenario.spelling import (
     PRIORITIES,
     Bits,
     CountByQuarter,
+    Droppable,
     OneOrMoreBits,
     OneOrMoreKvBits,
     Priority,
@@ -473,6 +474,10 @@ class Job(Frozen):
     """Whether it may never be dropped, though it may slip."""
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
+    droppable: Droppable | None = None
+    """In each quarter, how many of its units, or `all`, may be short while the others run, where
+    not everything fits. It is dropped if more would have to be; kept whole or dropped if left
+    out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""
     gpu_type_change_cost_usd: ChangeCost | None = None
@@ -481,6 +486,12 @@ class Job(Frozen):
     """Whether its units that run today must stay where they are."""
     move_cost_usd: NotNegative | None = None
     """Cost of moving one of its running units to another pool; as `policies` say if left out."""
+    owner: str | None = None
+    """Who answers for it; for the documents, as are the next two."""
+    benefit: str | None = None
+    """What it is worth, and how that is measured."""
+    if_not_met: str | None = None
+    """What happens if it does not run."""
     note: str | None = None
     """For readers; nothing is computed from it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,8 +25,6 @@ from planner.inputs.scenario.spelling import (
 )
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from planner.inputs.scenario.horizon import Horizon
 
 __all__ = ["HOUR_SECONDS", "TRAFFIC", "Latency", "LengthPercentiles", "Load", "Percentile"]
@@ -168,6 +167,14 @@ class Load(Frozen):
         if self.requests_per_user_hour is not None:
             return peak * Fraction(self.requests_per_user_hour) / HOUR_SECONDS
         return peak
+
+    def times(self, share: Fraction) -> Load:
+        """The same with a share of its traffic."""
+        key = next(name for name in TRAFFIC if getattr(self, name) is not None)
+        part, stated = Decimal(share.numerator) / share.denominator, self._stated
+        if isinstance(stated, dict):
+            return self.model_copy(update={key: {at: one * part for at, one in stated.items()}})
+        return self.model_copy(update={key: stated * part})
 
     def peaks(self, horizon: Horizon | None = None, begins: int = 0) -> tuple[Fraction, ...]:
         """Requests per second at the peak of each quarter; without a horizon the highest alone.

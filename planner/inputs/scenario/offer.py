@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
 
 from planner.inputs.base import (
     Count,
@@ -22,15 +22,17 @@ from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS
 from planner.inputs.scenario.site import SITE_LIMITS, Cooling
 from planner.inputs.scenario.spelling import (
     LARGEST_FLEET,
+    ONE_OR_BY_KEY,
     CountByQuarter,
     OneOrMoreNames,
     Quarters,
+    canonical_quarter,
 )
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-__all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBreak"]
+__all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBreak", "Sale"]
 
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
@@ -56,6 +58,51 @@ class Nodes(Frozen):
     """What cools one node; the catalog's if left out."""
 
 
+PriceByQuarter = Annotated[
+    Annotated[NodePrice, Tag("one figure")]
+    | Annotated[
+        dict[Annotated[str, AfterValidator(canonical_quarter)], NodePrice],
+        Field(min_length=1),
+        Tag("by key"),
+    ],
+    ONE_OR_BY_KEY,
+]
+"""One price for every quarter, or prices by quarter, each of which holds until the next."""
+
+
+class Sale(Frozen):
+    """What owned nodes bring that are sold: a stated price, or what their life leaves of another.
+
+    It is received in the quarter of the sale and widens no budget; what the node would have brought
+    right after the horizon is given up by it.
+    """
+
+    price_usd: PriceByQuarter | None = None
+    """What one node brings: one figure, or by quarter, each holding until the next."""
+    paid_usd: NodePrice | None = None
+    """In place of `price_usd`: what one node cost new; it brings its residual value, by
+    `finance.useful_life_years` and `residual_at_most`."""
+    bought: Quarter | None = None
+    """With `paid_usd`: the quarter in which the nodes entered service."""
+    quarters: Quarters = None
+    """Quarters at whose start nodes may leave; any if left out."""
+    maximum: Annotated[Count, Field(le=LARGEST_FLEET)] | None = None
+    """Nodes sold over the horizon; no limit if left out."""
+    quote: Name | None = None
+    """Offer of the buyer; a price without one counts as illustrative."""
+
+    @model_validator(mode="after")
+    def _one_price(self) -> Sale:
+        if (self.price_usd is None) == (self.paid_usd is None):
+            raise ValueError(
+                "a sale needs either `price_usd`, what a node brings, or `paid_usd` with `bought`, "
+                "what it cost new and when it entered service"
+            )
+        if (self.paid_usd is None) != (self.bought is None):
+            raise ValueError("`paid_usd` and `bought` go together: the price new, and since when")
+        return self
+
+
 class FleetEntry(Nodes):
     """Nodes that are owned already."""
 
@@ -67,11 +114,33 @@ class FleetEntry(Nodes):
     """First quarter without them; never if left out."""
     licence_included: Name | None = None
     """What shows that their software licence is paid; without it, `finance` says what it costs."""
+    support_usd_per_year: NodePrice | None = None
+    """Support contract of one node for one year; not counted if left out."""
+    may_switch_off: bool = False
+    """Whether nodes may be off for whole quarters, without energy and power; they keep their place,
+    licence and colocation."""
+    support_while_off: Literal["charged", "saved"] = "charged"
+    """Whether the support contract goes on while a node is off."""
+    sale: Sale | None = None
+    """How nodes may be sold; none is if left out."""
 
     @property
     def sites(self) -> tuple[str, ...]:
         """The one site."""
         return (self.site,)
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the plan may do without nodes: sell them, or switch them off."""
+        return self.may_switch_off or self.sale is not None
+
+    @model_validator(mode="after")
+    def _support_is_known(self) -> FleetEntry:
+        if self.support_while_off == "saved":
+            for key in ("support_usd_per_year", "may_switch_off"):
+                if not getattr(self, key):
+                    raise ValueError(f"`support_while_off: saved` needs `{key}`")
+        return self
 
 
 class PriceBreak(Frozen):

@@ -175,6 +175,14 @@ class Scenario(Frozen):
     """Title of the plan."""
     description: str | None = None
     """For readers; nothing is computed from it."""
+    owner: str | None = None
+    """Who asks for all this, and answers for it; for the documents, as are the next three."""
+    objective: str | None = None
+    """What it is to achieve."""
+    benefit: str | None = None
+    """What that is worth, and how it is measured."""
+    if_not_met: str | None = None
+    """What happens if the need is not met."""
     horizon: Horizon
     """The quarters that are planned."""
     use: UserFiles = UserFiles()

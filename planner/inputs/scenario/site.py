@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, Tag
+from pydantic import AfterValidator, Field, Tag, model_validator
 
 from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
-from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, canonical_quarter, in_force
+from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, Names, canonical_quarter, in_force
 from planner.inputs.text.words import amount_text
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "Racks",
     "Site",
     "SiteLimit",
+    "SpareGroup",
     "limits_told",
 ]
 
@@ -81,6 +82,8 @@ class SiteLimit(NamedTuple):
     """In which it is counted: `W`, of which key and figure state thousands, `U`, `ports`."""
     rare: bool = False
     """Whether it is told of only where some site states it."""
+    drawn: bool = False
+    """Whether a node that is switched off takes none of it."""
 
     @property
     def per(self) -> int:
@@ -102,7 +105,7 @@ class SiteLimit(NamedTuple):
         return amount_text(amount, self.unit)
 
 
-POWER = SiteLimit("power_w", "power_kw", "max_power_kw", "power", "nameplate", "W")
+POWER = SiteLimit("power_w", "power_kw", "max_power_kw", "power", "nameplate", "W", drawn=True)
 HEIGHT = SiteLimit("rack_units", "rack_units", "rack_units", "rack units", "height", "U")
 _PORTS = "network_ports"
 SITE_LIMITS = (
@@ -130,6 +133,27 @@ class Racks(Frozen):
     """What one rack can feed, by the nameplates of its nodes; no limit if left out."""
 
 
+_MOST_SPARE = 1000
+
+
+class SpareGroup(Frozen):
+    """Node types of a site that share their spare nodes; `nodes` or `racks` says how many."""
+
+    node_types: Names
+    """Those that share them; a node type is in one group of a site at most."""
+    nodes: Annotated[PositiveCount, Field(le=_MOST_SPARE)] | None = None
+    """Nodes that may fail at once: so many empty ones stand in for any that runs a job."""
+    racks: PositiveCount | None = None
+    """Racks that may fail at once, such as those on one power feed: as many empty nodes stand in
+    for any that runs a job as that many times the fullest rack holds of the group."""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> SpareGroup:
+        if (self.nodes is None) == (self.racks is None):
+            raise ValueError("give `nodes` or `racks`, what may fail at once")
+        return self
+
+
 class Site(Frozen):
     """A place with its limits; what is left out is not limited."""
 
@@ -146,9 +170,23 @@ class Site(Frozen):
     """What the site can cool; not checked if left out."""
     labels: tuple[Name, ...] = ()
     """What jobs may ask for, such as `eu` or `low-latency`."""
-    spare_nodes: Annotated[Count, Field(le=1000)] = 0
-    """Nodes of this site that may fail at once without a job losing its place; as many stay empty
-    in each pool that runs a job."""
+    spare_nodes: Annotated[
+        Annotated[Count, Field(le=_MOST_SPARE), Tag("one figure")]
+        | Annotated[dict[Name, SpareGroup], Field(min_length=1), Tag("by key")],
+        ONE_OR_BY_KEY,
+    ] = 0
+    """Nodes of this site that may fail at once without a job losing its place: one figure, so many
+    of each pool that runs a job stay empty, or named groups of node types that share them."""
+
+    @property
+    def spares_of_each(self) -> int:
+        """Nodes that each pool keeps empty while it runs a job, where it shares them with none."""
+        return self.spare_nodes if isinstance(self.spare_nodes, int) else 0
+
+    @property
+    def spare_groups(self) -> dict[str, SpareGroup]:
+        """Node types that share their spare nodes, by name."""
+        return {} if isinstance(self.spare_nodes, int) else self.spare_nodes
 
     @property
     def limits(self) -> tuple[SiteLimit, ...]:

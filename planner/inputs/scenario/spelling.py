@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
-from planner.inputs.base import Count, Name, whole
+from planner.inputs.base import Count, Name, PositiveCount, whole
 from planner.inputs.scenario.quarter import Quarter
 
 __all__ = [
@@ -17,8 +17,10 @@ __all__ = [
     "Bits",
     "CountByNodeType",
     "CountByQuarter",
+    "Droppable",
     "Format",
     "KvBits",
+    "Names",
     "OneOrMoreBits",
     "OneOrMoreKvBits",
     "OneOrMoreNames",
@@ -104,14 +106,15 @@ def _different(names: tuple[F, ...]) -> tuple[F, ...]:
     return names
 
 
+Names = Annotated[
+    tuple[Name, ...],
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_different),
+]
+"""Different names."""
+
 OneOrMoreNames = Annotated[
-    Annotated[Name, Tag("one name")]
-    | Annotated[
-        tuple[Name, ...],
-        Field(min_length=1, json_schema_extra={"uniqueItems": True}),
-        AfterValidator(_different),
-        Tag("names"),
-    ],
+    Annotated[Name, Tag("one name")] | Annotated[Names, Tag("names")],
     Discriminator(_several),
 ]
 """`frankfurt`, or a list of different names."""
@@ -171,6 +174,20 @@ CountByQuarter = Annotated[
     ONE_OR_BY_KEY,
 ]
 """One figure for every quarter, or figures by quarter, each of which holds until the next."""
+
+
+def _all(value: object) -> object:
+    if value != "all":
+        raise ValueError(f"{value!r} is neither a whole number of units nor `all`")
+    return value
+
+
+Droppable = Annotated[
+    Annotated[Literal["all"], BeforeValidator(_all), Tag("all")]
+    | Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER), Tag("one figure")],
+    Discriminator(lambda value: "all" if isinstance(value, str) else "one figure"),
+]
+"""So many units in each quarter, or `all` of them."""
 
 LARGEST_FLEET = 100_000
 CountByNodeType = Annotated[

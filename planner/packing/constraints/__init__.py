@@ -16,6 +16,7 @@ from planner.packing.constraints import (
     offers,
     quotas,
     racks,
+    releases,
     site_limits,
     spares,
     type_changes,
@@ -54,10 +55,11 @@ class Kind(Protocol):
         """What is asked, one by one, in the user's words."""
 
 
-_ON_NODES: tuple[Kind, ...] = (offers, racks, site_limits, budgets)
+_ON_NODES: tuple[Kind, ...] = (offers, releases, racks, site_limits, budgets)
 """Those that bind which nodes are had, and nothing else."""
 _KINDS: tuple[Kind, ...] = (
     offers,
+    releases,
     spares,
     moves,
     type_changes,

@@ -49,7 +49,7 @@ def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: i
         divisor = gcd(*amounts.values()) or 1
         whole = {index: cents // divisor for index, cents in amounts.items()}
         right = limit.at_most_cents // divisor
-        scale = max(1.0, max(whole.values(), default=0) / _LARGE)
+        scale = max(1.0, max(map(abs, whole.values()), default=0) / _LARGE)
         terms = {index: amount / scale for index, amount in whole.items()}
         row = master.program.row(f"budget[{number}]", terms, "<=", right / scale, exact=True)
         cent = 1 / divisor / scale

@@ -43,13 +43,13 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tuple[int, int]]:
-    """Variables that count units, and the GPU-hours of the type that one of them holds."""
-    for (number, position), index in master.choice.items():
+    """Variables that count units, and the GPU-hours of the type that one of them adds."""
+    for number, position in master.choice:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
-            gpus = choice.shape.whole_gpus * choice.copies_in(quarter)
-            yield index, gpus * choice.shape.run.hours
+            for index, pieces in master.pieces_in(number, position, quarter):
+                yield index, choice.shape.whole_gpus * pieces * choice.shape.run.hours
     for number, pool in _of_type(master.problem, reserve.gpu_type):
         if pool.hire:  # its nodes come for their runs, and leave nothing free
             for usage in master.usages.get((number, quarter), ()):

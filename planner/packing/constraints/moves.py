@@ -81,7 +81,10 @@ def add_rows(master: MasterProgram) -> None:
             kept[demand.origin, shape].append(stays)
             terms[stays] = 1.0
             taken = master.choice[number, position]
-            program.row(f"stays[{number},{position}]", {stays: 1.0, taken: -1.0}, "<=", 0.0)
+            within = {stays: 1.0, taken: -1.0}
+            if (number, position, 0) in master.short:
+                within[master.short[number, position, 0]] = 1.0
+            program.row(f"stays[{number},{position}]", within, "<=", 0.0)
         terms |= dict.fromkeys(_not_run(master, number), 1.0)
         program.row(f"moved[{number}]", terms, ">=", demand.count)
     for (home, shape), staying in sorted(kept.items()):
@@ -96,6 +99,8 @@ def _not_run(master: MasterProgram, number: int) -> Iterator[int]:
     for position, choice in enumerate(master.problem.demands[number].choices):
         if choice.gpu_type.startswith(NOWHERE) and (number, position) in master.choice:
             yield master.choice[number, position]
+        if (number, position, 0) in master.short:
+            yield master.short[number, position, 0]
 
 
 def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
@@ -145,7 +150,10 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
         if home not in room:
             terms = _units_at_home(master, *home)
             room[home] = round(sum(values[index] * factor for index, factor in terms))
-        staying = min(room[home], round(values[master.choice[number, position]]))
+        running = round(values[master.choice[number, position]])
+        if (number, position, 0) in master.short:
+            running -= round(values[master.short[number, position, 0]])
+        staying = min(room[home], running)
         room[home] -= staying
         left[number] -= staying
         found[master.stays[number, position]] = float(staying)

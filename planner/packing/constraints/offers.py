@@ -16,6 +16,7 @@ from planner.packing.constraints.base import (
     resupplied,
     the_one,
 )
+from planner.packing.constraints.spares import most_spare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +51,10 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _maximum(master: MasterProgram, supplies: Sequence[int]) -> None:
-    """An offer ends: over the horizon to buy, in any one quarter to rent or reserve."""
+    """An offer ends: over the horizon to buy, in any one quarter to rent or reserve.
+
+    So do nodes that may be let go: over the horizon to sell, in any one quarter to switch off.
+    """
     supply = master.problem.supplies[supplies[0]]
     if supply.maximum is None or master.problem.pools[supply.pool].hire:
         return
@@ -79,7 +83,7 @@ def _deliveries(master: MasterProgram, supplies: Sequence[int]) -> None:
 def _windows(problem: Problem, supply: Supply) -> list[range]:
     """Quarters of entry of which each window gives the maximum once."""
     quarters = range(problem.quarters)
-    return [quarters] if supply.kind == "buy" else [supply.entries(q) for q in quarters]
+    return [quarters] if supply.lasts() is None else [supply.entries(q) for q in quarters]
 
 
 def _one_lot(master: MasterProgram, supplies: Sequence[int], quarter: int) -> None:
@@ -131,7 +135,9 @@ def _useful(problem: Problem) -> int:
         for demand in problem.demands
     )
     free = max((reserve.free for reserve in problem.reserves), default=0)
-    return ceil(asked / (1 - free)) + sum(pool.spare for pool in problem.pools)
+    spare = sum(pool.spare for pool in problem.pools)
+    spare += sum(most_spare(problem, group) for group in problem.spare_groups)
+    return ceil(asked / (1 - free)) + spare
 
 
 def holds(
@@ -187,6 +193,8 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 def conditions(translation: Translation) -> Iterator[Condition]:
     """The maxima of offers, their deliveries, and their dates."""
     for supplies in _offers_of(translation.problem):
+        if translation.problem.supplies[supplies[0]].releases:
+            continue
         maximum = translation.problem.supplies[supplies[0]].maximum
         deliveries = translation.problem.supplies[supplies[0]].deliveries
         if deliveries is not None:

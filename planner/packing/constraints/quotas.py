@@ -56,7 +56,7 @@ def add_rows(master: MasterProgram) -> None:
         for quarter, most in enumerate(quota.at_most):
             taken = _taken_in(master, quota, quarter)
             if most is not None and taken:
-                key = tuple((index, choice.copies_in(quarter)) for index, choice in taken)
+                key = tuple((index, pieces) for index, _, pieces in taken)
                 least[key] = min((most, quarter), least.get(key, (most, quarter)))
         for most, quarter in least.values():
             for row in _rows(master, quota, most, quarter):
@@ -67,32 +67,33 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
     """What is held on the average; and for each width of runs, whole lanes beside the rest."""
     taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)
-    for index, choice in taken:
-        load[index] += float(quota.taken(choice, quarter) * choice.shape.run.hours / RUN_HOURS)
+    for index, choice, pieces in taken:
+        held = quota.taken_by_piece(choice) * pieces
+        load[index] += float(held * choice.shape.run.hours / RUN_HOURS)
     at_most = float(most)
-    if not any(choice.shape.is_run for _, choice in taken):
-        divisor = _common_divisor([quota.taken(choice, quarter) for _, choice in taken])
+    if not any(choice.shape.is_run for _, choice, _ in taken):
+        divisor = _common_divisor([quota.taken_by_piece(choice) * n for _, choice, n in taken])
         at_most = float(floor(most / divisor) * divisor)
     yield master.program.row(f"quota[{quota.name}]", load, "<=", at_most)
-    runs = [(index, choice) for index, choice in taken if choice.shape.is_run]
-    for gpus in sorted({choice.shape.gpus for _, choice in runs}):
+    runs = [one for one in taken if one[1].shape.is_run]
+    for gpus in sorted({choice.shape.gpus for _, choice, _ in runs}):
         lanes = master.program.variable(f"quota-lanes[{quota.name}]", integer=True)
-        for order, shares in turns_of([choice.shape.run for _, choice in runs]):
+        for order, shares in turns_of([choice.shape.run for _, choice, _ in runs]):
             turns: Terms = defaultdict(float, {lanes: -1.0})
-            for (index, choice), share in zip(runs, shares, strict=True):
-                turns[index] += choice.shape.gpus // gpus * choice.copies * share
+            for (index, choice, pieces), share in zip(runs, shares, strict=True):
+                turns[index] += choice.shape.gpus // gpus * pieces * share
             master.program.row(f"quota-turns-{gpus}-{order}[{quota.name}]", turns, "<=", 0.0)
         for first, end in windows_of(_gpus_of_runs(master, runs)):
             within: Terms = defaultdict(float, {lanes: -1.0})
-            for index, choice in runs:
+            for index, choice, pieces in runs:
                 share = choice.shape.run.least_within(first, end) / (end - first)
-                within[index] += choice.shape.gpus // gpus * choice.copies * share
+                within[index] += choice.shape.gpus // gpus * pieces * share
             name = f"quota-window-{gpus}-{first}-{end}[{quota.name}]"
             master.program.row(name, within, "<=", 0.0)
         beside: Terms = defaultdict(float, {lanes: float(gpus)})
-        for index, choice in taken:
+        for index, choice, pieces in taken:
             if not choice.shape.is_run:
-                beside[index] += float(quota.taken(choice, quarter))
+                beside[index] += float(quota.taken_by_piece(choice) * pieces)
         yield master.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
 
 
@@ -103,30 +104,35 @@ def _common_divisor(amounts: Sequence[Fraction]) -> Fraction:
 
 
 def _gpus_of_runs(
-    master: MasterProgram, runs: Sequence[tuple[int, Choice]]
+    master: MasterProgram, runs: Sequence[tuple[int, Choice, int]]
 ) -> Iterator[tuple[RunWindow, int]]:
     """Runs with the GPUs that as many as there can be hold."""
-    for index, choice in runs:
-        units = master.program.variables[index].upper or 1.0
-        yield choice.shape.run, round(units) * choice.copies * choice.shape.gpus
+    for index, choice, pieces in runs:
+        if pieces > 0:
+            units = master.program.variables[index].upper or 1.0
+            yield choice.shape.run, round(units) * pieces * choice.shape.gpus
 
 
-def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Choice]]:
-    """Variables of units that a quota counts in a quarter, with their choices."""
+def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Choice, int]]:
+    """What a quota counts in a quarter: variables, with their choice and the pieces that each adds.
+
+    Units that are short take pieces off.
+    """
     return [
-        (index, choice)
-        for index, demand, choice in _taken(master, quota)
-        if quarter in demand.quarters
+        (index, choice, pieces)
+        for number, position, choice in _taken(master, quota)
+        if quarter in master.problem.demands[number].quarters
+        for index, pieces in master.pieces_in(number, position, quarter)
     ]
 
 
-def _taken(master: MasterProgram, quota: Quota) -> Iterator[tuple[int, Demand, Choice]]:
-    """Choices that a quota counts, with the variables of their units."""
-    for (number, position), index in master.choice.items():
+def _taken(master: MasterProgram, quota: Quota) -> Iterator[tuple[int, int, Choice]]:
+    """Choices that a quota counts, with their demand and their position there."""
+    for number, position in master.choice:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         if demand.owner == quota.owner and quota.taken(choice):
-            yield index, demand, choice
+            yield number, position, choice
 
 
 def held_all_quarter(
@@ -134,8 +140,8 @@ def held_all_quarter(
 ) -> Fraction:
     """GPUs of a quota that whole units hold without runs."""
     held = (
-        quota.taken(choice, quarter) * round(values[index])
-        for index, choice in _taken_in(master, quota, quarter)
+        quota.taken_by_piece(choice) * pieces * round(values[index])
+        for index, choice, pieces in _taken_in(master, quota, quarter)
         if not choice.shape.is_run
     )
     return sum(held, Fraction(0))

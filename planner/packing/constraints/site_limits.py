@@ -42,23 +42,36 @@ def add_rows(master: MasterProgram) -> None:
             owned = 0
             for pool, amount in limit.terms:
                 owned += amount * master.problem.pools[pool].owned_in(quarter)
-                for index, factor in master.in_service[pool, quarter].items():
+                for index, factor in _nodes(master, limit, pool, quarter).items():
                     load[index] += amount * factor * scale
             right = (most - owned) * scale
             row = master.program.row(f"limit[{limit.name},{quarter}]", load, "<=", right)
             master.relaxable(limit.name, row, right, scale)
 
 
+def _nodes(master: MasterProgram, limit: Limit, pool: int, quarter: int) -> Terms:
+    """Those that take of it: where it is drawn, not those that are switched off."""
+    if limit.drawn:
+        return master.in_service[pool, quarter]
+    return master.standing(pool, quarter)
+
+
 def holds(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Whether the nodes in service keep to every limit, in whole numbers."""
+    """Whether the nodes keep to every limit, in whole numbers."""
     del schedule
     return all(
         most is None
         or most
         >= sum(
-            amount * round(master.serving(pool, quarter, values)) for pool, amount in limit.terms
+            amount
+            * round(
+                master.serving(pool, quarter, values)
+                if limit.drawn
+                else master.stand(pool, quarter, values)
+            )
+            for pool, amount in limit.terms
         )
         for limit in master.problem.limits
         for quarter, most in enumerate(limit.at_most)

@@ -1,4 +1,11 @@
-"""Spare nodes: rows `spare` and `running`, and the nodes that are left for units."""
+"""Spare nodes: rows `spare` and `running`, and the nodes that are left for units.
+
+Pools that share their spare nodes have rows `empty`, `fits` and `shared` as well. One of them
+stands in for another while it can take in, node for node, whatever runs there. If so many nodes of
+a group fail at once as are empty in the stand-ins of each of its pools that runs, all of them are
+replaced, by Hall's theorem. Of a rack that fails, empty nodes are lost too, but they count among
+what it holds.
+"""
 
 from __future__ import annotations
 
@@ -6,38 +13,59 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.packing.constraints.base import OWNED_NODES, Condition
+from planner.packing.constraints.base import OWNED_NODES, Condition, widened
 from planner.packing.constraints.moves import homes, main_pools
+from planner.packing.problem import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from planner.packing.master import MasterProgram, Usage
+    from planner.packing.limits import RackSpace, SharedSpares
+    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
     from planner.packing.node_packing.list_schedule import Placed
-    from planner.packing.problem import Problem
+    from planner.packing.problem import Choice, Demand, Pool, Problem
+    from planner.packing.solution import Racked
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
+__all__ = [
+    "BILL",
+    "add_rows",
+    "conditions",
+    "fewest_empty",
+    "holds",
+    "kept_for_groups",
+    "most_in_rack",
+    "most_spare",
+    "stand_ins",
+]
 
 BILL = OWNED_NODES
 
 
 def add_rows(master: MasterProgram) -> None:
     """A pool that runs a unit keeps its spare nodes empty: rows `spare` and `running`."""
-    parts, mains = homes(master.problem), main_pools(master.problem)
-    done: set[tuple[int, int]] = set()
+    problem = master.problem
+    parts, mains = homes(problem), main_pools(problem)
+    sharing = {pool for group in problem.spare_groups for pool in group.pools}
+    running: dict[PoolInQuarter, int] = {}
     for pool, quarter in master.usages:
-        home = master.problem.pools[pool].home
+        home = problem.pools[pool].home
         main = mains[home]
-        if master.problem.pools[main].spare and (main, quarter) not in done:
-            done.add((main, quarter))
-            own = (part for part in parts[home] if master.problem.pools[part].lender is None)
+        kept = problem.pools[main].spare or main in sharing
+        if kept and (main, quarter) not in running:
+            own = (part for part in parts[home] if problem.pools[part].lender is None)
             used = [part for part in own if (part, quarter) in master.usages]
-            _keep_empty(master, main, quarter, used)
+            running[main, quarter] = _keep_empty(master, main, quarter, used)
+    for number in range(len(problem.spare_groups)):
+        for quarter in range(problem.quarters):
+            _share(master, number, quarter, running)
 
 
-def _keep_empty(master: MasterProgram, main: int, quarter: int, used: list[int]) -> None:
-    """Spare nodes are among those on which nobody is held, whichever part of the pool runs."""
+def _keep_empty(master: MasterProgram, main: int, quarter: int, used: list[int]) -> int:
+    """Spare nodes are among those on which nobody is held, whichever part of the pool runs.
+
+    The variable that says whether one does.
+    """
     problem, program = master.problem, master.program
     most = {pool: _most_useful(master, pool, quarter) for pool in used}
     for pool in used:
@@ -54,10 +82,87 @@ def _keep_empty(master: MasterProgram, main: int, quarter: int, used: list[int])
     owned = problem.pools[main].owned_in(quarter)
     program.row(f"spare[{main},{quarter}]", terms, "<=", owned)
     terms[running] -= owned
+    for index, factor in master.in_service[main, quarter].items():
+        if factor < 0:  # a pool that runs nothing lets its nodes go
+            del terms[index]
     program.row(f"spare-owned[{main},{quarter}]", terms, "<=", 0.0, tightens=True)
     for pool in used:
         row = {master.usable[pool, quarter]: 1.0, running: -float(most[pool])}
         program.row(f"running[{pool},{quarter}]", row, "<=", 0.0)
+    return running
+
+
+def _share(
+    master: MasterProgram, number: int, quarter: int, running: Mapping[PoolInQuarter, int]
+) -> None:
+    """While a pool of a group runs, so many nodes are empty that stand in for it: rows `shared`."""
+    problem, program = master.problem, master.program
+    group = problem.spare_groups[number]
+    most = most_spare(problem, group)
+    empty = {}
+    for pool in group.pools:
+        empty[pool] = program.variable(f"empty[{pool},{quarter}]", upper=most, integer=True)
+        row = {index: -factor for index, factor in master.in_service[pool, quarter].items()}
+        row[empty[pool]] = 1.0
+        if (pool, quarter) in master.usable:
+            row[master.usable[pool, quarter]] = 1.0
+        owned = problem.pools[pool].owned_in(quarter)
+        program.row(f"empty[{pool},{quarter}]", row, "<=", owned)
+    in_racks = _space_of(problem, group) is not None
+    if in_racks:
+        fullest = program.variable(
+            f"fullest[{number},{quarter}]", upper=most // group.racks, integer=True
+        )
+        master.fullest_racks[number, quarter] = fullest
+    for pool in group.pools:
+        if (pool, quarter) not in running:
+            continue
+        others = (other for other in group.pools if other != pool)
+        found = (_standing_in(master, quarter, (pool, one), empty[one], most) for one in others)
+        terms: Terms = {index: -1.0 for index in found if index is not None}
+        terms[empty[pool]] = -1.0
+        terms[running[pool, quarter]] = float(most)
+        if in_racks:
+            terms[fullest] = float(group.racks)
+        program.row(f"shared[{pool},{quarter}]", terms, "<=", most if in_racks else 0.0)
+
+
+def _standing_in(
+    master: MasterProgram, quarter: int, pair: tuple[int, int], empty: int, most: int
+) -> int | None:
+    """The variable of the empty nodes of the second pool that stand in for one of the first.
+
+    None where nothing that may run there could be taken in. Rows `fits`.
+    """
+    program, (pool, other) = master.program, pair
+    here = _of_home(master, pool, quarter)
+    unfit = [usage for usage in here if pair not in usage.asked.stand_ins]
+    if not unfit:
+        return empty
+    if len(unfit) == len(here):
+        return None
+    label = f"{pool},{other},{quarter}"
+    fits = program.variable(f"fits[{label}]", upper=1, integer=True)
+    lends = program.variable(f"stands-in[{label}]", upper=most, integer=True)
+    program.row(f"fits[{label}]", {lends: 1.0, empty: -1.0}, "<=", 0.0)
+    program.row(f"fits[{label}]", {lends: 1.0, fits: -float(most)}, "<=", 0.0)
+    for usage in unfit:
+        units = _most_units(master, usage)
+        row: Terms = {fits: float(units)}
+        for index, factor in usage.terms:
+            row[index] = factor
+        program.row(f"fits[{label}]", row, "<=", units)
+    return lends
+
+
+def _of_home(master: MasterProgram, pool: int, quarter: int) -> list[Usage]:
+    """What may run on a pool and on all its parts."""
+    pools = master.problem.pools
+    return [
+        usage
+        for part in homes(master.problem)[pools[pool].home]
+        for usage in master.usages.get((part, quarter), ())
+    ]
 
 
 def _most_useful(master: MasterProgram, pool: int, quarter: int) -> int:
@@ -69,32 +174,185 @@ def _most_useful(master: MasterProgram, pool: int, quarter: int) -> int:
 
 def _most_nodes(master: MasterProgram, usages: list[Usage]) -> int:
     """Nodes that could ever be of use: one for every piece, or the span of each that spans."""
+    return sum(_most_units(master, usage) * max(1, usage.span) for usage in usages)
+
+
+def _most_units(master: MasterProgram, usage: Usage) -> int:
+    """Pieces of a usage, if as many are there as ever can be."""
     variables = master.program.variables
     ceiling = sum(
         demand.count * max((choice.copies for choice in demand.choices), default=1)
         for demand in master.problem.demands
     )
-    return sum(
-        int(sum((variables[index].upper or ceiling) * factor for index, factor in usage.terms))
-        * max(1, usage.span)
-        for usage in usages
+    counted = ((index, factor) for index, factor in usage.terms if factor > 0)  # not what is short
+    return int(sum((variables[index].upper or ceiling) * factor for index, factor in counted))
+
+
+def _space_of(problem: Problem, group: SharedSpares) -> RackSpace | None:
+    """The racks of which a group may lose some, where they are stated."""
+    return next((one for one in problem.racks if group.racks and one.site == group.site), None)
+
+
+def most_in_rack(problem: Problem, group: SharedSpares) -> int:
+    """More nodes of a group than these no rack holds; one where nothing is said of racks."""
+    space = _space_of(problem, group)
+    if space is None:
+        return 1
+    here = [sizes for pool, *sizes in space.nodes if pool in group.pools]
+    by_units = max(space.units // units for units, _ in here)
+    if space.power_w is None:
+        return by_units
+    return min(by_units, max(space.power_w // watts for _, watts in here))
+
+
+def most_spare(problem: Problem, group: SharedSpares) -> int:
+    """More spare nodes than these a group never needs."""
+    return group.nodes or group.racks * most_in_rack(problem, group)
+
+
+def stand_ins(problem: Problem, demand: Demand, choice: Choice) -> Iterator[tuple[int, int]]:
+    """Pools that share spare nodes: one that runs a choice, and one that can take it in."""
+    for group in problem.spare_groups:
+        for pool in group.pools:
+            mine = problem.pools[pool]
+            nodes = mine.nodes_taken(choice.shape) if mine.gpu_type == choice.gpu_type else None
+            if nodes in (0, 1) and not choice.shape.stays and choice.shape.part == WHOLE:
+                for other in group.pools:
+                    ways = _ways_on(problem.pools[other], demand, choice)
+                    if any(
+                        _taken_in(demand, choice, way, mine, problem.pools[other]) for way in ways
+                    ):
+                        yield pool, other
+
+
+def _ways_on(pool: Pool, demand: Demand, choice: Choice) -> list[Choice]:
+    """How a unit with this choice could go on in a pool: the same way on the same GPU type."""
+    if pool.gpu_type == choice.gpu_type:
+        return [choice]
+    return [one for one in demand.choices if one.gpu_type == pool.gpu_type]
+
+
+def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Pool) -> bool:
+    """Whether a node can take in pieces of another if they run there in this way.
+
+    They take no more GPUs, for no longer, and of the host no more than the share of these GPUs: so
+    they all fit that fit the node which failed.
+    """
+    held, taken = choice.shape, way.shape
+    return (
+        taken.part == WHOLE
+        and other.nodes_taken(taken) in (0, 1)
+        and other.node.gpus >= mine.node.gpus
+        and taken.gpus <= held.gpus
+        and taken.run.hours <= held.run.hours
+        and taken.cpus * mine.node.gpus <= held.gpus * other.node.cpus
+        and taken.memory_mb * mine.node.gpus <= held.gpus * other.node.memory_mb
+        and all(way.copies_in(quarter) <= choice.copies_in(quarter) for quarter in demand.quarters)
     )
 
 
 def holds(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """True: layouts use no node that must stay spare."""
-    del master, values, schedule
-    return True
+    """Whether enough empty nodes stand in for each; layouts use none that a pool keeps for itself.
+
+    What racks ask of them is tested with the racks.
+    """
+    del schedule
+    problem = master.problem
+    return all(
+        least is None or least >= most_spare(problem, group)
+        for group in problem.spare_groups
+        if _space_of(problem, group) is None
+        for quarter in range(problem.quarters)
+        for least in [fewest_empty(master, values, group, quarter)]
+    )
 
 
-def conditions(translation: Translation) -> Iterator[_Spares]:
-    """One for all pools together: they are one policy."""
-    kept = sorted({pool.spare for pool in translation.problem.pools if pool.spare})
+def fewest_empty(
+    master: MasterProgram, values: Sequence[float], group: SharedSpares, quarter: int
+) -> int | None:
+    """Empty nodes that stand in for the pool of a group that has fewest; None: no pool runs."""
+    found = _standing(master, values, group, quarter)
+    return min(
+        (sum(_empty(master, values, one, quarter) for one in here) for here in found), default=None
+    )
+
+
+def _standing(
+    master: MasterProgram, values: Sequence[float], group: SharedSpares, quarter: int
+) -> list[list[int]]:
+    """For each pool of a group that runs a unit: the pools that stand in for it, itself as well."""
+    found = []
+    for pool in group.pools:
+        held = [
+            usage.asked.stand_ins
+            for usage in _of_home(master, pool, quarter)
+            if round(usage.units(tuple(values)))
+        ]
+        if held:
+            found.append(
+                [
+                    one
+                    for one in group.pools
+                    if one == pool or all((pool, one) in pairs for pairs in held)
+                ]
+            )
+    return found
+
+
+def _empty(master: MasterProgram, values: Sequence[float], pool: int, quarter: int) -> int:
+    """Nodes that no unit may use."""
+    usable = master.usable.get((pool, quarter))
+    used = 0.0 if usable is None else values[usable]
+    return round(master.serving(pool, quarter, values) - used)
+
+
+def kept_for_groups(
+    master: MasterProgram,
+    values: Sequence[float],
+    racks: Sequence[Sequence[Sequence[Racked]]],
+) -> tuple[tuple[int, ...], ...]:
+    """Quarter × pool: empty nodes that stand in for others; empty where no pools share any.
+
+    Those that stand in for most pools are taken first, and no more than are needed then.
+    """
+    problem = master.problem
+    found = [[0] * len(problem.pools) for _ in range(problem.quarters)]
+    for group in problem.spare_groups:
+        for quarter, kept in enumerate(found):
+            here = sorted(_standing(master, values, group, quarter), key=len)
+            needed = most_spare(problem, group)
+            if (space := _space_of(problem, group)) is not None:
+                standing = racks[quarter][problem.racks.index(space)]
+                needed = group.racks * _fullest(problem, group, standing)
+            for pools in here:
+                for pool in sorted(pools, key=lambda one: -sum(one in every for every in here)):
+                    lacking = needed - sum(kept[one] for one in pools)
+                    left = _empty(master, values, pool, quarter) - kept[pool]
+                    kept[pool] += max(0, min(lacking, left))
+    return tuple(map(tuple, found)) if problem.spare_groups else ()
+
+
+def _fullest(problem: Problem, group: SharedSpares, racks: Iterable[Racked]) -> int:
+    """Nodes of a group in the rack that holds most of them."""
+    mine = problem.sharing(group)
+    held = (sum(count for pool, count in rack.nodes if pool in mine) for rack in racks)
+    return max(held, default=0)
+
+
+def conditions(translation: Translation) -> Iterator[_Spares | _Shared]:
+    """One for all pools together, for they are one policy, and one for each group."""
+    problem = translation.problem
+    kept = sorted({pool.spare for pool in problem.pools if pool.spare})
     if kept:
         figure = " to ".join(str(one) for one in dict.fromkeys((kept[0], kept[-1])))
         yield _Spares("the spare nodes of each pool", figure, kept[-1])
+    for group in problem.spare_groups:
+        figure = (
+            str(group.nodes) if group.nodes else f"for the loss of {count_of(group.racks, 'rack')}"
+        )
+        yield _Shared(f"the spare nodes of {group.name}", figure, group.nodes or group.racks, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +371,27 @@ class _Spares(Condition):
             return f"keep {count_of(more, 'spare node')} fewer in each pool"
         left = "no" if more == self.most else str((self.most or 0) - more)
         return f"keep {left} spare node{'' if left == '1' else 's'}, not {self.figure}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared(Condition):
+    group: SharedSpares
+
+    procures = True
+
+    def raised(self, problem: Problem, more: int | None) -> Problem:
+        def fewer(group: SharedSpares, more: int) -> SharedSpares:
+            return replace(
+                group, nodes=max(0, group.nodes - more), racks=max(0, group.racks - more)
+            )
+
+        more = None if more == self.most else more
+        return widened(problem, "spare_groups", "name", self.group.name, more, fewer)
+
+    def mended(self, more: int) -> str:
+        left = (self.most or 0) - more
+        if self.group.racks:
+            lost = count_of(left, "rack") if left else "no rack"
+            return f"keep spare nodes of {self.group.name} for the loss of {lost}, not {self.most}"
+        kept = count_of(left, "spare node") if left else "no spare nodes"
+        return f"keep {kept} of {self.group.name}, not {self.most}"

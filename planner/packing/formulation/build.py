@@ -24,6 +24,7 @@ from planner.packing.node_packing.dual_feasible import (
     weights_by_order,
     windows_of,
 )
+from planner.packing.problem import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,7 @@ def build_master(problem: Problem) -> MasterProgram:
     """State the master program of a problem."""
     master = MasterProgram(problem)
     _choices(master)
+    _short(master)
     _acquisitions(master)
     _usages(master)
     _lent(master)
@@ -55,18 +57,37 @@ def build_master(problem: Problem) -> MasterProgram:
 
 
 def _choices(master: MasterProgram) -> None:
-    """Every unit takes exactly one choice and keeps it: row `demand[d]`."""
+    """Every unit takes exactly one choice and keeps it: row `demand[d]`.
+
+    One that may be short may take a choice that no pool runs, too: then it is, in all quarters.
+    """
     problem, program, pools = master.problem, master.program, _by_gpu_type(master.problem)
     for number, demand in enumerate(problem.demands):
         terms: Terms = {}
         for position, choice in enumerate(demand.choices):
-            if _running(problem, pools[choice.gpu_type], choice.shape):
+            runs = _running(problem, pools[choice.gpu_type], choice.shape)
+            if runs or demand.nowhere is not None:
                 index = program.variable(
                     f"units[{number},{position}]", upper=demand.count, integer=True
                 )
                 master.choice[number, position] = index
                 terms[index] = 1.0
         master.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
+
+
+def _short(master: MasterProgram) -> None:
+    """Units that are short in a quarter, no more than take the choice: row `short[d,c,q]`."""
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
+        choice = demand.choices[position]
+        if demand.nowhere is None or choice.gpu_type.startswith(NOWHERE):
+            continue
+        for quarter in demand.quarters:
+            name = f"short[{number},{position},{quarter}]"
+            short = master.program.variable(name, integer=True)
+            master.short[number, position, quarter] = short
+            most = -float(choice.copies_in(quarter))
+            master.program.row(name, {short: float(choice.copies_short), index: most}, "<=", 0.0)
 
 
 def _by_gpu_type(problem: Problem) -> dict[str, list[int]]:
@@ -83,7 +104,8 @@ def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
 def _acquisitions(master: MasterProgram) -> None:
     """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term.
 
-    Nodes that come and go within a quarter are in service for the share of it that is paid.
+    Nodes that come and go within a quarter are in service for the share of it that is paid. Owned
+    nodes that are let go count as fewer: for good where sold, for a quarter where switched off.
     """
     problem, program = master.problem, master.program
     master.in_service = {
@@ -109,24 +131,31 @@ def _acquisitions(master: MasterProgram) -> None:
             master.acquire[number, quarter] = index
             for served in supply.served(quarter):
                 share = hire.step_hours / RUN_HOURS if hire else 1.0
+                share = -share if supply.releases else share
                 master.in_service[supply.pool, served][index] = share
 
 
 def _usages(master: MasterProgram) -> None:
     """Count pieces by shape; where several pools have the GPU type, split them: rows `split`."""
     shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
-    for (number, position), index in master.choice.items():
+    for number, position in master.choice:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
-            pieces = choice.copies_in(quarter)
-            shaped[choice.gpu_type, quarter, choice.shape][index] += pieces
+            for index, pieces in master.pieces_in(number, position, quarter):
+                shaped[choice.gpu_type, quarter, choice.shape][index] += pieces
     pools = _by_gpu_type(master.problem)
     for (gpu_type, quarter, shape), terms in sorted(shaped.items(), key=lambda item: item[0]):
         running = _running(master.problem, pools[gpu_type], shape)
         for pool, share in _split(master, running, quarter, terms):
             usage = _usage(master.problem.pools[pool], (pool, quarter), shape, share)
             master.usages.setdefault((pool, quarter), []).append(usage)
+    nowhere: dict[PoolInQuarter, Terms] = defaultdict(dict)
+    for (number, _, quarter), index in master.short.items():
+        nowhere[master.problem.demands[number].nowhere or 0, quarter][index] = 1.0
+    for key, terms in nowhere.items():
+        place = master.problem.pools[key[0]]
+        master.usages[key] = [_usage(place, key, place.node, terms)]
 
 
 def _usage(pool: Pool, key: PoolInQuarter, shape: Shape, pieces: Terms) -> Usage:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import replace
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -50,7 +50,7 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
         choice = demand.choices[position]
         copies = sum(choice.copies_in(quarter) for quarter in demand.quarters)
         gpus = choice.shape.whole_gpus * choice.shape.run.hours / RUN_HOURS
-        costs[index] = gpus * price[choice.gpu_type] * copies
+        costs[index] = gpus * price.get(choice.gpu_type, 0.0) * copies
     for (pool, _), usage in master.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[master.problem.pools[pool].gpu_type]
@@ -95,7 +95,7 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
         offered = [
             cents * quarter
             for supply in problem.supplies
-            if supply.pool == number
+            if supply.pool == number and not supply.releases
             for cents in supply.unit_cost_cents
             if cents is not None
         ]
@@ -104,13 +104,11 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
     return prices
 
 
-def with_room(
-    master: MasterProgram, values: tuple[float, ...], useful: float = _USEFUL_ROOM
-) -> Program:
+def with_room(master: MasterProgram, values: tuple[float, ...]) -> Program:
     """The program, for node counts held at these values, that leaves as much room as it can.
 
     In each pool one share of cores, memory and every cut is kept free, and made as large as is
-    `useful`: the more room, the easier the layout. GPUs need none, they divide evenly; those of
+    useful: the more room, the easier the layout. GPUs need none, they divide evenly; those of
     runs need some, in GPU-hours.
     """
     variables = [replace(variable, cost=0.0) for variable in master.program.variables]
@@ -120,7 +118,7 @@ def with_room(
         nodes = max(0.0, master.shared_nodes(*key, values))
         if key not in room:
             room[key] = len(variables)
-            variables.append(Variable("room", 0.0, useful, -nodes, integer=False))
+            variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
         rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
     return Program(variables, rows)
 
@@ -151,8 +149,15 @@ def rounded_up(master: MasterProgram) -> tuple[float, ...]:
     relaxed = solve_linear(master.program)
     if relaxed is None:
         raise ValueError("a program that was relaxed before has a fractional solution")
+    kept = frozenset(
+        index
+        for (number, _), index in master.acquire.items()
+        if master.problem.supplies[number].releases
+    )
     return tuple(
-        value if index in master.unit_variables else float(ceil(round(value, 6)))
+        value
+        if index in master.unit_variables
+        else float((floor if index in kept else ceil)(round(value, 6)))
         for index, value in enumerate(relaxed.values)
     )
 

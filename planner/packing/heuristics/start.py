@@ -77,10 +77,17 @@ def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, floa
     pieces: Counter[tuple[str, int, Shape]] = Counter()
     for number, position in whole_units(master, values):
         held[master.choice[number, position]] += 1.0
+    for (number, position, quarter), index in master.short.items():
+        choice = master.problem.demands[number].choices[position]
+        there = held[master.choice[number, position]] * choice.copies_in(quarter)
+        held[index] = float(min(round(values[index]), there // choice.copies_short))
+    for number, position in master.choice:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         for quarter in demand.quarters:
-            pieces[choice.gpu_type, quarter, choice.shape] += choice.copies_in(quarter)
+            pieces[choice.gpu_type, quarter, choice.shape] += round(
+                sum(held[index] * n for index, n in master.pieces_in(number, position, quarter))
+            )
     splits: dict[tuple[str, int, Shape], list[int]] = defaultdict(list)
     for (pool, quarter), usages in master.usages.items():
         gpu_type = master.problem.pools[pool].gpu_type

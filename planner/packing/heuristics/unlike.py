@@ -195,9 +195,11 @@ class _Placement:
         cheapest: dict[int, tuple[int, int, int]] = {}
         for (number, quarter), index in self._master.acquire.items():
             supply = self._problem.supplies[number]
+            if supply.releases:
+                continue
             cents, pool = supply.unit_cost_cents[quarter], supply.pool
             room = supply.maximum is None or self._values[index] < supply.maximum
-            if not room or cents is None or self._problem.pools[pool].spare:
+            if not room or cents is None or (pool, quarter) in self._master.usable:
                 continue
             grown = [*self._values]
             grown[index] += 1.0

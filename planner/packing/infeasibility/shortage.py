@@ -214,10 +214,14 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
             parts.append(f"{gone} {retires} in {translation.quarters[later]}")
     for index, supply in enumerate(translation.problem.supplies):
         cheaper = supply.lot is not None and supply.lot.fewest > 1
-        if supply.pool == number and not cheaper:
+        if supply.pool == number and not (cheaper or supply.releases):
             parts += _offer_limits(translation, index, quarter)
     if pool.spare:
         parts.append(f"{pool.spare} kept spare")
+    for group in translation.problem.spare_groups:
+        if number in group.pools:
+            kept = group.nodes or f"as many as {count_of(group.racks, 'rack')} may hold"
+            parts.append(f"{kept} kept spare, as {group.name} shares them")
     return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
 
 

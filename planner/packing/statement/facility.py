@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.site import HEIGHT, POWER
-from planner.packing.limits import Limit, RackSpace, Reserve
+from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing.problem import Pool
 
-__all__ = ["growth_reserves", "rack_spaces", "site_limits", "spare_nodes"]
+__all__ = ["growth_reserves", "rack_spaces", "shared_spares", "site_limits", "spare_nodes"]
 
 Stand = tuple[int, "NodeType"]
 """Pool, and the type of its nodes."""
@@ -31,6 +31,7 @@ def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
             tuple((number, _taken(limit, node)) for number, node in stands),
             tuple(site.allows(limit, quarter) for quarter in quarters),
             limit.unit,
+            limit.drawn,
         )
         for name, site in sorted(inputs.scenario.sites.items())
         if (stands := _stands(inputs, pools, name))
@@ -52,7 +53,25 @@ def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
     policy = inputs.scenario.policies.spare_nodes
     by_type = policy if isinstance(policy, int) else policy.get(node_type, 0)
     here = inputs.scenario.sites.get(site)
-    return max(by_type, here.spare_nodes) if here else by_type
+    return max(by_type, here.spares_of_each) if here else by_type
+
+
+def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, ...]:
+    """Groups of node types that share their spare nodes, by site; those without a pool left out."""
+    found = []
+    for site, stated in sorted(inputs.scenario.sites.items()):
+        for name, group in sorted(stated.spare_groups.items()):
+            mine = tuple(
+                number
+                for number, pool in enumerate(pools)
+                if (pool.site, pool.held) == (site, "")
+                and pool.node_type in group.node_types
+                and not pool.hire
+            )
+            if mine:
+                sizes = (group.nodes or 0, group.racks or 0)
+                found.append(SharedSpares(f"{name} at {site}", mine, *sizes, site))
+    return tuple(found)
 
 
 def growth_reserves(inputs: Inputs) -> tuple[Reserve, ...]:

@@ -1,4 +1,7 @@
-"""A problem in which what is bought and reserved is given; what is rented, and where, is not."""
+"""A problem in which what is bought and reserved is given; what is rented, and where, is not.
+
+Nor is which owned nodes are let go.
+"""
 
 from __future__ import annotations
 
@@ -57,14 +60,14 @@ def _entries(problem: Problem, order: Order) -> set[int]:
     return {
         quarter
         for supply in problem.supplies
-        if _place(problem, supply) == (order.offer, order.site)
+        if _place(problem, supply) == (order.offer, order.site) and not supply.releases
         for quarter, cents in enumerate(supply.unit_cost_cents)
         if cents is not None
     }
 
 
 def _only_due(problem: Problem, supply: Supply, due: Counter[_Entry]) -> Supply:
-    if supply.kind in ("rent", "hourly"):
+    if supply.kind in ("rent", "hourly") or supply.releases:
         return supply
     costs = tuple(
         cents if due[*_place(problem, supply), quarter] else None
@@ -79,7 +82,11 @@ def _exactly(problem: Problem, key: _Entry, nodes: int) -> Iterator[SpendLimit]:
     for sign in (1, -1):
         counted = tuple(
             tuple(
-                sign if _place(problem, supply) == tuple(place) and quarter == entry else 0
+                sign
+                if _place(problem, supply) == tuple(place)
+                and quarter == entry
+                and not supply.releases
+                else 0
                 for quarter in range(problem.quarters)
             )
             for supply in problem.supplies

@@ -2,8 +2,9 @@
 
 A job that is dropped runs on a node that is nowhere: a pool by itself, large enough for all of its
 units, whose one node can be "bought". What that costs is what the question is about, so that the
-search, the bound and the proof that serve purchases serve triage too. A job that may slip is there
-once for each start, and all of its starts but one need not run for nothing.
+search, the bound and the proof that serve purchases serve triage too. Where units of a job may be
+short one by one, each of them has such a node of its own, which is "rented" for a quarter. A job
+that may slip is there once for each start, and all of its starts but one need not run for nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
     from planner.packing.problem import Demand, Problem
-    from planner.packing.statement.translate import Running
+    from planner.packing.statement.translate import Running, Translation
     from planner.sizing.candidate import SizedJob
 
 __all__ = ["Claim", "Class", "at_most", "claims_of", "with_classes"]
@@ -41,18 +42,36 @@ class Claim:
     required: bool
     starts: tuple[Start, ...]
     """By quarters of delay."""
+    droppable: int = 0
+    """Units that may be short in each quarter while the others run."""
+    numbers: tuple[tuple[int, ...], ...] = ()
+    """By quarters of delay: the numbers of the units that are to run, in the order of the demands;
+    only where some may be short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
     """Claims that are alike, and the supplies whose nodes say how many of them do not run."""
 
-    names: tuple[str, ...]
-    priority: int
+    claims: tuple[Claim, ...]
     other_start: tuple[int, ...]
     """By quarters of delay: not run, as it starts at another time; empty: it may not slip."""
     dropped: int | None
     """None: never."""
+    short: int | None = None
+    """Counts units that do not run in a quarter, where some may be short; of one claim alone."""
+    demands: tuple[tuple[int, ...], ...] = ()
+    """By quarters of delay: the demands of that claim."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the claims."""
+        return tuple(claim.name for claim in self.claims)
+
+    @property
+    def priority(self) -> int:
+        """Of each of them."""
+        return self.claims[0].priority
 
 
 def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[Claim, ...]]:
@@ -88,11 +107,34 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
     starts: dict[str, list[Start]] = defaultdict(list)
     for (name, _), counts in sorted(units.items()):
         starts[name].append(tuple(sorted(counts.items())))
-    jobs_stated = inputs.scenario.jobs
     return translation.problem, tuple(
-        Claim(name, jobs_stated[name].priority, jobs_stated[name].required, tuple(found))
-        for name, found in starts.items()
+        _claim(inputs, translation, name, tuple(found)) for name, found in starts.items()
     )
+
+
+def _claim(inputs: Inputs, translation: Translation, name: str, starts: tuple[Start, ...]) -> Claim:
+    stated = inputs.scenario.jobs[name]
+    claim = Claim(name, stated.priority, stated.required, starts)
+    if stated.droppable is None:
+        return claim
+    problem, members = translation.problem, translation.members
+    mine = [problem.demands[number] for start in starts for number, _ in start]
+    most = sum(
+        demand.count * max((choice.copies for choice in demand.choices), default=1)
+        for demand in mine
+    )
+    numbers = tuple(
+        tuple(
+            unit
+            for demand, _ in start
+            for alias, unit in members[demand]
+            if alias == f"{name}\n{delay}"
+        )
+        for delay, start in enumerate(starts)
+    )
+    if stated.droppable == "all":  # so that there is no need to drop it as a whole
+        return replace(claim, required=True, droppable=most, numbers=numbers)
+    return replace(claim, droppable=stated.droppable, numbers=numbers)
 
 
 def with_classes(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tuple[Class, ...]]:
@@ -101,7 +143,7 @@ def with_classes(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tu
     alike: dict[object, list[Claim]] = defaultdict(list)
     for claim in claims:
         # One node stands for one claim only where all of its units are active together.
-        one = all(len(start) == 1 for start in claim.starts)
+        one = all(len(start) == 1 for start in claim.starts) and not claim.droppable
         key = claim.priority, claim.required, claim.starts, None if one else claim.name
         alike[key].append(claim)
     classes = [stating.add(members) for members in alike.values()]
@@ -120,11 +162,14 @@ class _Stating:
     def add(self, claims: Sequence[Claim]) -> Class | None:
         """State claims that are alike; None where nothing can be decided about them."""
         first, times = claims[0], len(claims)
-        if first.required and len(first.starts) == 1:
+        if first.required and len(first.starts) == 1 and not first.droppable:
             for demand, units in first.starts[0]:
                 self._demands.append(self._stated(demand, units * times, first.name))
             return None
-        pools = [self._nowhere(start, times) for start in first.starts]
+        short = self._short(first) if first.droppable else None
+        nowhere = None if short is None else self._supplies[short].pool
+        begun = len(self._demands)
+        pools = [self._nowhere(start, times, nowhere) for start in first.starts]
         other: tuple[int, ...] = ()
         if len(pools) > 1:
             name = f"other starts of {first.name}"
@@ -133,7 +178,11 @@ class _Stating:
         dropped = None
         if not first.required:
             dropped = self._supply(f"{first.name} is dropped", pools[0], times)
-        return Class(tuple(claim.name for claim in claims), first.priority, other, dropped)
+        demands: list[tuple[int, ...]] = []
+        for start in first.starts if first.droppable else ():
+            demands.append(tuple(range(begun, begun + len(start))))
+            begun += len(start)
+        return Class(tuple(claims), other, dropped, short, tuple(demands))
 
     def problem(self) -> Problem:
         """What was stated, with the budgets that hold the starts of one job together."""
@@ -155,7 +204,15 @@ class _Stating:
         chain = asked.chain and f"{asked.chain} of {claim}"
         return replace(asked, count=units, chain=chain)
 
-    def _nowhere(self, start: Start, times: int) -> int:
+    def _short(self, claim: Claim) -> int:
+        """A pool each of whose nodes is one unit that is short in a quarter; who rents them."""
+        self._pools.append(_no_pool(len(self._pools), Shape(1, 0, 0)))
+        free, pool = (0,) * self._problem.quarters, len(self._pools) - 1
+        name = f"units of {claim.name} are short"
+        self._supplies.append(Supply(name, "rent", pool, claim.droppable, free))
+        return len(self._supplies) - 1
+
+    def _nowhere(self, start: Start, times: int, short: int | None) -> int:
         """A pool each of whose nodes holds all units of one claim; the units' demands."""
         number = len(self._pools)
         gpu_type = f"{NOWHERE}{number}"
@@ -163,16 +220,21 @@ class _Stating:
         for demand, units in start:
             asked = self._stated(demand, units * times, gpu_type)
             choices = (*asked.choices, Choice(gpu_type, Shape(1, 0, 0)))
-            self._demands.append(replace(asked, choices=choices))
+            self._demands.append(replace(asked, choices=choices, nowhere=short))
             active.update(dict.fromkeys(asked.quarters, units))
-        node = Shape(max(active.values()), 0, 0)
-        self._pools.append(Pool("nowhere", gpu_type, gpu_type, node, 0, 0, fabric=False))
+        self._pools.append(_no_pool(number, Shape(max(active.values()), 0, 0)))
         return number
 
     def _supply(self, name: str, pool: int, maximum: int) -> int:
         never = (None,) * (self._problem.quarters - 1)
         self._supplies.append(Supply(name, "buy", pool, maximum, (0, *never)))
         return len(self._supplies) - 1
+
+
+def _no_pool(number: int, node: Shape) -> Pool:
+    """The pool of this number, of which each node offers so much, and is nowhere."""
+    gpu_type = f"{NOWHERE}{number}"
+    return Pool("nowhere", gpu_type, gpu_type, node, 0, 0, fabric=False)
 
 
 def at_most(problem: Problem, name: str, most: int, supplies: Collection[int]) -> SpendLimit:

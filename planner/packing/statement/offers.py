@@ -1,28 +1,34 @@
-"""From settled offers to supplies of the integer problem, and from budgets to its spend limits."""
+"""Offers, and owned nodes that may be let go, as supplies; budgets as limits of what these cost."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from planner.costs import (
+    Released,
     api_costs,
     entry_quarters,
     node_costs,
     owned_costs,
     present_cents,
+    released_costs,
+    sale_quarters,
     spent_cents,
 )
 from planner.packing.limits import SpendLimit
 from planner.packing.problem import PriceTier, Supply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections import Counter
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from planner.costs import CostStream
+    from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.problem import Pool
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["spend_limits", "supplies_of"]
+__all__ = ["releases_of", "spend_limits", "supplies_of"]
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
@@ -69,6 +75,41 @@ def _unit_costs(inputs: Inputs, offer: SettledOffer, nodes: int) -> tuple[int | 
     )
 
 
+def releases_of(
+    inputs: Inputs, pools: Sequence[Pool], free: Mapping[tuple[str, str], Counter[str]]
+) -> Iterator[Supply]:
+    """Supplies of owned nodes that may be let go, named as their fleet entry.
+
+    `free` are the nodes of each entry on which nobody is held, by node type and site.
+    """
+    horizon = inputs.scenario.horizon
+    for number, pool in enumerate(pools):
+        if pool.held or pool.hire:
+            continue
+        for name, nodes in sorted(free.get((pool.node_type, pool.site), {}).items()):
+            entry = inputs.scenario.fleet[name]
+            until = None if entry.retires is None else entry.retires - horizon.first_quarter
+            if entry.sale is not None:
+                most = nodes if entry.sale.maximum is None else min(nodes, entry.sale.maximum)
+                costs = _let_go_cents(inputs, entry, sale_quarters(inputs, entry), sold=True)
+                yield Supply(name, "sell", number, most, costs, until=until)
+            if entry.may_switch_off:
+                served = range(horizon.quarters if until is None else min(until, horizon.quarters))
+                costs = _let_go_cents(inputs, entry, served, sold=False)
+                yield Supply(name, "switch off", number, nodes, costs)
+
+
+def _let_go_cents(
+    inputs: Inputs, entry: FleetEntry, possible: Sequence[int], *, sold: bool
+) -> tuple[int | None, ...]:
+    return tuple(
+        present_cents(released_costs(inputs, Released(entry, quarter, 1, sold)))
+        if quarter in possible
+        else None
+        for quarter in range(inputs.scenario.horizon.quarters)
+    )
+
+
 def spend_limits(
     inputs: Inputs, supplies: Sequence[Supply], jobs: Sequence[SizedJob]
 ) -> tuple[SpendLimit, ...]:
@@ -76,12 +117,8 @@ def spend_limits(
     caps = tuple(inputs.scenario.budget.caps())
     if not caps:
         return ()
-    offers = {offer.name: offer for offer in inputs.offers}
     paid = [
-        [
-            node_costs(inputs, offers[supply.name], entry, supply.lot.fewest if supply.lot else 1)
-            for entry in range(inputs.scenario.horizon.quarters)
-        ]
+        [_streams(inputs, supply, entry) for entry in range(inputs.scenario.horizon.quarters)]
         for supply in supplies
     ]
     owned = [(entry.count, owned_costs(inputs, entry)) for entry in inputs.scenario.fleet.values()]
@@ -94,3 +131,12 @@ def spend_limits(
         )
         limits.append(SpendLimit(cap.name, cap.cents - fixed, cents, fixed))
     return tuple(limits)
+
+
+def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, ...]:
+    """What one node costs that enters service in a quarter, or is let go."""
+    if supply.releases:
+        gone = Released(inputs.scenario.fleet[supply.name], quarter, 1, supply.kind == "sell")
+        return released_costs(inputs, gone)
+    offer = next(offer for offer in inputs.offers if offer.name == supply.name)
+    return node_costs(inputs, offer, quarter, supply.lot.fewest if supply.lot else 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -23,10 +23,11 @@ from planner.packing.problem import (
 from planner.packing.statement.facility import (
     growth_reserves,
     rack_spaces,
+    shared_spares,
     site_limits,
     spare_nodes,
 )
-from planner.packing.statement.offers import spend_limits, supplies_of
+from planner.packing.statement.offers import releases_of, spend_limits, supplies_of
 from planner.packing.statement.sharing import shareable
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Translation:
     """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
     its quarters, a *stage*; every other unit has one."""
     offers: tuple[str, ...]
-    """By supply: the offer's name."""
+    """By supply: the offer's name; of owned nodes that are let go, that of their fleet entry."""
     quarters: tuple[str, ...]
     """Labels such as `2027Q1`."""
 
@@ -75,7 +76,8 @@ def translate(
     if running is None:
         running = running_units(inputs.scenario)
     pools = shareable(_pools(inputs, running), inputs, jobs)
-    supplies = supplies_of(inputs, pools)
+    let_go = releases_of(inputs, pools, _free(inputs.scenario, running))
+    supplies = (*supplies_of(inputs, pools), *let_go)
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
     demands, members = _demands(jobs, pools, owners, running, inputs)
@@ -92,6 +94,7 @@ def translate(
         reserves=growth_reserves(inputs),
         budgets=spend_limits(inputs, supplies, jobs),
         quotas=quotas,
+        spare_groups=shared_spares(inputs, pools),
     )
     offers = tuple(supply.name for supply in supplies)
     return Translation(problem, members, offers, horizon.labels)
@@ -101,7 +104,7 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
     """Pools by type and site; nodes that some unit may not leave are pools beside the others."""
     scenario, catalog = inputs.scenario, inputs.catalog
     owned = fleet_by_pool(scenario)
-    held = sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
+    held = _held(running)
     apart = {(place.node_type, place.site, number) for place in held for number in place.numbers}
     whole_quarters = (offer for offer in inputs.offers if not offer.step_hours)
     offered = {(offer.node_type, site) for offer in whole_quarters for site in offer.sites}
@@ -131,6 +134,22 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
                     replace(whole, owned=count, spare=0, retired=gone, held=held_name(place))
                 )
     return (*pools, *_hired(inputs))
+
+
+def _held(running: Running) -> list[NodePlace]:
+    """Nodes that some unit may not leave."""
+    return sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
+
+
+def _free(scenario: Scenario, running: Running) -> dict[tuple[str, str], Counter[str]]:
+    """By node type and site: how many nodes of each fleet entry no unit is held on."""
+    free = {
+        pool: Counter(name for name, _ in nodes) for pool, nodes in fleet_by_pool(scenario).items()
+    }
+    for place in _held(running):
+        nodes = fleet_by_pool(scenario)[place.node_type, place.site]
+        free[place.node_type, place.site] -= Counter(nodes[n - 1][0] for n in place.numbers)
+    return free
 
 
 def _node(node: NodeType) -> Shape:
@@ -189,11 +208,12 @@ def _demands(
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
         changes = _change_cents(inputs, job)
-        for quarters, units in _activity(job):
+        in_quarters = _in_quarters(job)
+        for quarters, units in _activity(job, in_quarters):
             for number in units:
                 unit = (job.name, number)
                 stays, origin, cents = _today(inputs.scenario, running.get(unit))
-                active = [q for q, count in enumerate(job.units) if count >= number]
+                active = in_quarters[number]
                 chain = f"{active} {changes} {origin} {cents}" if changes and active[1:] else ""
                 if quarters[0]:
                     origin, cents = "", 0  # a later stage: where it ran today is left by then
@@ -281,16 +301,24 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
     return Choice(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
 
 
-def _activity(job: SizedJob) -> Iterator[tuple[tuple[int, ...], range]]:
-    """Runs of unit numbers that are active in the same quarters, of a stage or of all."""
-    counts = job.units
+def _in_quarters(job: SizedJob) -> dict[int, list[int]]:
+    """By number of a unit: the quarters in which it is to be placed."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for quarter in range(len(job.units)):
+        for number in job.numbers(quarter):
+            found[number].append(quarter)
+    return found
+
+
+def _activity(
+    job: SizedJob, in_quarters: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[tuple[int, ...], Sequence[int]]]:
+    """Numbers of units that are active in the same quarters, of a stage or of all."""
     if not job.keeps_gpu_type:
-        yield from (
-            ((quarter,), range(1, count + 1)) for quarter, count in enumerate(counts) if count
-        )
+        every = ((quarter, job.numbers(quarter)) for quarter in range(len(job.units)))
+        yield from (((quarter,), numbers) for quarter, numbers in every if numbers)
         return
-    done = 0
-    for level in sorted({count for count in counts if count}):
-        active = tuple(quarter for quarter, count in enumerate(counts) if count >= level)
-        yield active, range(done + 1, level + 1)
-        done = level
+    alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for number, quarters in in_quarters.items():
+        alike[tuple(quarters)].append(number)
+    yield from alike.items()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.costs import sale_usd
 from planner.inputs.checks.faults import entries
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.reading.document import dotted
@@ -12,11 +14,10 @@ from planner.inputs.scenario.site import POWER, limits_told
 from planner.planning.annotations.warnings import from_sizing
 from planner.planning.figures.costs import colocation_text, licence_text, network_text
 from planner.planning.plan import Note
-from planner.planning.words import amount, some_of
+from planner.planning.words import amount, price, some_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from decimal import Decimal
 
     from planner.inputs.base import SourcedFigure
     from planner.inputs.scenario.scenario import FleetEntry
@@ -38,6 +39,7 @@ def assumption_notes(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[Note, 
         *_own_figures(inputs),
         *_uncooled(inputs),
         *_owned_support(inputs),
+        *_sales(inputs),
         *_moves(inputs),
         *_beside_the_price(inputs),
         *from_sizing(jobs, lambda sizing: sizing.assumptions),
@@ -143,15 +145,34 @@ def _uncooled(inputs: Inputs) -> Iterator[Note]:
 
 
 def _owned_support(inputs: Inputs) -> Iterator[Note]:
-    finance = inputs.scenario.finance
+    finance, fleet = inputs.scenario.finance, inputs.scenario.fleet
     more = finance.licence_usd_per_gpu_year or finance.colocation_usd_per_kw_month
     cost = "no support" if more else "their energy alone"
-    if inputs.scenario.fleet:
+    unknown = [name for name, entry in fleet.items() if entry.support_usd_per_year is None]
+    if unknown and len(unknown) == len(fleet):
         yield Note(
             text=f"owned nodes cost {cost}: their support contracts are not known, and "
             "what was paid for them is spent",
             origin="fleet",
         )
+    elif unknown:
+        yield Note(
+            text=f"the support of {', '.join(sorted(unknown))} is not known and not counted",
+            origin="fleet",
+        )
+
+
+def _sales(inputs: Inputs) -> Iterator[Note]:
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        if entry.sale is not None:
+            worth = sale_usd(inputs, entry, inputs.scenario.horizon.quarters)
+            end = inputs.scenario.horizon.all_quarters[-1] + 1
+            text = (
+                f"a node of {name} that is not sold is worth {price(worth or Decimal(0))} in {end}"
+            )
+            if entry.sale.quote is None:
+                text += ", and no quote stands behind what a sale brings before"
+            yield Note(text=text, origin=f"fleet.{name}.sale")
 
 
 def _moves(inputs: Inputs) -> Iterator[Note]:

@@ -241,6 +241,13 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
             text=f"a discount rate of {amount(rate, 'share')} a year makes later money almost free",
             origin="finance.discount_rate_per_year",
         )
+    bias = inputs.scenario.finance.optimism_bias
+    if bias is not None and bias > inputs.rules.figure("steep_optimism_bias"):
+        yield Note(
+            text=f"an optimism bias of {amount(bias, 'share')} is more than the Green Book's for "
+            "equipment",
+            origin="finance.optimism_bias",
+        )
     if inputs.scenario.policies.headroom == 0:
         yield Note(
             text="no GPU memory is kept free beyond the margins of the formulas",

@@ -14,6 +14,7 @@ from planner.planning.words import some_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from planner.inputs.scenario.scenario import Scenario
     from planner.packing import Translation
     from planner.packing.problem import Choice
     from planner.packing.solution import Solution
@@ -29,6 +30,7 @@ Kept = tuple[tuple[int, ...], ...]
 
 def planned_jobs(
     jobs: tuple[SizedJob, ...],
+    scenario: Scenario,
     translation: Translation,
     solution: Solution,
     kept: Kept,
@@ -52,6 +54,7 @@ def planned_jobs(
         key = (job.sizing.id, stages, frozenset(units_in))
         if key not in known:
             known[key] = _alternatives(job, translation, solution, stages, key[2])
+        stated = scenario.jobs.get(job.name)
         planned.append(
             PlannedJob(
                 name=job.name,
@@ -59,6 +62,9 @@ def planned_jobs(
                 derived_from=job.derived_from,
                 derived_by=job.derived_by,
                 team=job.team,
+                owner=stated.owner if stated else None,
+                benefit=stated.benefit if stated else None,
+                if_not_met=stated.if_not_met if stated else None,
                 sites=tuple(site for site in job.sites if site != NO_SITE),
                 sizing=job.sizing.id,
                 units=job.units,

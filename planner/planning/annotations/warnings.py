@@ -7,6 +7,7 @@ from itertools import count as naturals
 from math import exp, floor, lgamma, log
 from typing import TYPE_CHECKING
 
+from planner.inputs.checks.faults import entries
 from planner.inputs.scenario.places import node_places, place_of, pool_places
 from planner.inputs.text.words import count_of, did_you_mean, usd
 from planner.packing.solution import Status
@@ -48,6 +49,7 @@ def warning_notes(
         *_retiring(inputs),
         *_committed(plan),
         *_dear_spares(inputs, plan),
+        *_dear_groups(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
@@ -118,6 +120,15 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
         ("policies.growth_reserve", scenario.policies.growth_reserve, gpus),
         ("finance.licence_usd_per_gpu_year", licences if isinstance(licences, dict) else (), gpus),
         *(
+            (
+                f"sites.{name}.spare_nodes.{group}",
+                stated.node_types,
+                {entry.node_type for _, entry in entries(scenario) if name in entry.sites},
+            )
+            for name, site in sorted(scenario.sites.items())
+            for group, stated in site.spare_groups.items()
+        ),
+        *(
             (f"teams.{name}.quota_gpus", [gpu_type for gpu_type, _ in quotas if gpu_type], gpus)
             for name, team in sorted(scenario.teams.items())
             if (quotas := team.quotas(scenario.horizon))
@@ -126,8 +137,8 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
     for origin, names, in_play in named:
         for name in sorted(set(names) - in_play):
             yield Note(
-                text=f"{name} is named, and no node of it is owned or offered: that changes "
-                "nothing here",
+                text=f"{name} is named, and no node of it is owned or offered"
+                f"{' there' * origin.startswith('sites.')}: that changes nothing here",
                 origin=f"{origin}.{name}",
             )
 
@@ -192,6 +203,41 @@ def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
                 f"{works:,} at work; {what if here else others}",
                 origin=_asked_by(inputs, pool),
             )
+
+
+def _dear_groups(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Groups of node types that keep more nodes empty than work there, where any are acquired."""
+    at_work = _most_at_work(plan)
+    for where, kept, pools in _groups(inputs, plan):
+        works = sum(at_work[pool] for pool in pools)
+        if works and kept > works and plan.acquisitions:
+            yield Note(
+                text=f"{count_of(kept, 'node')} must stay empty as spare beside {works:,} at work "
+                f"in group {where.rpartition('.')[2]}",
+                origin=where,
+            )
+
+
+def _groups(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, int, list[_Pool]]]:
+    """Groups that share spare nodes: their key, the nodes that may fail at once, and their pools.
+
+    Where racks may fail: as many as the fullest holds, in the quarter in which that is least.
+    """
+    for site, stated in sorted(inputs.scenario.sites.items()):
+        for name, group in sorted(stated.spare_groups.items()):
+            pools = [(node_type, site) for node_type in group.node_types]
+            racks = {label: Counter[int]() for label in plan.quarters}
+            for node in plan.nodes:
+                if (node.node_type, node.site) in pools:
+                    for label, rack in zip(node.in_service, node.racks, strict=False):
+                        racks[label][rack] += 1
+            fullest = (
+                min(max(held.values()) for held in racks.values() if held)
+                if any(racks.values())
+                else 0
+            )
+            kept = group.nodes or (group.racks or 0) * fullest
+            yield f"sites.{site}.spare_nodes.{name}", kept, pools
 
 
 def _most_at_work(plan: Plan) -> Counter[_Pool]:
@@ -301,6 +347,7 @@ def _idle_though_owned(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -
         (node.node_type, node.site, node.gpu_type)
         for node in plan.nodes
         if node.origin == "owned"
+        and not (node.off or node.sold)
         and node.id not in busy
         and (node.node_type, node.site) not in spare
     )
@@ -345,16 +392,22 @@ def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     if days is None:
         return
     (rule,) = inputs.rules.by_result[_FAILURES]
-    for pool, nodes in sorted(_most_at_work(plan).items()):
-        gpus = inputs.catalog.nodes[pool[0]].gpus.value
-        out = float(rule.value or 0) * gpus * nodes * float(days) / _DAYS_A_YEAR
-        kept = spare_nodes(inputs, *pool)
+    at_work = _most_at_work(plan)
+    places = [(where.split(".", 3)[3], kept, pools) for where, kept, pools in _groups(inputs, plan)]
+    alone = at_work.keys() - {pool for _, _, pools in places for pool in pools}
+    places += [(f"{pool[0]} @ {pool[1]}", spare_nodes(inputs, *pool), [pool]) for pool in alone]
+    for place, kept, pools in sorted(places):
+        nodes = sum(at_work[pool] for pool in pools)
+        if not nodes:
+            continue
+        gpus = sum(at_work[pool] * inputs.catalog.nodes[pool[0]].gpus.value for pool in pools)
+        out = float(rule.value or 0) * gpus * float(days) / _DAYS_A_YEAR
         enough = next(most for most, sure in _at_most(out) if sure >= _SUFFICE)
         sure = next(sure for most, sure in _at_most(out) if most == kept)
         suffice = f"with {kept or 'no'} spare, all are replaced in {floor(1000 * sure) / 10} %"
         need = "" if kept == enough else f"; {count_of(enough, 'spare node')} would in 99 %"
         yield Note(
-            text=f"{pool[0]} @ {pool[1]}: of {count_of(nodes, 'node')} at work, {out:.2f} are out "
+            text=f"{place}: of {count_of(nodes, 'node')} at work, {out:.2f} are out "
             f"for repair on the average; {suffice} of the time{need} ({rule.id})",
             origin="policies.repair_days",
         )

@@ -56,10 +56,13 @@ def _pool(
     gpus_used = sum(len({gpu for one in holders for gpu in one.gpus}) for _, holders in used)
     peak, _ = most_at_once((one, at_once(one)) for _, holders in used for one in holders)
     hours = view.quarter_hours
+    spare = view.spare(pool.node_type, pool.site) if used and not pool.offer else 0
+    if view.shares_spares(pool.node_type, pool.site):
+        spare = max(spare, pool.nodes_spare[quarter])  # whether they suffice is checked by itself
     expected = {
         "nodes": len(serving),
         "nodes_used": len(used),
-        "nodes_spare": view.spare(pool.node_type, pool.site) if used and not pool.offer else 0,
+        "nodes_spare": spare,
         "gpus": sum(node.gpus for node in serving),
         "gpus_used": gpus_used,
         "gpus_peak": float(peak),
@@ -161,6 +164,9 @@ def _settings(view: View) -> Findings:
                 f"give {setting.value} {setting.unit} of {setting.origin}"
             )
         yield from _stated(view, use)
+    stated, bias = view.inputs.scenario.finance.optimism_bias, view.plan.optimism_bias
+    if (None if bias is None else _exact(bias)) != (None if stated is None else Fraction(stated)):
+        yield f"the optimism bias is {bias}, the inputs give {stated}"
     return "every parameter of cost and policy is that of the inputs"
 
 

@@ -9,10 +9,11 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, usd
 from planner.planning.checks.apis import token_cents
 from planner.planning.checks.moves import moves_cents, priced_changes
-from planner.planning.checks.view import View, differences
+from planner.planning.checks.view import View, differences, in_force
 from planner.planning.plan import Node
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ __all__ = [
     "costs_of_tokens",
     "expected_costs",
     "node_costs",
+    "released_cents",
+    "sale_usd",
 ]
 
 _CHANGES = "type changes"
@@ -51,9 +54,9 @@ def expected_costs(view: View) -> dict[str, CostSums]:
     """
     quarters = len(view.labels)
     totals: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * quarters))
-    known: dict[tuple[str, str, tuple[str, ...], int], dict[str, CostSums]] = {}
+    known: dict[tuple[str, str, tuple[str | None, ...], int], dict[str, CostSums]] = {}
     for node in view.plan.nodes:
-        key = (node.entry, node.origin, node.in_service, node.steps)
+        key = (node.entry, node.origin, (*node.in_service, "", *node.off, node.sold), node.steps)
         if key not in known:
             known[key] = node_costs(view, node)
         for name, sums in known[key].items():
@@ -94,10 +97,12 @@ def node_costs(view: View, node: Node) -> dict[str, CostSums]:
 
     A rent is for one quarter, so that each quarter's present value is rounded by itself.
 
-    So is what is paid by the hour or by the week: hour by hour, term by term.
+    So is what is paid by the hour or by the week: hour by hour, term by term. And what an owned
+    node costs that might be sold or switched off: quarter by quarter.
     """
     flows = list(_flows(view, node))
-    spells = [(flow[1], [flow]) for flow in flows] if node.origin == "rent" else [(0, flows)]
+    apart = node.origin == "rent" or (node.origin == "owned" and _may_go(view, node.entry))
+    spells = [(flow[1], [flow]) for flow in flows] if apart else [(0, flows)]
     found: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * len(view.labels)))
     for _, spell in spells:
         for name, sums in _rounded(view, spell).items():
@@ -146,11 +151,103 @@ def _flows(view: View, node: Node) -> Iterator[Flow]:
             for later in range(quarters, end):
                 yield "commitments", quarters - 1, later, price
     else:
+        off = [view.labels.index(label) for label in node.off]
         for name, each_usd in _housing(view, node.node_type):
-            yield from ((name, quarter, quarter, each_usd) for quarter in served)
+            there = served if name == "energy" else [*served, *off]
+            yield from ((name, quarter, quarter, each_usd) for quarter in there)
+        if node.origin == "owned":
+            yield from _contract_flows(view, node, served, off)
+        served = [*served, *off]
     licence = _licence_usd(view, node)
     if licence:
         yield from (("licence", quarter, quarter, licence) for quarter in served)
+
+
+def _contract_flows(view: View, node: Node, served: list[int], off: list[int]) -> Iterator[Flow]:
+    """The support of an owned node, and its sale with what is given up by that."""
+    entry = view.inputs.scenario.fleet[node.entry]
+    if entry.support_usd_per_year is not None:
+        for quarter in [*served, *(off if entry.support_while_off == "charged" else ())]:
+            yield "support", quarter, quarter, Fraction(entry.support_usd_per_year) / 4
+    if node.sold:
+        quarter, quarters = view.labels.index(node.sold), len(view.labels)
+        yield "sale", quarter, quarter, -(sale_usd(view, node.entry, node.sold) or Fraction(0))
+        after = str(view.quarters[-1] + 1)
+        worth = sale_usd(view, node.entry, after, whenever=True)
+        if worth:
+            yield "residual value given up", quarters - 1, quarters, worth
+
+
+def _may_go(view: View, name: str) -> bool:
+    entry = view.inputs.scenario.fleet.get(name)
+    return entry is not None and (entry.may_switch_off or entry.sale is not None)
+
+
+def sale_usd(view: View, name: str, label: str, *, whenever: bool = False) -> Fraction | None:
+    """What one node of a fleet entry brings in a quarter; None where it may not be sold then.
+
+    `whenever` asks for its worth, whether it may be sold then or not.
+    """
+    sale = view.inputs.scenario.fleet[name].sale
+    if sale is None:
+        return None
+    when = Quarter.parse(label)
+    if not whenever and sale.quarters is not None and when not in sale.quarters:
+        return None
+    if sale.bought is None:
+        stated = in_force(sale.price_usd, label)
+        return None if stated is None else Fraction(str(stated))
+    life_quarters = 4 * Fraction(view.inputs.settings.useful_life_years.value)
+    left = max(Fraction(0), 1 - Fraction(when - sale.bought) / life_quarters)
+    cap = view.inputs.scenario.finance.residual_at_most
+    return Fraction(sale.paid_usd or 0) * (left if cap is None else min(left, Fraction(cap)))
+
+
+def released_cents(view: View, name: str, label: str, *, sold: bool) -> dict[str, int]:
+    """What one node of a fleet entry brings, saves and gives up that is let go in a quarter."""
+    entry, at = view.inputs.scenario.fleet[name], view.labels.index(label)
+    there = tuple(
+        str(quarter) for quarter in view.quarters if not entry.retires or quarter < entry.retires
+    )
+    kept = _owned_node(entry.node_type, entry.site, name, there)
+    gone = (
+        kept.model_copy(update={"in_service": there[:at], "sold": label})
+        if sold
+        else kept.model_copy(
+            update={"in_service": tuple(one for one in there if one != label), "off": (label,)}
+        )
+    )
+    before, after = node_costs(view, kept), node_costs(view, gone)
+    brought, up = (after.get(kind) for kind in ("sale", "residual value given up"))
+    paid = [
+        sum(sum(one.cents) for kind, one in costs.items() if kind not in _OF_A_SALE)
+        for costs in (before, after)
+    ]
+    present = [sum(one.present_cents for one in costs.values()) for costs in (before, after)]
+    return {
+        "total_cents": -sum(brought.cents) if brought else 0,
+        "saved_cents": paid[0] - paid[1],
+        "given_up_cents": sum(up.cents) if up else 0,
+        "present_cents": present[0] - present[1],
+    }
+
+
+_OF_A_SALE = ("sale", "residual value given up")
+
+
+def _owned_node(node_type: str, site: str, entry: str, labels: tuple[str, ...]) -> Node:
+    return Node(
+        id="compared",
+        node_type=node_type,
+        gpu_type="",
+        gpus=0,
+        cpus=0,
+        memory_mb=0,
+        site=site,
+        origin="owned",
+        entry=entry,
+        in_service=labels,
+    )
 
 
 def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flow]:

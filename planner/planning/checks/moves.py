@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings, Unit
     from planner.planning.plan import Node
 
-__all__ = ["CHECKS", "moves_cents", "priced_changes"]
+__all__ = ["CHECKS", "moves_cents", "priced_changes", "running_today"]
 
 
 class _Today(NamedTuple):
@@ -30,7 +30,7 @@ class _Today(NamedTuple):
     pinned: bool
 
 
-def _today(view: View) -> dict[Unit, _Today]:
+def running_today(view: View) -> dict[Unit, _Today]:
     """The entries of a job are its units 1, 2, … in the order in which they are listed."""
     ids = {plain(node.id): node for node in view.plan.nodes if node.origin == "owned"}
     found: dict[Unit, _Today] = {}
@@ -60,7 +60,7 @@ def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
 
 
 def _pinned(view: View) -> Findings:
-    for unit, today in _today(view).items():
+    for unit, today in running_today(view).items():
         for quarter, label in enumerate(view.labels if today.pinned else ()):
             for nodes in _places(view, quarter, unit):
                 ids = {node.id for node in nodes}
@@ -69,7 +69,7 @@ def _pinned(view: View) -> Findings:
                     yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
                 elif {_pool(node) for node in nodes} != {today.pool}:
                     yield f"{told} {today.pool}, but is on {_listed(ids)}"
-    pinned = sum(place.pinned for place in _today(view).values())
+    pinned = sum(place.pinned for place in running_today(view).values())
     if not pinned:
         return "no running unit is pinned"
     return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
@@ -89,10 +89,10 @@ def _cents(view: View, job: str) -> int:
 def _first_quarter(view: View) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
     """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
 
-    Without those that stop, as their job is dropped or delayed. Of one that runs several times in
+    Without those that stop, as their job gives way. Of one that runs several times in
     it, those of its first run; jobs that run today have no replicas within a unit.
     """
-    for unit, today in _today(view).items():
+    for unit, today in running_today(view).items():
         nodes = [node for node, _ in view.seats[0].get((*unit, 1), ())]
         if not nodes and unit[0] in view.short:
             continue
@@ -110,7 +110,7 @@ def moves_cents(view: View) -> dict[str, int]:
 
 
 def _moves(view: View) -> Findings:
-    current, today = view.plan.current, _today(view)
+    current, today = view.plan.current, running_today(view)
     if current is None or not today:
         listed = current is not None
         yield from differences("whether moves are listed", listed, bool(today))

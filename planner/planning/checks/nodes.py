@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text.words import count_of
+from planner.planning.checks.money import released_cents, sale_usd
 from planner.planning.checks.view import View, differences, most_at_once
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def _figures(view: View) -> Findings:
 
 def _in_order(view: View, node: Node) -> Iterator[str]:
     known = tuple(label for label in view.labels if label in node.in_service)
-    if not node.in_service or node.in_service != known:
+    let_go = node.off or node.sold
+    if not (node.in_service or let_go) or node.in_service != known:
         yield f"node {node.id} is in service in {node.in_service}, not in quarters of the horizon"
 
 
@@ -70,12 +72,19 @@ def owned(view: View) -> Findings:
     for node in owned:
         entry = view.inputs.scenario.fleet.get(node.entry)
         retires = entry.retires if entry else None
-        served = tuple(
-            str(quarter) for quarter in view.quarters if retires is None or quarter < retires
-        )
+        there = [
+            str(quarter)
+            for quarter in view.quarters
+            if (retires is None or quarter < retires)
+            and (node.sold is None or str(quarter) < node.sold)
+        ]
+        served = tuple(label for label in there if label not in node.off)
         if node.in_service != served:
             until = f"quarter before {retires}" if retires else "quarter"
             yield f"node {node.id} is owned but not in service in every {until}"
+        if [label for label in there if label in node.off] != [*node.off]:
+            yield f"node {node.id} is off in {node.off}, in which it is not there"
+    yield from _let_go(view)
     origins = Counter(node.origin for node in view.plan.nodes)
     ways = f"{origins['buy']:,} bought and {origins['rent']:,} rented"
     if origins["hourly"]:
@@ -85,10 +94,78 @@ def owned(view: View) -> Findings:
             f"{origins['buy']:,} bought, {origins['rent']:,} rented and "
             f"{origins['reserve']:,} reserved"
         )
-    return (
-        f"{count_of(origins['owned'], 'node')} owned as in the fleet, {ways}, each through an "
-        "offer and not before its lead time"
+    sold = sum(node.sold is not None for node in view.plan.nodes)
+    off = sum(bool(node.off) for node in view.plan.nodes)
+    let_go = f", {sold:,} sold and {off:,} switched off as it allows" if sold or off else ""
+    fleet = f"{count_of(origins['owned'], 'node')} owned as in the fleet{let_go}"
+    return f"{fleet}, {ways}, each through an offer and not before its lead time"
+
+
+def _let_go(view: View) -> Iterator[str]:
+    """Owned nodes are sold and switched off where, when and as often as the scenario allows."""
+    pinned = set[str]()
+    for one in view.inputs.scenario.running:
+        if one.pinned or view.inputs.scenario.jobs[one.job].pinned:
+            pinned |= {_plain(name) for name in (one.node, *(one.nodes or ())) if name}
+    sold: Counter[str] = Counter()
+    for node in (node for node in view.plan.nodes if node.off or node.sold):
+        entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
+        if entry is None:
+            yield f"node {node.id} is let go and not of the fleet"
+            continue
+        if node.off and not entry.may_switch_off:
+            yield f"node {node.id} is switched off, fleet entry {node.entry} does not allow it"
+        if _plain(node.id) in pinned:
+            yield f"node {node.id} is let go, and a unit is pinned to it"
+        if node.sold:
+            sold[node.entry] += 1
+            if node.sold not in view.labels or sale_usd(view, node.entry, node.sold) is None:
+                yield f"node {node.id} is sold in {node.sold}, in which nobody buys it"
+    for name, count in sold.items():
+        sale = view.inputs.scenario.fleet[name].sale
+        if sale is not None and sale.maximum is not None and count > sale.maximum:
+            yield f"{count} nodes of fleet entry {name} are sold, at most {sale.maximum} may be"
+
+
+def _plain(name: str) -> str:
+    """Without the zeros that lead its number."""
+    pool, _, number = name.rpartition("/")
+    return f"{pool}/{int(number)}" if number.isdecimal() else name
+
+
+def _releases(view: View) -> Iterator[str]:
+    """The lines that tell what is let go, from the nodes alone."""
+    expected: dict[tuple[str, str, str], int] = Counter(
+        (label, action, node.entry)
+        for node in view.plan.nodes
+        for action, labels in (("sell", (node.sold,)), ("switch off", node.off))
+        for label in labels
+        if label
     )
+    found = {(line.quarter, line.action, line.entry): line for line in view.plan.releases}
+    listed = [(line.quarter, line.action, line.entry) for line in view.plan.releases]
+    yield from differences("the list of nodes let go", listed, sorted(expected))
+    for key, line in found.items():
+        entry = view.inputs.scenario.fleet.get(line.entry)
+        if entry is None or key not in expected or line.quarter not in view.labels:
+            continue
+        node = view.inputs.catalog.nodes[entry.node_type]
+        figures = released_cents(view, line.entry, line.quarter, sold=line.action == "sell")
+        each = {name: expected[key] * cents for name, cents in figures.items()}
+        due = {
+            "count": expected[key],
+            "node_type": entry.node_type,
+            "site": entry.site,
+            "product": node.product,
+            "gpu_type": node.gpu_type,
+            "gpus_per_node": node.gpus.value,
+            "unit_price_cents": figures["total_cents"],
+            "quote": entry.sale.quote if entry.sale and line.action == "sell" else None,
+            **each,
+        }
+        for name, value in due.items():
+            what = f"{line.quarter}: {name} of {line.action} {line.entry}"
+            yield from differences(what, getattr(line, name), value)
 
 
 def _acquired(view: View) -> Findings:
@@ -193,6 +270,7 @@ def _acquisitions(view: View) -> Findings:
         else:
             yield from _line(view, line, offer, view.labels.index(line.quarter))
     yield from entering(view)
+    yield from _releases(view)
     return "purchases and rents agree with the nodes and the offers"
 
 

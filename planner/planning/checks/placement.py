@@ -43,11 +43,21 @@ def _once(view: View) -> Findings:
     for quarter, seats in enumerate(view.seats):
         label = view.labels[quarter]
         wanted = {
-            (job.name, unit) for job in view.jobs for unit in range(1, job.units[quarter] + 1)
+            (job.name, unit)
+            for job in view.jobs
+            for unit in range(1, job.units[quarter] + view.units_short(job.name, quarter) + 1)
         }
         placed = {(job, unit) for job, unit, _ in seats}
+        missing: dict[str, list[int]] = {name: [] for name in view.sized}
         for job, unit in sorted(wanted - placed):
-            yield f"{label}: unit {unit} of {job} is not placed"
+            missing[job].append(unit)
+        for job, lacking in sorted(missing.items()):
+            short = view.units_short(job, quarter)
+            if short and len(lacking) != short:
+                told = f"{count_of(len(lacking), 'unit')} of {job} not placed"
+                yield f"{label}: {told}, the plan says that {short:,} are short"
+            for unit in () if short else lacking:
+                yield f"{label}: unit {unit} of {job} is not placed"
         for job, unit in sorted(placed - wanted):
             yield f"{label}: unit {unit} of {job} is placed but not asked for"
         for piece, places in seats.items():
@@ -179,24 +189,4 @@ def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _spares(view: View) -> Findings:
-    for label, uses in zip(view.labels, view.plan.placements, strict=True):
-        serving = Counter(
-            (node.node_type, node.site)
-            for node in view.plan.nodes
-            if label in node.in_service and node.hours is None
-        )
-        known = {use.node for use in uses} & view.nodes.keys()
-        there = [node for name in known if (node := view.nodes[name]).hours is None]
-        used = Counter((node.node_type, node.site) for node in there)
-        for pool, count in sorted(used.items()):
-            spare = view.spare(*pool)
-            if serving[pool] - count < spare:
-                yield (
-                    f"{label}: {pool[0]} at {pool[1]} must keep {spare} spare, "
-                    f"{serving[pool] - count} of {serving[pool]} nodes are empty"
-                )
-    return "spare nodes stay empty"
-
-
-CHECKS = (_jobs, _once, _replicas, _needs, _nodes_used, _keeps, _spares)
+CHECKS = (_jobs, _once, _replicas, _needs, _nodes_used, _keeps)

@@ -35,9 +35,11 @@ class Limited(NamedTuple):
     """Of what the plan counts, in one of the key and the figure."""
     what: str
     unit: str
+    drawn: bool = False
+    """Whether a node that is switched off takes none."""
 
 
-_POWER = Limited("power_w", "power_kw", "max_power_kw", 1000, "power", "kW")
+_POWER = Limited("power_w", "power_kw", "max_power_kw", 1000, "power", "kW", drawn=True)
 _HEIGHT = Limited("rack_units", "rack_units", "rack_units", 1, "rack units", "U")
 LIMITED = (
     _POWER,
@@ -60,6 +62,15 @@ def _here(view: View, site: str) -> list[Node]:
 
 def _serving(nodes: Sequence[Node], label: str) -> list[Node]:
     return [node for node in nodes if label in node.in_service]
+
+
+def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
+    """Those in service, and where what is taken is no draw, those that are switched off too."""
+    return [
+        node
+        for node in nodes
+        if label in node.in_service or (label in node.off and not limited.drawn)
+    ]
 
 
 def _taken(view: View, limited: Limited, nodes: Sequence[Node]) -> int | None:
@@ -88,8 +99,8 @@ def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -
 def _limits(view: View) -> Findings:
     for name, site in view.inputs.scenario.sites.items():
         for label in view.labels:
-            nodes = _serving(_here(view, name), label)
             for limited in LIMITED:
+                nodes = _taking(_here(view, name), label, limited)
                 taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, label)
                 yield from _beyond(f"{label}: {name}", limited, taken, most)
     sites = view.inputs.scenario.sites.values()
@@ -107,8 +118,8 @@ def _racks(view: View) -> Findings:
         if racks is None:
             yield from differences(f"node {node.id}: the list of its racks", node.racks, ())
             continue
-        if len(node.racks) != len(node.in_service):
-            yield f"node {node.id} is not in a rack in every quarter in service"
+        if len(node.racks) != len(node.in_service) + len(node.off):
+            yield f"node {node.id} is not in a rack in every quarter in which it stands"
         for rack in sorted({rack for rack in node.racks if not 1 <= rack <= racks.count}):
             yield f"node {node.id} stands in rack {rack}, {node.site} has {racks.count}"
     for name, site in sites.items():
@@ -120,7 +131,7 @@ def _racks(view: View) -> Findings:
 def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
     held: dict[tuple[str, int], list[Node]] = defaultdict(list)
     for node in _here(view, name):
-        for label, rack in zip(node.in_service, node.racks, strict=False):
+        for label, rack in zip(_stands(view, node), node.racks, strict=False):
             held[label, rack].append(node)
     fed = None if racks.power_kw is None else floor(Fraction(racks.power_kw) * 1000)
     for (label, rack), nodes in sorted(held.items()):
@@ -189,15 +200,18 @@ def _figures(view: View) -> Findings:
             "nodes": tuple(map(len, each)),
             "racks": site.racks.count if site.racks else None,
             "racks_used": tuple(
-                len({rack for node in there for rack in _racks_in(node, label)})
-                for there, label in zip(each, view.labels, strict=True)
+                len({rack for node in nodes for rack in _racks_in(view, node, label)})
+                for label in view.labels
             ),
             "spare_nodes": site.spare_nodes,
             "labels": tuple(sorted(site.labels)),
             "cooling": tuple(sorted(site.cooling or ())),
         }
         taken = {
-            one.need: _whole([_taken(view, one, serving) for serving in each]) for one in LIMITED
+            one.need: _whole(
+                [_taken(view, one, _taking(nodes, label, one)) for label in view.labels]
+            )
+            for one in LIMITED
         }
         allowed = {
             one.need: tuple(_allowed_at(site, one, label) for label in view.labels)
@@ -211,9 +225,15 @@ def _figures(view: View) -> Findings:
     return "what the nodes take of their sites is counted rightly"
 
 
-def _racks_in(node: Node, label: str) -> tuple[int, ...]:
-    """The rack in which a node stands in a quarter; nothing where it has none."""
-    return node.racks[node.in_service.index(label) :][:1]
+def _stands(view: View, node: Node) -> list[str]:
+    """Quarters in which a node is there, on or off."""
+    return [label for label in view.labels if label in (*node.in_service, *node.off)]
+
+
+def _racks_in(view: View, node: Node, label: str) -> tuple[int, ...]:
+    """The rack in which a node stands in a quarter; nothing where it has none or is not there."""
+    stands = _stands(view, node)
+    return node.racks[stands.index(label) :][:1] if label in stands else ()
 
 
 def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:

@@ -250,6 +250,8 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
             cells[team][slot[3]] += number / whole * cents
         if found.idle == "separate" or not all_held:
             cells[""][slot[3]] += cents - all_held / whole * cents
+    for quarter, nobodys in _let_go(view):
+        cells[""][quarter] += nobodys
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
     for job, quarter, sums in costs_of_changes(view):
@@ -259,17 +261,32 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
     return cells
 
 
+def _let_go(view: View) -> Iterator[tuple[int, int]]:
+    """What owned nodes cost while they are off, and what they bring and give up that are sold."""
+    for node in view.plan.nodes:
+        nowhere = node.model_copy(update={"in_service": (), "off": (), "sold": None})
+        for label in node.off:
+            off = node_costs(view, nowhere.model_copy(update={"off": (label,)}))
+            yield view.labels.index(label), sum(one.present_cents for one in off.values())
+        if node.sold:
+            sold = node_costs(view, nowhere.model_copy(update={"sold": node.sold}))
+            for kind, one in sold.items():
+                at = view.labels.index(node.sold) if kind == "sale" else len(view.labels) - 1
+                yield at, one.present_cents
+
+
 def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
     """Cents by pool and quarter, each node's cost spread evenly, and the mean GPUs in service."""
     costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
     for node in view.plan.nodes:
-        rented = node.origin == "rent"
-        for labels in [(label,) for label in node.in_service] if rented else [node.in_service]:
+        let_go = bool(node.off or node.sold)
+        apart = let_go or node.origin == "rent"
+        for labels in [(label,) for label in node.in_service] if apart else [node.in_service]:
             key = (node.entry, node.origin, labels, node.steps)
             if key not in known:
-                alone = node.model_copy(update={"in_service": labels})
+                alone = node.model_copy(update={"in_service": labels, "off": (), "sold": None})
                 kinds = node_costs(view, alone).values()
                 known[key] = sum(sums.present_cents for sums in kinds)
             for label in labels:

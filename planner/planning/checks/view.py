@@ -54,14 +54,14 @@ class View:
 
     @cached_property
     def short(self) -> dict[str, ShortJob]:
-        """Jobs that the plan says to drop or delay, by name, with their deployments."""
+        """Jobs that the plan says to give way, by name, with their deployments."""
         jobs = self.plan.shortage.jobs if self.plan.shortage else ()
         names = ((name, job) for job in jobs for name in (job.name, job.deployment))
         return {name: job for name, job in names if name is not None}
 
     @cached_property
     def jobs(self) -> tuple[SizedJob, ...]:
-        """All jobs as they must be placed: what is dropped not at all, what is delayed later."""
+        """All jobs as they must be placed: without units that the plan says are short."""
         return tuple(self._due(job) for job in self.asked)
 
     @cached_property
@@ -79,13 +79,26 @@ class View:
         return placed.model_copy(update={"units": units}) if on_apis else placed
 
     def asked_of(self, job: SizedJob) -> SizedJob:
-        """A job as it is kept, on GPUs or on APIs."""
+        """A job as it is kept, on GPUs or on APIs: without units that the plan says are short."""
+        if job.name not in self.short:
+            return job
+        due = enumerate(self.due(job))
+        units = tuple(count - self.units_short(job.name, quarter) for quarter, count in due)
+        return job.model_copy(update={"units": units})
+
+    def due(self, job: SizedJob) -> tuple[int, ...]:
+        """Units of a job by quarter: of what is dropped none, of what is delayed later."""
         short = self.short.get(job.name)
         if short is None:
-            return job
+            return job.units
         delay = len(job.units) if short.outcome == "dropped" else short.delay_quarters
-        units = ((0,) * delay + job.units)[: len(job.units)]
-        return job.model_copy(update={"units": units})
+        return ((0,) * delay + job.units)[: len(job.units)]
+
+    def units_short(self, job: str, quarter: int) -> int:
+        """Units of a job that the plan says are short in a quarter."""
+        short = self.short.get(job)
+        mine = short.short if short is not None and short.name == job else ()
+        return mine[quarter] if quarter < len(mine) else 0
 
     @cached_property
     def quarters(self) -> tuple[Quarter, ...]:
@@ -173,8 +186,15 @@ class View:
         spare = self.inputs.scenario.policies.spare_nodes
         asked = [spare if isinstance(spare, int) else spare.get(node_type, 0)]
         if site in self.inputs.scenario.sites:
-            asked.append(self.inputs.scenario.sites[site].spare_nodes)
+            stated = self.inputs.scenario.sites[site].spare_nodes
+            asked.append(stated if isinstance(stated, int) else 0)
         return max(asked)
+
+    def shares_spares(self, node_type: str, site: str) -> bool:
+        """Whether others may stand in for the nodes of a pool."""
+        stated = self.inputs.scenario.sites.get(site)
+        groups = stated.spare_groups.values() if stated else ()
+        return any(node_type in group.node_types for group in groups)
 
     @cached_property
     def ways_of(self) -> dict[Unit, set[tuple[str, str]]]:

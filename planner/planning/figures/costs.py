@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from planner.costs import (
     PRICED,
     Entering,
+    Released,
     change_costs,
     entry_quarters,
     in_cents,
@@ -51,6 +52,7 @@ __all__ = [
     "licence_text",
     "network_text",
     "paid_changes",
+    "released",
 ]
 
 _PRICES = 6
@@ -114,7 +116,8 @@ def cost_lines(
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
     acquired = _entering(inputs, translation, solution)
-    for count, stream in chain(portfolio_costs(inputs, acquired), others):
+    gone = released(inputs, translation, solution)
+    for count, stream in chain(portfolio_costs(inputs, acquired, gone), others):
         present[stream.name] += count * stream.present_cents
         for quarter, each_cents in enumerate(stream.cents):
             cents[stream.name][quarter] += count * each_cents
@@ -149,10 +152,24 @@ def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tup
     return cents
 
 
+def released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
+    """Owned nodes that are let go: by quarter, sold before switched off, by fleet entry."""
+    supplies = translation.problem.supplies
+    order = sorted(
+        (supply.kind, supply.name, number)
+        for number, supply in enumerate(supplies)
+        if supply.releases
+    )
+    for quarter in range(translation.problem.quarters):
+        for kind, name, number in order:
+            if nodes := solution.released[number][quarter]:
+                yield Released(inputs.scenario.fleet[name], quarter, nodes, kind == "sell", name)
+
+
 def _entering(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entering]:
     offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
     order = sorted(
-        range(len(translation.offers)),
+        (number for number, supply in enumerate(problem.supplies) if not supply.releases),
         key=lambda supply: (offers[translation.offers[supply]].kind, translation.offers[supply]),
     )
     for quarter in range(problem.quarters):
@@ -171,6 +188,8 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     settings = inputs.settings
     rate = f"discounted at {amount(settings.discount_rate_per_year.value, 'share')} a year"
     support = amount(settings.support_share_per_year.value, "share")
+    fleet = inputs.scenario.fleet.values()
+    off = " or switched off" if any(entry.may_switch_off for entry in fleet) else ""
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
         "network": (
@@ -181,9 +200,13 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             "what is left of each price at the end of the horizon, straight line over "
             f"{_plain(settings.useful_life_years)} years{_cap_text(inputs)}, {rate}"
         ),
+        "sale": f"what owned nodes that are sold bring, in the quarter of the sale, {rate}",
+        "residual value given up": (
+            f"what they would have brought right after the horizon if they were kept, {rate}"
+        ),
         "support": (
             f"{support} of the price a year from entry into service, {rate}; "
-            "owned nodes not counted"
+            f"owned nodes {_owned_support(inputs)}"
         ),
         "energy": (
             f"mean power × PUE {_plain(settings.pue)} × {_plain(settings.hours_per_quarter)} h a "
@@ -203,11 +226,12 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"finance.commitments asks, {rate}"
         ),
         "licence": (
-            f"{licence_text(inputs)} for each node in service whose licence is not included, {rate}"
+            f"{licence_text(inputs)} for each node in service{off} whose licence is not included, "
+            f"{rate}"
         ),
         "colocation": (
             f"nameplate power × {colocation_text(inputs)} × 3 months a quarter for each owned or "
-            f"bought node in service, {rate}"
+            f"bought node in service{off}, {rate}"
         ),
         "moves": "what it costs to move each running unit that leaves its pool, no payment",
         "type changes": (
@@ -219,6 +243,12 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"{rate}"
         ),
     }
+
+
+def _owned_support(inputs: Inputs) -> str:
+    if any(entry.support_usd_per_year for entry in inputs.scenario.fleet.values()):
+        return "by their contracts, where these are stated"
+    return "not counted"
 
 
 def licence_text(inputs: Inputs) -> str:

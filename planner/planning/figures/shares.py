@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import floor
 from typing import TYPE_CHECKING, TypeVar
 
-from planner.costs import node_costs, owned_costs, present_cents, token_costs
+from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, token_costs
 from planner.inputs.scenario.load import HOUR_SECONDS
 from planner.packing.solution import RUNNING_COST, WHOLE_NODES
 from planner.planning.figures.use import at_peak
@@ -361,18 +361,45 @@ def _shares(
         for line, number in here.items():
             cells[line, slot[1]] += cents * (number / by)
         cells[_IDLE, slot[1]] += cents * ((by - taken) / by)
+    for quarter, nobodys in _let_go(inputs, nodes):
+        cells[_IDLE, quarter] += nobodys
     return cells
+
+
+def _let_go(inputs: Inputs, nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
+    """Quarters, and net present cents that are nobody's: what nodes bring, or cost while off."""
+    for node in nodes:
+        if node.off or node.sold:
+            on = _quarters(inputs, node)
+            for stream, quarter in _owned_streams(inputs, node):
+                if quarter not in on or stream.name in OF_A_SALE:
+                    yield quarter, stream.present_cents
+
+
+def _owned_streams(inputs: Inputs, node: Node) -> Iterator[tuple[CostStream, int]]:
+    """What an owned node costs that may be let go, quarter by quarter."""
+    labels = inputs.scenario.horizon.labels
+    sold = labels.index(node.sold) if node.sold else None
+    off = [labels.index(label) for label in node.off]
+    for stream in owned_costs(inputs, inputs.scenario.fleet[node.entry], sold, off):
+        quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
+        yield stream, quarter
 
 
 def _charges(inputs: Inputs, nodes: Sequence[Node]) -> dict[PoolQuarter, Fraction]:
     """What each pool costs in each quarter, net present cents."""
     alike: Counter[tuple[tuple[str, str, str], str, str, tuple[int, ...]]] = Counter()
     orders: Counter[tuple[str, int]] = Counter()
+    charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     for node in nodes:
         served = _quarters(inputs, node)
+        if node.off or node.sold:
+            for stream, quarter in _owned_streams(inputs, node):
+                if quarter in served and stream.name not in OF_A_SALE:
+                    charges[node.pool, quarter] += stream.present_cents
+            continue
         alike[node.pool, node.origin, node.entry, served] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
-    charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     for (pool, origin, entry, served), count in alike.items():
         for quarters, cents in _spells(inputs, origin, entry, served, orders):
             for quarter in quarters:

@@ -25,9 +25,16 @@ __all__ = ["pool_uses", "site_uses", "stranded_gpus"]
 
 
 def pool_uses(
-    translation: Translation, fleet: Fleet, placement: UnitPlacement, hours_per_quarter: Fraction
+    translation: Translation,
+    fleet: Fleet,
+    placement: UnitPlacement,
+    hours_per_quarter: Fraction,
+    shared_spares: Sequence[Sequence[int]] = (),
 ) -> tuple[PoolUse, ...]:
-    """Capacity and use per pool and quarter; pools that never have a node are left out."""
+    """Capacity and use per pool and quarter; pools that never have a node are left out.
+
+    `shared_spares` are the nodes that stand in for others, by quarter and pool, or nothing.
+    """
     nodes: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
     pool_of: dict[str, tuple[str, str, str]] = {}
     for node in fleet.nodes:
@@ -39,7 +46,7 @@ def pool_uses(
             used[quarter, pool_of[use.node]].append(use)
     shapes = [_smallest_shapes(translation, quarter) for quarter in range(len(placement.uses))]
     found = []
-    for pool in translation.problem.pools:
+    for number, pool in enumerate(translation.problem.pools):
         key = (pool.node_type, pool.site, pool.offer)
         if pool.held or key not in nodes:
             continue
@@ -54,6 +61,7 @@ def pool_uses(
                     for one in shapes[quarter][pool.gpu_type]
                     if not one.sites or pool.site in one.sites
                 ],
+                shared_spares[quarter][number] if shared_spares else 0,
             )
             for quarter, label in enumerate(translation.quarters)
         ]
@@ -76,12 +84,13 @@ def _figures(
     uses: list[NodeUse],
     hours: Fraction,
     shapes: Sequence[Shape],
+    shared_spare: int,
 ) -> dict[str, float]:
     """Of one pool in one quarter; of nodes that come and go within it, GPU-hours alone."""
     everybody = [occupant for use in uses for occupant in use.occupants]
     gpu_hours = float(sum((node.gpu_hours(hours) for node in serving), Fraction(0)))
     held_hours = float(sum((one.gpu_hours(hours) for one in everybody), Fraction(0)))
-    spare = pool.spare if uses else 0
+    spare = max(shared_spare, pool.spare if uses else 0)
     if pool.hire:
         serving, uses, everybody = [], [], []
     gpus_used = cpus_used = memory_used_mb = stranded = 0
@@ -168,22 +177,26 @@ def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
 def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
     horizon, racks = inputs.scenario.horizon, site.racks
     serving = [[node for node in nodes if label in node.in_service] for label in horizon.labels]
-    standing = [
-        {node.racks[node.in_service.index(label)] for node in there if node.racks}
-        for label, there in zip(horizon.labels, serving, strict=True)
+    standing = [[node for node in nodes if label in node.standing] for label in horizon.labels]
+    in_racks = [
+        {node.racks[node.standing.index(label)] for node in there if node.racks}
+        for label, there in zip(horizon.labels, standing, strict=True)
     ]
     return SiteUse(
         site=name,
         cooling=tuple(sorted(site.cooling or ())),
         labels=tuple(sorted(site.labels)),
         nodes=tuple(map(len, serving)),
-        taken={limit.need: _taken(inputs, serving, limit) for limit in SITE_LIMITS},
+        taken={
+            limit.need: _taken(inputs, serving if limit.drawn else standing, limit)
+            for limit in SITE_LIMITS
+        },
         allowed={
             limit.need: tuple(site.allows(limit, quarter) for quarter in horizon.all_quarters)
             for limit in site.limits
         },
         racks=racks.count if racks else None,
-        racks_used=tuple(map(len, standing)),
+        racks_used=tuple(map(len, in_racks)),
         units_per_rack=racks.units if racks else None,
         power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
         spare_nodes=site.spare_nodes,

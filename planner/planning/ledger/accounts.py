@@ -108,6 +108,21 @@ class Accounts:
         return self._read.at("proof.cost_cents")
 
     @property
+    def adjusted(self) -> TracedFigure | None:
+        """The same with purchases dearer by the optimism bias, and worth no more at the end.
+
+        None where the scenario states none.
+        """
+        if self._plan.optimism_bias is None:
+            return None
+        bought = total(
+            self._read.at(f"costs[{place}].present_cents")
+            for place, line in enumerate(self._plan.costs)
+            if line.name in CAPEX
+        )
+        return self.net_present + bought * self._read.at("optimism_bias")
+
+    @property
     def residual(self) -> TracedFigure | None:
         """What servers are still worth at the end, in present value; None where none is bought."""
         lines = self._line_of("residual value")
@@ -132,6 +147,13 @@ class Accounts:
         """Net present cost of each GPU-hour that jobs hold, cents; None where no job runs."""
         held = self._read.sum("pools[*].gpu_hours_used[*]")
         return self.net_present / held if held.value else None
+
+    @property
+    def idle_share(self) -> TracedFigure | None:
+        """Share of the GPU-hours in service that no job holds; None where no node is."""
+        every = self._read.sum("pools[*].gpu_hours[*]")
+        held = self._read.sum("pools[*].gpu_hours_used[*]")
+        return (every - held) / every if every.value else None
 
     @property
     def delivered(self) -> TracedFigure | None:

@@ -6,6 +6,7 @@ from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.scenario.site import SITE_LIMITS
 from planner.planning.ledger.traced import FigureReader, TracedFigure, total, where
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from planner.planning.plan import Acquisition, Plan, PoolUse
 
 __all__ = ["Capacity", "FirstOrder", "LimitMargin"]
+
+_STANDING = frozenset(limit.need for limit in SITE_LIMITS if not limit.drawn)
+"""What a node takes that is switched off, too."""
 
 
 class LimitMargin(NamedTuple):
@@ -141,36 +145,46 @@ class Capacity:
     def before(self, site: str, quarter: int, need: str) -> TracedFigure | None:
         """What the nodes owned before take; None where the catalog lacks one of them."""
         label = self._plan.quarters[quarter]
-        return self._taken(
-            site,
-            need,
-            lambda _, pool: self._read.count(
-                "nodes"
-                + where(origin="owned", site=site, node_type=pool.node_type, in_service=label)
-            ),
-        )
+
+        def counted(_: int, pool: PoolUse) -> TracedFigure:
+            here = where(origin="owned", site=site, node_type=pool.node_type, in_service=label)
+            return self._and_off(self._read.count(f"nodes{here}"), pool, label, need)
+
+        return self._taken(site, need, counted)
 
     def after(self, site: str, quarter: int, need: str) -> TracedFigure | None:
-        """What all nodes in service take; None where the catalog lacks one of them."""
-        return self._taken(
-            site, need, lambda place, _: self._read.at(f"pools[{place}].nodes[{quarter}]")
-        )
+        """What all nodes take that are there; None where the catalog lacks one of them."""
+        label = self._plan.quarters[quarter]
 
-    def unstated(self, site: str, need: str) -> tuple[str, ...]:
-        """Node types of a site of which the catalog does not say what they take."""
+        def counted(place: int, pool: PoolUse) -> TracedFigure:
+            here = self._read.at(f"pools[{place}].nodes[{quarter}]")
+            return self._and_off(here, pool, label, need)
+
+        return self._taken(site, need, counted)
+
+    def _and_off(self, nodes: TracedFigure, pool: PoolUse, label: str, need: str) -> TracedFigure:
+        """With those that are switched off, where what is taken is no draw."""
+        if need not in _STANDING:
+            return nodes
+        off = self._read.count("nodes" + where(site=pool.site, node_type=pool.node_type, off=label))
+        return nodes + off if off.value else nodes
+
+    def without_nameplate(self, site: str) -> tuple[str, ...]:
+        """Node types of a site of which the catalog does not say what power they take."""
         return tuple(
             pool.node_type
             for _, pool in self._pools(site)
-            if self.each(pool.node_type, need) is None
+            if self.each(pool.node_type, "power_w") is None
         )
 
     def racks(self, site: str, quarter: int) -> dict[int, TracedFigure] | None:
         """What the nodes in each rack take by their nameplates, W, by the rack's number.
 
-        None where a node changes its rack, or the catalog lacks one of them; empty without racks.
+        Those that are switched off keep their feed. None where a node changes its rack, or the
+        catalog lacks one of them; empty without racks.
         """
         label = self._plan.quarters[quarter]
-        nodes = [one for one in self._plan.nodes if one.site == site and label in one.in_service]
+        nodes = [one for one in self._plan.nodes if one.site == site and label in one.standing]
         stood: dict[int, set[str]] = {}
         for node in nodes:
             if len(set(node.racks)) > 1 or self.each(node.node_type, "power_w") is None:
@@ -179,14 +193,19 @@ class Capacity:
                 stood.setdefault(rack, set()).add(node.node_type)
         return {
             rack: total(
-                self._read.count(
-                    "nodes" + where(site=site, node_type=name, racks=str(rack), in_service=label)
-                )
+                self._in_rack(site, name, rack, label)
                 * self._read.at(f"node_types{where(node_type=name)}.takes[power_w]")
                 for name in sorted(stood[rack])
             )
             for rack in sorted(stood)
         }
+
+    def _in_rack(self, site: str, node_type: str, rack: int, label: str) -> TracedFigure:
+        """Nodes of a type that stand in a rack, in service or switched off."""
+        here = {"site": site, "node_type": node_type, "racks": str(rack)}
+        off = self._read.count("nodes" + where(**here, off=label))
+        on = self._read.count("nodes" + where(**here, in_service=label))
+        return on + off if off.value else on
 
     def _pools(self, site: str) -> Iterator[tuple[int, PoolUse]]:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)
@@ -257,12 +276,20 @@ class Capacity:
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)
 
+    def rack_peaks(self, site: str) -> dict[int, tuple[int, TracedFigure]]:
+        """The quarter in which each rack takes the most, and how much; without those not known."""
+        peaks: dict[int, tuple[int, TracedFigure]] = {}
+        for quarter in range(len(self._plan.quarters)):
+            for rack, taken in (self.racks(site, quarter) or {}).items():
+                if rack not in peaks or taken.value > peaks[rack][1].value:
+                    peaks[rack] = quarter, taken
+        return dict(sorted(peaks.items()))
+
     def _fullest_rack(self, stem: str, site: str) -> Iterator[LimitMargin]:
         allowed = self._read.at(f"{stem}.power_per_rack_w")
         rooms = [
             LimitMargin("rack power", (site, str(rack)), quarter, taken, allowed)
-            for quarter in range(len(self._plan.quarters))
-            for rack, taken in (self.racks(site, quarter) or {}).items()
+            for rack, (quarter, taken) in self.rack_peaks(site).items()
         ]
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)

@@ -20,7 +20,7 @@ from planner.packing.solution import Bundle, Layout, Member
 from planner.planning.placing.ejection_chains import EjectionChains, Group, SharedNode, empty_node
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.problem import Part, Problem, Shape
     from planner.planning.placing.fleet import Fleet
@@ -107,13 +107,23 @@ class QuarterNodes:
         if not any(unrest) or len(fixed) == len(matched):
             return matched
         free, units = self._not_fixed(gpu_type, pools, fixed)
-        stable = _StableAssignment(self, free, units).found(here)
+        shared = self._sharing & set(pools)
+        used = Counter(
+            self.fleet.pool[node] for one in matched if one not in fixed for node in one.nodes
+        )
+        limits = {
+            pool: used[pool] if pool in shared else len(nodes) - self.problem.pools[pool].spare
+            for pool, nodes in free.items()
+        }
+        stable = _StableAssignment(self, free, units, limits).found(here)
         if stable is None:
             return matched
         stable += fixed
         grows = any(reserve.gpu_type == gpu_type for reserve in self.problem.reserves)
         if self._unrest(stable, here) > unrest or (grows and _shared(stable) > _shared(matched)):
             return matched
+        if not self._on_pools(shared, stable) <= self._on_pools(shared, matched):
+            return matched  # others would have to stand in for these
         return stable if self._at_home(stable) == self._at_home(matched) else matched
 
     def _is_run(self, bundle: Bundle) -> bool:
@@ -131,6 +141,24 @@ class QuarterNodes:
                 if self.problem.demands[demand].origin == home:
                     found[demand] += count
         return found
+
+    @cached_property
+    def _sharing(self) -> frozenset[int]:
+        """Pools that share spare nodes, with all their parts."""
+        groups = self.problem.spare_groups
+        return frozenset(pool for group in groups for pool in self.problem.sharing(group))
+
+    def _on_pools(
+        self, pools: Collection[int], assigned: Sequence[NodeAssignment]
+    ) -> set[tuple[int, Group]]:
+        """Which groups run on which of these pools."""
+        pool_of = self.fleet.pool
+        return {
+            (pool_of[one.nodes[0]], group)
+            for one in assigned
+            for group, _ in one.parts
+            if pool_of[one.nodes[0]] in pools
+        }
 
     def _matched(self, pool: int, layouts: Sequence[Layout]) -> list[NodeAssignment]:
         """The quarter's own layouts of a pool, each on the nodes where it keeps most units.
@@ -285,15 +313,18 @@ class _StableAssignment:
     """
 
     def __init__(
-        self, quarter: QuarterNodes, nodes: Mapping[int, Sequence[int]], units: Mapping[Group, int]
+        self,
+        quarter: QuarterNodes,
+        nodes: Mapping[int, Sequence[int]],
+        units: Mapping[Group, int],
+        limits: Mapping[int, int],
     ) -> None:
         self._quarter = quarter
         self._problem = quarter.problem
         self._shape = quarter.shape
         self._groups = sorted(units)
         self._pools = {
-            pool: _PoolNodes(max(0, len(those) - self._problem.pools[pool].spare), list(those))
-            for pool, those in nodes.items()
+            pool: _PoolNodes(max(0, limits[pool]), list(those)) for pool, those in nodes.items()
         }
         self._pool_of = {node: pool for pool, those in nodes.items() for node in those}
         self._waiting = Counter(units)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.reporting.document import (
+    SPARE,
     Blank,
     Block,
     Bullets,
@@ -295,10 +296,8 @@ def _held(picture: NodeMap, cells: tuple[tuple[str, ...], ...] | None) -> str:
     """`11 11 42 ·`: the number of the job on each GPU."""
     if cells is None:
         return ""
-    marks = (
-        "·" if not jobs else "+" if len(jobs) > 1 else str(picture.numbers[jobs[0]])
-        for jobs in cells
-    )
+    numbers = {**picture.numbers, SPARE: "spare"}
+    marks = ("·" if not jobs else "+" if len(jobs) > 1 else str(numbers[jobs[0]]) for jobs in cells)
     return " ".join(marks)
 
 

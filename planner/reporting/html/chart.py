@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from planner.reporting.document import Chart, Figure, Series
     from planner.reporting.format import Style
 
-__all__ = ["canvas", "chart_svg", "colour_class", "put"]
+__all__ = ["TO", "canvas", "chart_svg", "colour_class", "coloured", "put"]
+
+TO = "data-to"
+"""Attribute of what leads somewhere, where the page says whither."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 720, 78, 12, 26, 220
 _LEGEND_ROW, _LEGEND_COLUMN, _MARK = 18, 170, 100
-_TICKS = 5
+_TICKS, _STRIPES = 5, 4
 _COLOURS = (
     *("#0b62a8", "#d97400", "#00805a", "#a83e8d", "#6d5bd0", "#8a6d00"),
     *("#c2382e", "#2f7f8f", "#5d6b78", "#7a8f00", "#b3590f", "#3f51b5"),
@@ -25,9 +28,11 @@ _LOOKS = {
     "axis": {"stroke": "#d0d7de"},
     "edge": {"stroke": "#57606a"},
     "free": {"fill": "none", "stroke": "#d0d7de"},
+    "kept": {"fill": "#f6f8fa", "stroke": "#57606a", "stroke-dasharray": "3 2"},
     "mark": {"stroke": "#8a3b00", "stroke-width": "1.5", "stroke-dasharray": "4 3"},
     "on": {"fill": "#fff"},
     "over": {"fill": "none", "stroke": "#1b1f24", "stroke-width": "2.5"},
+    "stripe": {"stroke": "#ffffff", "stroke-width": "1.5"},
     "shared": {"fill": "#57606a"},
     **{f"k{number}": {"fill": colour} for number, colour in enumerate(_COLOURS)},
     **{
@@ -60,6 +65,19 @@ def canvas(across: int, down: int, **attributes: str) -> Element:
 def colour_class(number: int) -> str:
     """The class of a number's colour."""
     return f"k{number % len(_COLOURS)}"
+
+
+def coloured(
+    parent: Element, number: int, left: float, top: float, width: float, height: float
+) -> Element:
+    """A band in a number's colour; one stripe at its foot for each time that colour was taken."""
+    band = put(
+        parent, "rect", class_=colour_class(number), x=left, y=top, width=width, height=height
+    )
+    for turn in range(min(number // len(_COLOURS), _STRIPES)):
+        y = top + height - 2.5 - 3 * turn
+        put(parent, "line", class_="stripe", x1=left, x2=left + width, y1=y, y2=y)
+    return band
 
 
 def chart_svg(chart: Chart) -> Element:

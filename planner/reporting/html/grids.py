@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.reporting.html.chart import canvas, colour_class, put
+from planner.reporting.document import SPARE
+from planner.reporting.html.chart import TO, canvas, colour_class, coloured, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -90,7 +91,8 @@ def gantt(picture: Gantt) -> Element:
         put(svg, "line", class_="axis", x1=x, x2=x, y1=_TOP - 4, y2=foot)
         if cell < picture.cells:
             middle = x + _CELL / 2
-            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
+            label = picture.labels[cell] if picture.labels else str(cell + 1)
+            put(svg, "text", label, x=middle, y=14, text_anchor="middle")
     y = _TOP
     for head, bars in picture.groups:
         put(svg, "text", head, x=0, y=y + 14, font_weight=600)
@@ -105,9 +107,7 @@ def gantt(picture: Gantt) -> Element:
 def _bar(svg: Element, bar: Bar, labels: int, y: int) -> None:
     put(svg, "text", bar.label, x=12, y=y + 13)
     left, width = labels + _CELL * (bar.first - 1), _CELL * (bar.last - bar.first + 1)
-    drawn = put(
-        svg, "rect", class_=colour_class(bar.number), x=left + 1, y=y, width=width - 2, height=18
-    )
+    drawn = coloured(svg, bar.number, left + 1, y, width - 2, 18)
     put(drawn, "title", f"{bar.name}: {bar.when}")
     middle = left + width / 2
     put(svg, "text", str(bar.number), class_="on", x=middle, y=y + 13, text_anchor="middle")
@@ -149,10 +149,21 @@ def _node(
                     height=_GPU - 1,
                 )
             continue
+        if jobs == (SPARE,):
+            frame = put(svg, "rect", class_="kept", x=left, y=y, width=width, height=_GPU)
+            put(frame, "title", f"kept empty as spare: {gpus}")
+            put(svg, "text", "spare", x=left + width / 2, y=y + 13, text_anchor="middle")
+            continue
         alone = len(jobs) == 1
         label = str(picture.numbers[jobs[0]]) if alone else "+"
-        colour = colour_class(picture.numbers[jobs[0]]) if alone else "shared"
-        band = put(svg, "rect", class_=colour, x=left, y=y, width=width, height=_GPU)
-        put(band, "title", f"{', '.join(jobs)}: {gpus}")
+        if alone:
+            band = coloured(svg, picture.numbers[jobs[0]], left, y, width, _GPU)
+        else:
+            band = put(svg, "rect", class_="shared", x=left, y=y, width=width, height=_GPU)
+        why = picture.why.get(jobs[0]) if alone else None
+        told = f"{', '.join(jobs)}: {gpus}"
+        put(band, "title", f"{told} of {len(held)} GPUs here; {why}" if why else told)
+        if alone:
+            band.set(TO, f"job-{picture.numbers[jobs[0]]}")
         middle = left + width / 2
         put(svg, "text", label, class_="on", x=middle, y=y + 13, text_anchor="middle")

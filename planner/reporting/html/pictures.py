@@ -6,15 +6,18 @@ Names from a scenario are text nodes of an XML tree and so cannot open markup.
 from __future__ import annotations
 
 from functools import singledispatch
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, indent, tostring
 
 from planner.reporting.document import Bands, Chart, Frontier, Gantt, Meters, NodeMap, Tornado
-from planner.reporting.html.chart import chart_svg, put
+from planner.reporting.html.chart import TO, chart_svg, put
 from planner.reporting.html.grids import gantt, meters, node_map_svg
 from planner.reporting.html.plots import bands, frontier, tornado
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from planner.reporting.document import Picture
 
 __all__ = ["drawn", "picture_file"]
@@ -36,14 +39,29 @@ _tree.register(NodeMap)(node_map_svg)
 _tree.register(Tornado)(tornado)
 
 
-def drawn(picture: Picture) -> str:
-    """For a page: its words stand in the caption there."""
-    return tostring(_tree(picture), encoding="unicode")
+def drawn(picture: Picture, links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """For a page: its words stand in the caption there.
+
+    `links` are addresses by what parts of it may lead to. They are for a mouse alone: what a
+    picture shows stands in a table, too, with links for the keyboard.
+    """
+    return tostring(_linked(_tree(picture), links), encoding="unicode")
+
+
+def _linked(tree: Element, links: Mapping[str, str]) -> Element:
+    for parent in list(tree.iter()):
+        for place, child in enumerate(list(parent)):
+            address = links.get(child.attrib.pop(TO, ""))
+            if address is not None:
+                link = Element("a", {"href": address, "tabindex": "-1"})
+                link.append(child)
+                parent[place] = link
+    return tree
 
 
 def picture_file(picture: Picture) -> str:
     """For a file: no script, no font, its title and words inside, on white paper."""
-    inner = _tree(picture)
+    inner = _linked(_tree(picture), {})
     _, _, across, down = map(float, inner.attrib["viewBox"].split())
     svg = Element(
         "svg",

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from planner.reporting.format import shortened
-from planner.reporting.html.chart import canvas, colour_class, put
+from planner.reporting.html.chart import TO, canvas, colour_class, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["bands", "frontier", "tornado"]
 
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
-_LEFT, _RIGHT, _BOTTOM = 60, _WIDTH - 50, 250
+_LEFT, _RIGHT, _BOTTOM = 76, _WIDTH - 50, 250
 _NO_PLAN = 6
 """The colour of an end that has no value."""
 _BEYOND = 40
@@ -45,6 +45,7 @@ def tornado(picture: Tornado) -> Element:
             looks = colour_class(colour if isfinite(value) else _NO_PLAN)
             bar = put(svg, "rect", class_=looks, x=left, y=y + 4, width=across, height=18)
             put(bar, "title", f"{name}: {words}")
+            bar.set(TO, f"{('low', 'high')[colour]}-{place + 1}")
         (low, low_words), (high, high_words) = sorted(ends)
         put(svg, "text", low_words, x=min(x(low), middle) - 5, y=y + 17, text_anchor="end")
         put(svg, "text", high_words, x=max(x(high), middle) + 5, y=y + 17)
@@ -110,6 +111,7 @@ def frontier(picture: Frontier) -> Element:
     for (cost, cost_words), (gain, gain_words), name in picture.points:
         dot = put(svg, "circle", class_=colour_class(1), cx=x(cost), cy=y(gain), r=5)
         put(dot, "title", f"{name}: {cost_words}, {gain_words}")
+        dot.set(TO, picture.anchors.get(name, ""))
     _name_dots(svg, picture, x, y)
     return svg
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from datetime import date
 from functools import cache, lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
@@ -29,7 +31,7 @@ from planner.reporting.html.pictures import drawn
 if TYPE_CHECKING:
     from planner.reporting.document import Block, Cell, Column, Document, Picture
 
-__all__ = ["fragment", "render"]
+__all__ = ["fragment", "part", "render", "script", "style"]
 
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
@@ -41,18 +43,20 @@ _LOOKS = {
     ("right", True): ' class="r"',
 }
 _LINE = Markup("\n")
+Links = Mapping[str, str]
+"""Addresses, by the anchors in whose place they are led to."""
+_NO_LINKS: Links = MappingProxyType({})
 
 
 def render(document: Document, title: str) -> str:
     """The document as a page that ends with a line feed."""
-    style, script = _part("page.css"), _part("page.js")
     sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
-    page = Markup(_part("page.html")).format(
+    page = Markup(_file("page.html")).format(
         title=visible(title),
-        style=Markup(style),
-        style_digest=_digest(style),
-        script=Markup(script),
-        script_digest=_digest(script),
+        style=Markup(style()),
+        style_digest=_digest(style()),
+        script=Markup(script()),
+        script_digest=_digest(script()),
         short=Markup("" if sections else ' class="short"'),
         contents=_contents(sections) + _LINE if sections else "",
         content=_blocks(document, title),
@@ -62,15 +66,34 @@ def render(document: Document, title: str) -> str:
 
 def fragment(document: Document, title: str) -> str:
     """The document as a part of another page: its style reaches nothing else there."""
-    style = _OF_PAGE.sub(":scope", _part("page.css"))
-    scoped = Markup(f"@scope (.gpu-fit-planner){{{style}}}")
+    own = _OF_PAGE.sub(":scope", style())
+    scoped = Markup(f"@scope (.gpu-fit-planner){{{own}}}")
     return str(
         _tag("div", _tag("style", scoped), _blocks(document, title), class_="gpu-fit-planner short")
     )
 
 
+def part(document: Document, title: str, links: Mapping[str, str]) -> tuple[str, str]:
+    """The document, and a list of its sections, for a page that has `style` and `script`.
+
+    What leads to an anchor that is in `links` leads to its address there.
+    """
+    sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
+    return str(_blocks(document, title, links)), str(_contents(sections)) if sections else ""
+
+
+def style() -> str:
+    """How every page looks."""
+    return _file("page.css")
+
+
+def script() -> str:
+    """Sorts and filters tables, and tells the sum of a figure."""
+    return _file("page.js")
+
+
 @cache
-def _part(name: str) -> str:
+def _file(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -113,17 +136,17 @@ def _contents(sections: list[Heading]) -> Markup:
     return _tag("nav", _tag("ol", *links), aria_label="Sections")
 
 
-def _blocks(blocks: Document, title: str) -> Markup:
+def _blocks(blocks: Document, title: str, links: Links = _NO_LINKS) -> Markup:
     """Blocks below a title, each on a line of its own."""
     pieces = []
     for block in blocks:
         if isinstance(block, Heading):
             title = block.text
-        pieces.append(f"{_block(block, title)}\n")
+        pieces.append(f"{_block(block, title, links)}\n")
     return Markup("".join(pieces))
 
 
-def _block(block: Block, title: str) -> Markup:
+def _block(block: Block, title: str, links: Links) -> Markup:
     match block:
         case Heading():
             return _tag(f"h{block.level}", block.text, id=block.anchor)
@@ -134,27 +157,28 @@ def _block(block: Block, title: str) -> Markup:
             return _tag("ul", *items, class_=_tone(block))
         case Fields():
             rows = (
-                _tag("div", _tag("dt", name), _tag("dd", _cell(said))) for name, said in block.rows
+                _tag("div", _tag("dt", name), _tag("dd", _cell(said, links)))
+                for name, said in block.rows
             )
             return _tag("dl", *rows)
         case Table():
-            return _table(block, block.caption or title)
+            return _table(block, block.caption or title, links)
         case Fold():
-            inner = _tag("div", _LINE, _blocks(block.blocks, block.title), id=block.anchor)
+            inner = _tag("div", _LINE, _blocks(block.blocks, block.title, links), id=block.anchor)
             return _tag("details", _tag("summary", block.title), inner)
         case Verbatim():
             return _tag("pre", *(Markup(f"{_shown(line)}\n") for line in block.lines), tabindex="0")
         case _:
-            return _picture(block)
+            return _picture(block, links)
 
 
 def _tone(block: Paragraph | Bullets) -> str:
     return "" if block.tone == "plain" else block.tone
 
 
-def _picture(block: Picture) -> Markup:
+def _picture(block: Picture, links: Links) -> Markup:
     shown = _tag(
-        *("div", Markup(drawn(block))),
+        *("div", Markup(drawn(block, links))),
         class_="wide",
         tabindex="0",
         role="group",
@@ -164,14 +188,14 @@ def _picture(block: Picture) -> Markup:
     return _tag("figure", shown, words)
 
 
-def _table(table: Table, title: str) -> Markup:
+def _table(table: Table, title: str, links: Links) -> Markup:
     columns = table.columns
     heads = (
         _tag("th", column.title, scope="col", class_="r" * (column.align == "right"))
         for column in columns
     )
-    rows = (part for row in table.rows for part in (_row(row, columns), _LINE))
-    foot = (_tag("tfoot", _row(table.footer, columns)), _LINE) if table.footer else ()
+    rows = (part for row in table.rows for part in (_row(row, columns, links), _LINE))
+    foot = (_tag("tfoot", _row(table.footer, columns, links)), _LINE) if table.footer else ()
     parts = (
         _tag("caption", title, class_="" if table.caption else "unseen"),
         _LINE,
@@ -195,24 +219,26 @@ def _table(table: Table, title: str) -> Markup:
 # There are ten thousands of cells: as elements one by one, they would take most of the time.
 
 
-def _row(row: tuple[Cell, ...], columns: tuple[Column, ...]) -> Markup:
+def _row(row: tuple[Cell, ...], columns: tuple[Column, ...], links: Links) -> Markup:
     """A row of a table."""
     cells = (
-        f"<td{_LOOKS[column.align, column.wraps]}>{_cell(cell)}</td>"
+        f"<td{_LOOKS[column.align, column.wraps]}>{_cell(cell, links)}</td>"
         for cell, column in zip(row, columns, strict=False)
     )
     return Markup(f"<tr>{''.join(cells)}</tr>")
 
 
-def _cell(cell: Cell) -> Markup:
+def _cell(cell: Cell, links: Links) -> Markup:
     if isinstance(cell, str):
         return _prose(cell)
     text = _escaped(visible(cell.text))
     if isinstance(cell, Figure):
-        trace, terms, plain = map(_escaped, (cell.trace, cell.sum, _plain(cell)))
-        told = f'<a class="n" href="#{trace}" title="{terms}" data-v="{plain}">{text}</a>'
+        to = links.get(cell.trace, f"#{cell.trace}") if cell.trace else ""
+        leads, terms, plain = map(_escaped, (to, cell.sum, _plain(cell)))
+        where = f'href="{leads}"' if leads else 'tabindex="0"'
+        told = f'<a class="n" {where} title="{terms}" data-v="{plain}">{text}</a>'
     elif isinstance(cell, Link):
-        told = f'<a href="#{_escaped(cell.to)}">{text}</a>'
+        told = f'<a href="{_escaped(links.get(cell.to, f"#{cell.to}"))}">{text}</a>'
     else:
         told = f'<span class="blank">{_prose(cell.text)}</span>'
     return Markup(told)

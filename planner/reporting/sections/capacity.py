@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.planning.ledger.traced import where
 from planner.reporting.document import (
     Blank,
     Block,
@@ -46,8 +45,6 @@ __all__ = [
     "utilization_section",
 ]
 
-_ORIGINS = {"owned": "Owned", "buy": "Bought", "reserve": "Reserved", "rent": "Rented"}
-
 
 def _for_kept(plan: Plan) -> str:
     return " for the jobs that are kept" if plan.shortage else ""
@@ -85,35 +82,38 @@ def gpus_table(traced: TracedPlan) -> Table:
 
 
 def capacity_chart(traced: TracedPlan) -> Chart:
-    """GPUs in service by where they come from, and GPUs needed, quarter by quarter."""
+    """GPUs in service by what they do, and GPUs owned, quarter by quarter."""
     plan, capacity, places = traced.plan, traced.capacity, traced.quarters
-    present = {node.origin for node in plan.nodes}
+
+    def spare(at: int) -> TracedFigure:
+        return capacity.in_service(at) - capacity.usable(at)
+
+    bands = [
+        ("Held by jobs", capacity.needed),
+        ("Free", lambda at: capacity.usable(at) - capacity.needed(at)),
+    ]
+    if any(any(pool.nodes_spare) for pool in plan.pools):
+        bands.append(("Kept empty as spare", spare))
     stacks = tuple(
-        Series(
-            name,
-            tuple(
-                traced.figure(capacity.added(place, origin), "count", "how-use") for place in places
-            ),
-        )
-        for origin, name in _ORIGINS.items()
-        if origin in present
+        Series(name, tuple(traced.figure(of(at), "count", "how-use") for at in places))
+        for name, of in bands
     )
-    needed = tuple(traced.figure(capacity.needed(at), "count", "how-use") for at in places)
-    served = [traced.figure(capacity.in_service(at), "count", "how-use") for at in places]
+    owned = tuple(traced.figure(capacity.owned(at), "count", "how-use") for at in places)
     orders: dict[int, list[str]] = {}
     for _, line in traced.bill:
         if line.kind not in ("rent", "hourly"):
             text = f"{line.count:,} × {line.product} in service, order by {line.order_by}"
             orders.setdefault(plan.quarters.index(line.quarter), []).append(text)
     says = "; ".join(
-        f"{label}: {needed[at].text} needed of {served[at].text} in service"
+        f"{label}: {stacks[0].values[at].text} needed of "
+        f"{traced.figure(capacity.in_service(at), 'count').text} in service"
         for at, label in enumerate(plan.quarters)
     )
     return Chart(
         title=f"GPUs needed{_for_kept(plan)} and GPUs in service",
-        says=f"{says}.",
+        says=f"{says}. What exceeds the line of those owned is bought, reserved or rented.",
         categories=plan.quarters,
-        series=(*stacks, Series("Needed", needed, "line")),
+        series=(*stacks, Series("Owned", owned, "line")),
         unit="GPUs",
         marks=tuple((place, "; ".join(texts)) for place, texts in sorted(orders.items())),
     )
@@ -297,7 +297,7 @@ def _spares(pool: PoolUse) -> str:
 
 
 def exhaustion(traced: TracedPlan) -> str:
-    """When what is owned no longer suffices, by number and by GPU type."""
+    """When what is owned no longer suffices, by number and by GPU type; when headroom runs out."""
     plan, capacity = traced.plan, traced.capacity
     exhausted = capacity.exhausted()
     if exhausted is None:
@@ -313,32 +313,19 @@ def exhaustion(traced: TracedPlan) -> str:
     ]
     if by_type:
         told += f" By GPU type, spare nodes counted, what is owned is exhausted {listed(by_type)}."
-    return told
+    left = [capacity.usable(at) - capacity.needed(at) for at in traced.quarters]
+    least = min(traced.quarters, key=lambda at: left[at].value)
+    return (
+        f"{told} With this plan, the fewest usable GPUs are free in {plan.quarters[least]}: "
+        f"{traced.figure(left[least], 'count').text} of "
+        f"{traced.figure(capacity.usable(least), 'count').text}."
+    )
 
 
 def forecast_section(traced: TracedPlan) -> Iterator[Block]:
-    """Demand against capacity: in words, as a picture, and by GPU type."""
+    """Demand against capacity: in words, and as a picture."""
     yield Paragraph(exhaustion(traced))
     yield capacity_chart(traced)
-    types = sorted({pool.gpu_type for pool in traced.plan.pools})
-    yield table(
-        [
-            (gpu_type, what, name)
-            for gpu_type in types
-            for what, name in (("held", "gpus_used"), ("in service", "gpus"))
-        ],
-        ("GPU type", "name", lambda row: row[0]),
-        ("GPUs", "name", lambda row: row[1]),
-        *columns_for(
-            ((label, place) for place, label in enumerate(traced.plan.quarters)),
-            lambda row, quarter: traced.figure(
-                traced.read.sum(f"pools{where(gpu_type=row[0])}.{row[2]}[{quarter}]"),
-                "count",
-                "how-use",
-            ),
-        ),
-        caption="GPUs held and in service by type",
-    )
 
 
 def alarms_section(traced: TracedPlan) -> Iterator[Block]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OPEN", "changes_since", "comparison_document", "replay_document", "waterfall_chart"]
 
-OPEN = ("Purchases and rents", "Cost", "Jobs dropped or delayed")
+OPEN = ("Purchases and rents", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
 
 _TRACE = "how-since"
@@ -73,7 +73,7 @@ def comparison_document(compared: Comparison, most: int) -> Document:
             ("Purchases and rents", _purchases(known, compared)),
             ("Cost", _amounts(known, "Present value of", "costs", compared.costs)),
             ("Why the cost differs", _waterfall(known, compared)),
-            ("Jobs dropped or delayed", _given_way(compared, most)),
+            ("Jobs that give way", _given_way(compared, most)),
             ("Jobs that run elsewhere", _moves(compared, most)),
             ("GPUs in service", _amounts(known, "GPU type", "gpus", compared.gpus)),
             ("Utilization", _amounts(known, "Share", "utilization", compared.utilization)),
@@ -129,7 +129,7 @@ def _sentence(compared: Comparison) -> str:
     unproved = [side.label for side in (before, after) if side.status != "proved"]
     proof = f"NOT proved: {listed(unproved)}" if unproved else "both proved"
     if before.short or after.short:
-        proof += f"; jobs dropped or delayed: {before.short:,} → {after.short:,}"
+        proof += f"; jobs that give way: {before.short:,} → {after.short:,}"
     if not added:
         return f"The cost is the same, {usd(after.cost_cents)} net present cost; {proof}."
     share = f" ({signed_percent(added / abs(before.cost_cents))})" if before.cost_cents else ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.costs import NOT_PAID
+from planner.planning.ledger.traced import TracedFigure, total
 from planner.reporting.document import (
     Blank,
     Block,
@@ -18,26 +20,29 @@ from planner.reporting.document import (
     Series,
     columns_for,
     table,
+    titled,
 )
-from planner.reporting.format import code, listed, quarter_span, range_of, usd
+from planner.reporting.format import code, listed, percent, quarter_span, range_of, usd
 from planner.reporting.sections.jobs import some_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planner.planning.ledger.traced import TracedFigure
     from planner.planning.plan import Chargeback, Plan, QuotaUse, SparePrice
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
 
 __all__ = [
     "affordability_section",
+    "beyond_section",
     "cost_by_quarter",
+    "cost_headlines",
     "cost_section",
+    "money_rows",
+    "optimism_rows",
+    "paid_chart",
     "plan_cost_section",
-    "residual_row",
     "spare_rows",
-    "spare_total",
     "teams_section",
 ]
 
@@ -45,6 +50,10 @@ _NONE = "–"
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this a table counts thousands, so that it fits a page."""
 _SPENDS = {"capex": "capital", "opex": "running", "spending": "capital and running"}
+_A_YEAR = TracedFigure(Fraction(4), "4")
+"""Quarters."""
+_GO_ON = ("support", "energy", "licence", "colocation")
+"""Costs of nodes that stay."""
 _NETWORK = "Network fabric and cabling"
 _NOT_IN_THE_INPUTS = (
     _NETWORK,
@@ -67,48 +76,42 @@ def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def cost_section(traced: TracedPlan) -> Iterator[Block]:
-    """Cost by kind and year, in present value, per GPU-hour, and where renting would be cheaper."""
-    plan, accounts = traced.plan, traced.accounts
-    years = [*((year.label, year.quarters) for year in accounts.years)]
-    years.append(("Sum", tuple(traced.quarters)))
-    yield table(
-        range(len(plan.costs)),
-        ("Cost, USD", "text", lambda at: plan.costs[at].name.capitalize()),
-        *columns_for(
-            years,
-            lambda at, chosen: traced.figure(accounts.line(at, chosen), "usd", f"how-cost-{at}"),
-        ),
-        (
-            "Present value",
-            "number",
-            lambda at: traced.at(f"costs[{at}].present_cents", "usd", f"how-cost-{at}"),
-        ),
-        sums={
-            "Cost, USD": "All",
-            **{label: _all(traced, chosen) for label, chosen in years},
-            "Present value": traced.figure(accounts.net_present, "usd", "how-proof"),
-        },
-        caption="Cost by calendar year, not discounted, and its present value",
-    )
+    """Cost by kind and quarter, per GPU-hour and token, renting beside buying, and afterwards."""
+    yield from cost_by_quarter(traced)
     yield Paragraph(
         "The residual value is what the servers are still worth at the end of the horizon, no "
-        "payment. What stands open below is in no input and in no sum.",
+        f"payment.{_of_sales(traced.plan)} What stands open below is in no input and in no sum.",
         tone="faint",
     )
-    yield from _chart(traced)
-    counted = {_NETWORK} if any(line.name == "network" for line in plan.costs) else set()
-    left = (name for name in _NOT_IN_THE_INPUTS if name not in counted)
-    yield Fields((*_headlines(traced), *((name, Blank()) for name in left)))
-    yield Heading("Cost by quarter", 3)
-    yield from cost_by_quarter(traced)
-    if break_evens := tuple(_break_evens(traced)):
-        yield Heading("Buying against renting", 3)
-        yield from break_evens
+    yield from paid_chart(traced)
+    yield from cost_headlines(traced)
+    parts = (
+        ("Buying against renting", _break_evens(traced)),
+        ("After the horizon", beyond_section(traced)),
+    )
+    yield from titled(parts, 3)
+
+
+def _of_sales(plan: Plan) -> str:
+    """How what sales bring is counted, where there are any."""
+    if all(line.action != "sell" for line in plan.releases):
+        return ""
+    return (
+        " What a sale brings is received, and lessens nothing that is paid; what the sold servers "
+        "would have brought right after the horizon is given up by it."
+    )
 
 
 def _all(traced: TracedPlan, quarters: Iterable[int], style: Style = "usd") -> Cell:
     chosen, accounts = tuple(quarters), traced.accounts
     return traced.figure(accounts.paid(chosen) + accounts.unpaid(chosen), style, "how-cost")
+
+
+def cost_headlines(traced: TracedPlan) -> Iterator[Block]:
+    """The cost in a few figures, and what stands in no input."""
+    counted = {_NETWORK} if any(line.name == "network" for line in traced.plan.costs) else set()
+    left = [name for name in _NOT_IN_THE_INPUTS if name not in counted]
+    yield Fields((*_headlines(traced), ("In no input, and in no sum", Blank("; ".join(left)))))
 
 
 def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
@@ -121,6 +124,14 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     if "useful_life_years" in known:
         life = traced.at("settings[name=useful_life_years].value", "number", "how-settings")
         yield "Useful life, years", life
+    tokens = traced.read.sum("endpoints[*].million_tokens[*]")
+    if tokens.value:
+        cents = traced.read.sum("endpoints[*].cost_cents[*]")
+        each = traced.figure(cents / tokens, "rate", "how-serving")
+        yield "Net present cost of a million tokens, by the GPUs that endpoints hold, USD", each
+    elif any(job.kind == "serve" for job in traced.plan.jobs):
+        needed = Blank(f"{code('load:')} of the serving jobs")
+        yield "Net present cost of a million tokens, USD", needed
     title = "Net present cost of each GPU-hour that jobs"
     if accounts.per_gpu_hour is not None:
         yield f"{title} hold, USD", traced.figure(accounts.per_gpu_hour, "rate", "how-use")
@@ -131,7 +142,58 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         share = traced.figure(accounts.residual_share, "share", _how_residual(traced))
         yield "Residual value, of the purchases", share
     yield from spare_rows(traced)
+    yield from optimism_rows(traced)
     yield from traced.committed
+
+
+def beyond_section(traced: TracedPlan) -> Iterator[Block]:
+    """How long what is bought lives on after the horizon, and what running it then costs."""
+    plan, read = traced.plan, traced.read
+    bought = [place for place, line in traced.bill if line.kind == "buy"]
+    last = traced.quarters[-1]
+    running = [
+        place for place, line in enumerate(plan.costs) if line.name in _GO_ON and line.cents[last]
+    ]
+    if not bought or "useful_life_years" not in {setting.name for setting in plan.settings}:
+        return
+    life = read.at("settings[name=useful_life_years].value")
+
+    def left(place: int) -> TracedFigure:
+        served = len(plan.quarters) - plan.quarters.index(plan.acquisitions[place].quarter)
+        return life - TracedFigure(Fraction(served), str(served)) / _A_YEAR
+
+    yield table(
+        bought,
+        ("Bought", "text", lambda place: plan.acquisitions[place].offer),
+        ("In service from", "name", lambda place: plan.acquisitions[place].quarter),
+        (
+            "Nodes",
+            "number",
+            lambda place: traced.at(f"acquisitions[{place}].count", "count", "how-bill"),
+        ),
+        (
+            "Life left after the horizon, years",
+            "number",
+            lambda place: (
+                traced.figure(left(place), "number", "how-settings")
+                if left(place).value > 0
+                else "none"
+            ),
+        ),
+        caption="Life beyond the horizon",
+    )
+    if running:
+        cents = total(read.at(f"costs[{place}].cents[{last}]") for place in running)
+        names = listed([plan.costs[place].name for place in running])
+        yield Fields(
+            (
+                (
+                    f"Running what is then in service, a year ({names} as in "
+                    f"{plan.quarters[last]}), USD",
+                    traced.figure(cents * _A_YEAR, "usd", "how-cost"),
+                ),
+            )
+        )
 
 
 def _how_residual(traced: TracedPlan) -> str:
@@ -139,14 +201,33 @@ def _how_residual(traced: TracedPlan) -> str:
     return f"how-cost-{names.index('residual value')}"
 
 
-def residual_row(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """The residual value, where there is any."""
-    if traced.accounts.residual is not None:
+def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
+    """For page 1: the net present cost with what is within it, and beside it what is not."""
+    accounts = traced.accounts
+    title = "Net present cost, less what the servers are still worth at its end, USD"
+    yield title, traced.figure(accounts.net_present, "usd", "how-proof")
+    if accounts.residual is not None:
         title = "Residual value, which the net present cost counts off, in present value, USD"
-        yield title, traced.figure(traced.accounts.residual, "usd", _how_residual(traced))
+        yield title, traced.figure(accounts.residual, "usd", _how_residual(traced))
+    if traced.plan.spare_cost is not None:
+        yield "Of the net present cost, for all spare nodes together, USD", spare_total(traced)
+    yield from optimism_rows(traced)
+    brought = traced.read.sum("releases[*].total_cents")
+    if brought.value:
+        title = "Received for owned nodes that are sold, counted against no budget, USD"
+        yield title, traced.figure(brought, "usd", "how-let-go")
+    yield from traced.committed
 
 
-def _chart(traced: TracedPlan) -> Iterator[Chart]:
+def optimism_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
+    """The cost if purchases turn out dearer, where the scenario says by how much they tend to."""
+    adjusted, bias = traced.accounts.adjusted, traced.plan.optimism_bias
+    if adjusted is not None and bias is not None:
+        title = f"Net present cost with purchases {percent(bias)} dearer (optimism bias), USD"
+        yield title, traced.figure(adjusted, "usd", "how-optimism")
+
+
+def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
     """None where nothing is paid."""
     plan = traced.plan
     series = tuple(
@@ -169,9 +250,9 @@ def _chart(traced: TracedPlan) -> Iterator[Chart]:
 
 
 def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """What each kind of cost is in each quarter, all of them, and what is paid.
+    """What each kind of cost is in each quarter, all of them, and its present value.
 
-    With present values where it is not `full`, as no table by year stands beside it.
+    `full` with sums that are not discounted, and what is paid.
     """
     plan, accounts = traced.plan, traced.accounts
     amounts = [abs(cents) for line in plan.costs for cents in (*line.cents, line.total_cents)]
@@ -187,24 +268,17 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
     weights = [line.name for line in plan.costs if line.name in NOT_PAID - {"residual value"}]
     unit = "Thousand USD" if large else "USD"
     sums: dict[str, Cell] = {
-        "Quarter": "Sum",
-        **{line.name.capitalize(): amount(every, place) for place, line in enumerate(plan.costs)},
-        "All": _all(traced, every, style),
-        "Paid": traced.figure(accounts.paid(), style, "how-cost"),
+        "Quarter": "Present value",
+        **{
+            line.name.capitalize(): traced.at(
+                f"costs[{place}].present_cents", style, f"how-cost-{place}"
+            )
+            for place, line in enumerate(plan.costs)
+        },
+        "All": traced.figure(accounts.net_present, style, "how-proof"),
     }
-    if not full:
-        sums = {
-            "Quarter": "Present value",
-            **{
-                line.name.capitalize(): traced.at(
-                    f"costs[{place}].present_cents", style, f"how-cost-{place}"
-                )
-                for place, line in enumerate(plan.costs)
-            },
-            "All": traced.figure(accounts.net_present, style, "how-proof"),
-        }
     yield table(
-        [*((place,) for place in every), *(() if full else (every,))],
+        [*((place,) for place in every), *((every,) if full else ())],
         (
             "Quarter",
             "name",
@@ -292,29 +366,11 @@ def _break_evens(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
         )
 
 
-def affordability_section(traced: TracedPlan) -> Iterator[Block]:
-    """Capital and running cost by year, the budgets with what is left, and who is charged."""
-    accounts = traced.accounts
-    kinds = {
-        "Capital, USD": accounts.capex,
-        "Running, USD": accounts.opex,
-        "Both, USD": accounts.paid,
-    }
-    every = tuple(traced.quarters)
-    yield table(
-        accounts.years,
-        ("Year", "name", lambda year: year.label),
-        *columns_for(
-            kinds.items(),
-            lambda year, of: traced.figure(of(year.quarters), "usd", "how-cost"),
-        ),
-        sums={
-            "Year": "Sum",
-            **{title: traced.figure(of(every), "usd", "how-cost") for title, of in kinds.items()},
-        },
-        caption="Money paid by calendar year: purchases are capital, all else is running cost",
-    )
+def affordability_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+    """The budgets with what is left of each; `full` with who is charged."""
     yield from _budgets(traced)
+    if not full:
+        return
     unlimited: tuple[tuple[str, Cell], ...] = (
         ("Budget against which this is held", Blank(code("budget:"))),
     )
@@ -322,9 +378,7 @@ def affordability_section(traced: TracedPlan) -> Iterator[Block]:
         (
             *traced.committed,
             *(() if traced.plan.budgets else unlimited),
-            ("Start of the fiscal year, if it is not January", Blank()),
-            ("Budget code", Blank()),
-            ("Funding approved so far", Blank()),
+            ("Budget code, start of the fiscal year, funding approved so far", Blank()),
         )
     )
     if charged := tuple(teams_section(traced)):
@@ -464,7 +518,13 @@ def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def _last_of(price: SparePrice) -> str:
-    """The last spare node of a pool, or of each pool of a site; it is no part of a sum."""
+    """The last spare node of a pool or a group, or of each pool of a site; it is no part of a sum.
+
+    Of a group that may lose racks: the last rack.
+    """
+    if price.place.startswith("racks of "):
+        lost = "the loss of a rack" if price.kept == 1 else f"the last of {price.kept} racks"
+        return f"spare nodes for {lost} of {price.place.removeprefix('racks of ')}"
     what = "the spare node" if price.kept == 1 else f"the last of {price.kept} spare nodes"
     each = " in each pool" if price.place.startswith("site ") else ""
     return f"{what}{each} of {price.place}"

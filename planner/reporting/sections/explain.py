@@ -101,7 +101,7 @@ def _answer(told: Explanation) -> str:
         if count
     )
     if told.shortage and told.shortage.outcome == "dropped":
-        return outcome_of(told.shortage, told.job.name)
+        return outcome_of(told.shortage, told.job.name, told.quarters)
     there = ", ".join(f"{max(units)} on {api}" for api, units in told.job.on_apis)
     if not told.chosen and there:
         return f"Its requests are answered by APIs: units {there}, which costs less than GPUs."
@@ -123,12 +123,12 @@ def _answer(told: Explanation) -> str:
 
 
 def _gives_way(told: Explanation) -> Iterator[Block]:
-    """Why it is dropped or delayed, and what would keep it as asked."""
+    """Why it gives way, and what would keep it as asked."""
     short = told.shortage
     if short is None:
         return
-    if short.outcome == "delayed":
-        yield Paragraph(outcome_of(short, told.job.name))
+    if short.outcome != "dropped":
+        yield Paragraph(outcome_of(short, told.job.name, told.quarters))
     yield from why_short(short, told.ahead)
 
 

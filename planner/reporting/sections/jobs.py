@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import Candidate, Rejection
 
 __all__ = [
-    "demand_section",
+    "gpu_types_section",
     "jobs_section",
     "parts_held",
     "rejections_section",
     "services_table",
     "share_of",
     "some_share",
+    "stated_table",
     "sums_section",
     "taken",
 ]
@@ -313,6 +314,49 @@ def rejections_section(plan: Plan) -> tuple[Block, ...]:
     return (*((found,) if found.rows else ()), *((Bullets(tuple(lines)),) if lines else ()))
 
 
+def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
+    """Why not the other GPU types: what a unit would add on each, and which rules stand against."""
+    plan = traced.plan
+    runs = Counter(gpu_type for job in plan.jobs for gpu_type, _ in job.gpu_types)
+    extra: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    never: dict[str, Counter[str]] = defaultdict(Counter)
+    for place, job in enumerate(plan.jobs):
+        least: dict[str, tuple[int, str]] = {}
+        for at, one in enumerate(job.alternatives):
+            if one.gpu_type in dict(job.gpu_types):
+                continue
+            if one.extra_cents is None:
+                never[one.gpu_type][one.reason] += 1
+                continue
+            found = (one.extra_cents, f"jobs[{place}].alternatives[{at}].extra_cents")
+            least[one.gpu_type] = min(least.get(one.gpu_type, found), found)
+        for gpu_type, found in least.items():
+            extra[gpu_type].append(found)
+        for said in plan.sizings[job.sizing].rejections:
+            never[said.gpu_type][said.message] += 1
+
+    def cost(gpu_type: str, end: int) -> Cell:
+        known = sorted(extra[gpu_type])
+        return traced.at(known[end][1], "usd", "how-proof") if known else "–"
+
+    def why_not(gpu_type: str) -> str:
+        reasons = never[gpu_type].most_common(1)
+        return f"{reasons[0][0]} ({count_of(reasons[0][1], 'job')})" if reasons else "–"
+
+    yield table(
+        sorted({*runs, *extra, *never}, key=lambda name: (-runs[name], name)),
+        ("GPU type", "name", lambda name: name),
+        ("Jobs on it", "number", lambda name: f"{runs[name]:,}"),
+        ("Could be moved here", "number", lambda name: f"{len(extra[name]):,}"),
+        ("A unit adds at least, USD", "number", lambda name: cost(name, 0)),
+        ("At most, USD", "number", lambda name: cost(name, -1)),
+        ("Cannot", "number", lambda name: f"{never[name].total():,}"),
+        ("Most often because", "text", why_not),
+        caption="Why not other GPU types: what one unit of a job would add to the proved bound "
+        "there, over the jobs that run elsewhere; how many jobs cannot run there, and why",
+    )
+
+
 def services_table(
     traced: TracedPlan, cell: Callable[[int, int], TracedFigure], trace: str, caption: str
 ) -> Table:
@@ -338,45 +382,21 @@ def services_table(
     )
 
 
-def demand_section(traced: TracedPlan) -> Iterator[Block]:
-    """What drives demand: jobs that start, end, grow or shrink, with their units."""
-    plan, last = traced.plan, traced.quarters[-1]
-    jobs = plan.jobs[:_JOBS_SHOWN]
-    units = [
-        tuple(int(traced.asked(place, at).value) for at in traced.quarters)
-        for place in range(len(jobs))
-    ]
-    moving = [place for place, of_job in enumerate(units) if len(set(of_job)) > 1]
-    if moving:
+def stated_table(traced: TracedPlan) -> Iterator[Table]:
+    """What the scenario says of jobs for readers: who answers for each, and why it is there."""
+    told = [job for job in traced.plan.jobs if job.owner or job.benefit or job.if_not_met]
+    columns = {"Owner": "owner", "Benefit": "benefit", "If it does not run": "if_not_met"}
+    if told:
         yield table(
-            moving,
-            ("Job", "text", lambda at: jobs[at].name),
-            ("What it does", "name", lambda at: _movement(units[at])),
+            told[:_JOBS_SHOWN],
+            ("Job", "text", lambda job: job.name),
             *columns_for(
-                ((f"Units {plan.quarters[quarter]}", quarter) for quarter in (0, last)),
-                lambda at, quarter: traced.figure(traced.asked(at, quarter), "count", "how-need"),
+                columns.items(),
+                lambda job, key: " ".join((getattr(job, key) or "–").split()),
+                "text",
             ),
-            (
-                "More",
-                "number",
-                lambda at: traced.figure(
-                    traced.asked(at, last) - traced.asked(at, 0), "count", "how-need"
-                ),
-            ),
-            caption="Jobs whose demand changes",
+            caption="What the scenario says of jobs",
         )
-    steady = len(jobs) - len(moving)
-    yield Paragraph(f"Jobs that ask for as much in every quarter: {steady:,}.", tone="faint")
-
-
-def _movement(units: tuple[int, ...]) -> str:
-    if not units[0] and units[-1]:
-        return "starts"
-    if units[0] and not units[-1]:
-        return "ends"
-    if units[0] == units[-1]:
-        return "comes and goes" if 0 in units else "varies"
-    return "grows" if units[-1] > units[0] else "shrinks"
 
 
 def sums_section(traced: TracedPlan) -> tuple[Block, ...]:

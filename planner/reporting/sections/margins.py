@@ -12,6 +12,7 @@ from planner.reporting.document import (
     Link,
     Paragraph,
     Table,
+    cell_text,
     columns_for,
     table,
 )
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from planner.reporting.traced import TracedPlan
     from planner.whatif.results import Sensitivity, Swing, SwitchingPoint
 
-__all__ = ["margins_section"]
+__all__ = ["flips_table", "margins_section"]
 
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 _KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
@@ -41,6 +42,7 @@ _SPENDS = {
     "opex": "running cost",
     "spending": "capital and running cost together",
 }
+_FLIPS = 3
 _NOT_ASKED = "another plan, or none: not planned"
 _ROOMS: dict[str, tuple[str, Style]] = {
     **{one.need: (limit_title(one, " at {0}"), limit_style(one)) for one in SITE_LIMITS},
@@ -49,6 +51,54 @@ _ROOMS: dict[str, tuple[str, Style]] = {
     "quota": ("Quota of {0}, GPUs", "number"),
     "maximum": ("Nodes that {0} gives at a time", "count"),
 }
+
+
+def flips_table(traced: TracedPlan, found: Sensitivity | None) -> Iterator[Table]:
+    """For page 1: the three nearest switching values, the tightest limit, and the first order.
+
+    Nothing where no price, limit or day stands against the plan.
+    """
+    rows = sorted([*_prices(traced, found), *_levers(found)], key=lambda row: abs(row[0]))
+    nearest = {(cell_text(row[1]), row[2]): row for _, row in reversed(rows)}
+    flips = [(row[0], row[1], row[2]) for row in list(nearest.values())[: -_FLIPS - 1 : -1]]
+    rooms = [room for room in traced.capacity.limit_margins() if room.one and room.one.value]
+    if rooms:
+        room = min(rooms, key=lambda room: float(room.left.value / _one(room).value))
+        style, quarter = _ROOMS[room.what][1], traced.plan.quarters[room.quarter]
+        left = traced.figure(room.left, style, "how-margins")
+        takes = traced.figure(_one(room), style, "how-margins").text
+        flips.append((_title(room), left, f"is left in {quarter}; one more node takes {takes}"))
+    for order in list(traced.capacity.first_orders())[:1]:
+        line = traced.plan.acquisitions[order.line]
+        days = traced.figure(order.days, "count", "how-margins")
+        late = f"until the first order ({line.offer}) is due; later, {line.quarter} lacks its nodes"
+        flips.append(("Days from that of the plan", days, late))
+    anew = "planned anew where it says so" if found else "worked out from the plan as it is"
+    yield from [
+        table(
+            flips,
+            ("What would flip the decision", "text", lambda row: row[0]),
+            ("How far", "number", lambda row: row[1]),
+            ("Then", "text", lambda row: row[2]),
+            caption=f"Switching values, the nearest first, {anew}; then the tightest limit that is "
+            "no money, and the time left",
+        )
+    ][: len(flips)]
+
+
+def _one(room: LimitMargin) -> TracedFigure:
+    return room.one or room.allowed
+
+
+def _levers(found: Sensitivity | None) -> Iterator[tuple[float, tuple[Cell, ...]]]:
+    """Where the plan turns with what is no price of its own, such as growth."""
+    for place, swing in enumerate(found.swings if found else ()):
+        if swing.unit == "share" and not swing.name.startswith("price of "):
+            for number, turn in enumerate(swing.turns):
+                known = TracedFile(found, _FILE, _TRACE)  # type: ignore[arg-type]
+                at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
+                then = f"planned anew, the plan turns: {_after(turn)}"
+                yield turn.after.by, (swing.name.capitalize(), at, then)
 
 
 def margins_section(traced: TracedPlan, found: Sensitivity | None) -> Iterator[Block]:
@@ -177,11 +227,12 @@ def _turn(swing: tuple[int, Swing] | None, sign: int) -> tuple[int, SwitchingPoi
     return next(((place, one) for place, one in turns if one.after.by * sign > 0), None)
 
 
-def _rooms(traced: TracedPlan) -> Iterator[Table]:
-    def title(room: LimitMargin) -> str:
-        of = room.of if room.what != "quota" else (" on ".join(room.of),)
-        return _ROOMS[room.what][0].format(*of)
+def _title(room: LimitMargin) -> str:
+    of = room.of if room.what != "quota" else (" on ".join(room.of),)
+    return _ROOMS[room.what][0].format(*of)
 
+
+def _rooms(traced: TracedPlan) -> Iterator[Table]:
     def cell(room: LimitMargin, name: str) -> Cell:
         known = getattr(room, name)
         style = _ROOMS[room.what][1]
@@ -190,7 +241,7 @@ def _rooms(traced: TracedPlan) -> Iterator[Table]:
     if rooms := list(traced.capacity.limit_margins()):
         yield table(
             rooms,
-            ("Limit", "text", title),
+            ("Limit", "text", _title),
             ("Tightest in", "name", lambda room: traced.plan.quarters[room.quarter]),
             *columns_for(
                 (

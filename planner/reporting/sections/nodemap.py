@@ -6,9 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from string import ascii_letters
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from planner.reporting.document import Block, Heading, Link, NodeMap, Paragraph, Verbatim, table
+from planner.reporting.document import (
+    SPARE,
+    Block,
+    Heading,
+    Link,
+    NodeMap,
+    Paragraph,
+    Verbatim,
+    table,
+)
 from planner.reporting.format import cells_of, code, count_of, filled, quarter_span
 
 if TYPE_CHECKING:
@@ -21,15 +31,17 @@ if TYPE_CHECKING:
 
 __all__ = ["node_map", "node_map_picture", "range_of_ids"]
 
-_FREE, _SEVERAL = "·", "+"
+_FREE, _SEVERAL, _KEPT = "·", "+", "-"
 _OTHER = "#"
 """A job for which no letter is left on one line."""
 _LETTERS = ascii_letters[26:] + ascii_letters[:26]
 _GAP, _IN_USE = "  ", "nodes in use"
+_OFF, _SOLD = "off", "sold"
 _ROWS = 120
 
 _Held = tuple[tuple[str, ...], ...]
-"""Jobs on each GPU of a node at some hour; several where they share it in time or in parts."""
+"""Jobs on each GPU of a node at some hour; several where they share it in time or in parts, and
+`SPARE` on those of a node that is kept empty."""
 
 
 def range_of_ids(ids: Sequence[str]) -> str:
@@ -53,15 +65,17 @@ def _holders(use: NodeUse, gpus: int) -> _Held:
 
 
 def _alike(
-    plan: Plan, quarters: Sequence[int], show: Callable[[_Held | None], Shown]
+    plan: Plan, quarters: Sequence[int], show: Callable[[_Held | str], Shown]
 ) -> list[tuple[tuple[Shown, ...], list[str]]]:
     """Each distinct row with the nodes that show it, in the order of the fleet.
 
-    `show` is given who holds each GPU of a node in a quarter; None where it is not in service.
+    `show` is given who holds each GPU of a node in a quarter; `off` or `sold` where it is let go,
+    empty where it is not in service otherwise.
     """
     gpus = {node.id: node.gpus for node in plan.nodes}
     held = [
         {use.node: show(_holders(use, gpus[use.node])) for use in plan.placements[place]}
+        | {name: show(((SPARE,),) * gpus[name]) for name in _spares(plan, place)}
         for place in quarters
     ]
     alike: dict[tuple[str, str, tuple[Shown, ...]], list[str]] = {}
@@ -69,11 +83,34 @@ def _alike(
         row = tuple(
             (cells[node.id] if node.id in cells else show(((),) * node.gpus))
             if plan.quarters[place] in node.in_service
-            else show(None)
+            else show(_let_go(node, plan.quarters[place]))
             for place, cells in zip(quarters, held, strict=True)
         )
         alike.setdefault((node.node_type, node.site, row), []).append(node.id)
     return [(row, ids) for (_, _, row), ids in alike.items()]
+
+
+def _spares(plan: Plan, quarter: int) -> Iterator[str]:
+    """Nodes that are kept empty; where a pool has more empty ones, the last of them by name."""
+    used = {use.node for use in plan.placements[quarter]}
+    for pool in plan.pools:
+        if kept := pool.nodes_spare[quarter]:
+            empty = [
+                node.id
+                for node in plan.nodes
+                if (node.node_type, node.site) == (pool.node_type, pool.site)
+                and plan.quarters[quarter] in node.in_service
+                and node.id not in used
+                and not node.hours
+            ]
+            yield from empty[-kept:]
+
+
+def _let_go(node: Node, quarter: str) -> str:
+    """What stands where a node is switched off, and where it leaves."""
+    if quarter in node.off:
+        return _OFF
+    return _SOLD if quarter == node.sold else ""
 
 
 def _cells(held: _Held, marks: Mapping[str, str]) -> str:
@@ -84,10 +121,17 @@ def _cells(held: _Held, marks: Mapping[str, str]) -> str:
     ) + "]"  # fmt: skip
 
 
-def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
-    """Nodes that look alike in one row; then which number is which job."""
+def node_map_picture(
+    traced: TracedPlan, why: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Block]:
+    """Nodes that look alike in one row; then which number is which job.
+
+    `why` is what is said of each job where its GPUs are pointed at.
+    """
     plan = traced.plan
-    alike = _alike(plan, traced.columns, lambda held: held)
+    alike = _alike(plan, traced.columns, lambda held: None if isinstance(held, str) else held)
+    gone = {node.id for node in plan.nodes if not node.in_service}
+    alike = [(row, ids) for row, ids in alike if ids[0] not in gone]
     if not alike:
         return
     numbers = {job.name: place for place, job in enumerate(plan.jobs, 1)}
@@ -95,12 +139,13 @@ def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
     yield NodeMap(
         title="Who holds which GPU",
         says="A row is a node, or several that look alike; a square is a GPU, a band the GPUs of "
-        "one job side by side, + a GPU that several share in time or in parts, an empty square is "
-        "free. The numbers are those of the jobs below; "
-        f"which unit sits where is in {code('placements')} of plan.json.",
+        "one job side by side, + a GPU that several share in time or in parts, an empty square "
+        "is free, a frame marked spare a node that is kept empty. Numbers are those of the jobs "
+        f"below; which unit sits where is in {code('placements')} of plan.json.",
         columns=tuple(plan.quarters[place] for place in traced.columns),
         rows=tuple((range_of_ids(ids), row) for row, ids in shown),
         numbers=numbers,
+        why=why,
     )
     if hidden := sum(len(ids) for _, ids in alike[_ROWS:]):
         more = count_of(hidden, "more node")
@@ -136,7 +181,7 @@ def node_map(plan: Plan, most_lines: int, page: int) -> tuple[Block, ...]:
     )
     aid = f" {_SEVERAL} is one that several jobs share, in time or in parts." if shared else ""
     if len(first_seen) <= len(_LETTERS):
-        letters = dict(zip(first_seen, _LETTERS, strict=False))
+        letters = dict(zip(first_seen, _LETTERS, strict=False)) | {SPARE: _KEPT}
         return _grid(plan, letters, most_lines, page, aid)
     return _by_quarter(plan, most_lines, aid)
 
@@ -145,8 +190,12 @@ def _grid(
     plan: Plan, letters: Mapping[str, str], most_lines: int, page: int, aid: str
 ) -> tuple[Block, ...]:
     """Lines of nodes under their quarters, then what each letter stands for."""
+    kept = any(any(pool.nodes_spare) for pool in plan.pools)
+    spare = f" {_KEPT} one of a node that is kept empty as spare;" if kept else ""
     places = range(len(plan.quarters))
-    rows = _alike(plan, places, lambda held: "" if held is None else _cells(held, letters))
+    rows = _alike(
+        plan, places, lambda held: held if isinstance(held, str) else _cells(held, letters)
+    )
     lines = _chunks(plan, [(range_of_ids(ids), row) for row, ids in rows], most_lines, page)
     if hidden := sum(len(ids) for _, ids in rows[most_lines:]):
         more = count_of(hidden, "more node")
@@ -155,16 +204,25 @@ def _grid(
     named = (
         f"{letter}={job}{' (spans nodes)' if job in spanning else ''}"
         for job, letter in letters.items()
+        if job != SPARE
     )
     return (
         Paragraph(
-            f"One cell per GPU, a letter for each job, {_FREE} is a free GPU; blank: the node is "
-            f"not in service. {code('planner explain')} tells which unit sits where.{aid}",
+            f"One cell per GPU, a letter for each job, {_FREE} is a free GPU;{spare} blank: the "
+            f"node is not in service. {code('planner explain')} tells which unit sits where.{aid}"
+            f"{_told_of_let_go(plan)}",
             tone="faint",
         ),
         Verbatim(tuple(lines)),
         Paragraph(f"{', '.join(named)}."),
     )
+
+
+def _told_of_let_go(plan: Plan) -> str:
+    """What the words in the map mean, where there are any."""
+    off = f" {_OFF}: switched off for the quarter." if any(one.off for one in plan.nodes) else ""
+    sold = f" {_SOLD}: gone from then on." if any(one.sold for one in plan.nodes) else ""
+    return off + sold
 
 
 def _chunks(
@@ -175,7 +233,7 @@ def _chunks(
     for place in range(len(plan.quarters)):
         in_service = sum(pool.nodes[place] for pool in plan.pools)
         used = sum(pool.nodes_used[place] for pool in plan.pools)
-        in_use.append(f"{used:,} of {in_service:,}" if in_service else "for hours alone")
+        in_use.append(f"{used:,} of {in_service:,}" if in_service else _none_all_quarter(plan))
     columns = []
     for _, group in groupby(
         range(len(in_use)), key=lambda place: (in_use[place], [row[place] for _, row in rows])
@@ -203,6 +261,10 @@ def _chunks(
         )
         lines.append(line(_IN_USE, [in_use[place] for place in places]))
     return lines
+
+
+def _none_all_quarter(plan: Plan) -> str:
+    return "for hours alone" if any(node.hours for node in plan.nodes) else "none"
 
 
 def _spanning(plan: Plan, quarters: Sequence[int]) -> set[tuple[str, int, int]]:
@@ -302,4 +364,6 @@ def _summary(plan: Plan, place: int) -> str:
     used = sum(pool.nodes_used[place] for pool in plan.pools)
     spare = sum(pool.nodes_spare[place] for pool in plan.pools)
     kept = f", {spare:,} kept as spare" if spare else ""
-    return f"{used:,} of {count_of(in_service, 'node')} in use{kept}"
+    off = sum(plan.quarters[place] in node.off for node in plan.nodes)
+    switched = f", {off:,} switched off" if off else ""
+    return f"{used:,} of {count_of(in_service, 'node')} in use{kept}{switched}"

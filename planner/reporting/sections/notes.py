@@ -6,21 +6,24 @@ import re
 from typing import TYPE_CHECKING
 
 from planner.inputs.rules.facts import SETTINGS
-from planner.reporting.document import Blank, Block, Bullets, Fields, Paragraph, table
+from planner.reporting.document import Blank, Block, Bullets, Fields, Paragraph, columns_for, table
 from planner.reporting.format import code, count_of, listed, shortened
 from planner.reporting.sections.purchases import nodes_of, price_source
+from planner.reporting.sections.risk import RiskRow, risk_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from planner.inputs.settled import ChangeNote
     from planner.planning.plan import Note
-    from planner.reporting.document import Cell, Tone
+    from planner.reporting.document import Tone
     from planner.reporting.traced import TracedPlan
+    from planner.whatif.risk.risk import Risk
 
 __all__ = ["assumptions_section", "changes_section", "notes_section", "risks_section"]
 
 _LONGEST = 60
+_OPEN = "open"
 _FIGURE = re.compile(r"[0-9][0-9.,]*")
 _SETTINGS, _CATALOG = "settings", "catalog"
 
@@ -117,48 +120,66 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
         ("No", "name", lambda row: f"A{row[0]}"),
         ("Assumption", "text", lambda row: row[1][0]),
         ("Source", "text", lambda row: row[1][1]),
-        ("Owner", "name", _blank),
-        ("Confidence", "name", _blank),
-        ("Effect if wrong", "text", _blank),
-        ("Review by", "name", _blank),
         caption="Prices without a quote, and what the inputs leave open",
     )
     told = tuple(one for one in (settings, notes) if one.rows)
     return told or (Paragraph("Nothing was left open: every figure is stated."),)
 
 
-def _blank(row: object) -> Cell:  # noqa: ARG001 - the same for every row
-    return Blank()
-
-
-def risks_section(traced: TracedPlan) -> tuple[Block, ...]:
-    """What the planner knows to be at risk; how likely and how bad, its owners must say."""
-    warnings = ((note.text, note.origin) for note in traced.plan.warnings)
-    risks = table(
-        enumerate((*warnings, *_late(traced)), 1),
-        ("No", "name", lambda row: f"R{row[0]}"),
-        ("Risk", "text", lambda row: row[1][0]),
-        ("Known from", "text", lambda row: row[1][1]),
-        ("Likelihood", "name", _blank),
-        ("Impact", "name", _blank),
-        ("Mitigation", "text", _blank),
-        ("Owner", "name", _blank),
-        caption="Risks that the planner found",
+def risks_section(traced: TracedPlan, found: Risk | None) -> Iterator[Block]:
+    """What is known to be at risk: likelihood as drawn futures show it, impact as the plan does."""
+    rows = list(risk_rows(found)) if found else []
+    rows += _late(traced)
+    rows += [(note.text, note.origin, _OPEN, _OPEN, _OPEN) for note in traced.plan.warnings]
+    if rows:
+        yield table(
+            enumerate(rows, 1),
+            ("No", "name", lambda row: f"R{row[0]}"),
+            ("Risk", "text", lambda row: row[1][0]),
+            ("Known from", "text", lambda row: row[1][1]),
+            *columns_for(
+                (("Likelihood", 2), ("Impact, GPUs missing", 3), ("Impact, USD", 4)),
+                lambda row, place: row[1][place],
+            ),
+            caption="Risks that the planner found",
+        )
+    else:
+        yield Paragraph("The planner found no risk in its inputs.")
+    if found is not None:
+        yield Paragraph(
+            f"Likelihoods are shares of {count_of(found.futures, 'future')} drawn with seed "
+            f"{found.seed}, each planned as if it were known; figures stand in risk.json.",
+            "faint",
+            "how-risk",
+        )
+    else:
+        command = code("planner risk FUTURES --out DIR")
+        yield Paragraph(
+            f"How likely the plan falls short, and how dear that is, is open: {command} draws "
+            "futures and plans each; its risk.json beside plan.json fills this table in.",
+            tone="faint",
+        )
+    answers = traced.plan.owner or Blank(f"{code('owner:')} of the scenario")
+    yield Fields(
+        (
+            ("Who answers for these risks, and how they are mitigated", answers),
+            ("Risks beyond the inputs: supply, staff, change of models", Blank()),
+        )
     )
-    none = Paragraph("The planner found no risk in its inputs.")
-    return (
-        risks if risks.rows else none,
-        Fields((("Risks beyond the inputs: supply, staff, change of models", Blank()),)),
-    )
 
 
-def _late(traced: TracedPlan) -> Iterator[tuple[str, str]]:
+def _late(traced: TracedPlan) -> Iterator[RiskRow]:
     """An order that comes late leaves its quarter without these nodes."""
-    for number, (_, line) in enumerate(traced.bill, 1):
+    for number, (place, line) in enumerate(traced.bill, 1):
         if line.lead_time_weeks:
+            stem = f"acquisitions[{place}]"
+            missing = traced.read.at(f"{stem}.count") * traced.read.at(f"{stem}.gpus_per_node")
             yield (
                 f"{nodes_of(line)} ordered after {line.order_by}, or delivered later than in "
                 f"{count_of(line.lead_time_weeks, 'week')}, "
                 f"{'is' if line.count == 1 else 'are'} not in service in {line.quarter}",
                 f"line {number} of the bill, {traced.section('bill')}",
+                _OPEN,
+                _OPEN if line.step_hours else traced.figure(missing, "count", "how-bill"),
+                _OPEN,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.planning.ledger.traced import total, where
@@ -30,15 +31,16 @@ from planner.reporting.format import (
     money_short,
     percent,
     signed_percent,
+    styled,
     usd,
 )
-from planner.reporting.sections.cost import residual_row, spare_total
+from planner.reporting.sections.risk import traced_chance
 from planner.reporting.sections.variants import acquired_short
 from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.variants.plan_summary import summary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.planning.plan import Plan
     from planner.reporting.traced import RelatedResults
@@ -54,11 +56,13 @@ __all__ = [
     "command_for",
     "is_cheaper",
     "near_ones",
+    "option_anchors",
+    "options_brief",
     "options_section",
     "same_nodes",
     "short_text",
-    "summary_rows",
     "weighed_text",
+    "why_recommended",
 ]
 
 _TRACE = "how-options"
@@ -108,7 +112,7 @@ def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
 
 def are_equal(one: PlanSummary, other: PlanSummary) -> bool:
     """Whether two plans cost the same to the cent and keep the same jobs."""
-    ends = [(figures.cost_cents, figures.short, figures.dropped) for figures in (one, other)]
+    ends = [(figures.cost_cents, figures.giving_way, figures.dropped) for figures in (one, other)]
     return one.cost_cents is not None and ends[0] == ends[1]
 
 
@@ -160,11 +164,17 @@ def _rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, Altern
         yield name, place, one
 
 
+def option_anchors(found: Alternatives) -> dict[str, str]:
+    """By the names that `near_ones` gives, `plan-2` for the second of all plans."""
+    rows = _rows_of(found, _CHEAPEST)
+    return {"cheapest": "plan-1", **{name: f"plan-{place + 2}" for name, place, _ in rows}}
+
+
 def near_ones(found: Alternatives) -> list[tuple[str, PlanSummary]]:
     """Plans by name that keep the same jobs as the cheapest: only these compare with it."""
     every = [("cheapest", found.cheapest)]
     every += [(name, one.figures) for name, _, one in _rows_of(found, _CHEAPEST) if one.figures]
-    return [(name, one) for name, one in every if one.short == found.cheapest.short]
+    return [(name, one) for name, one in every if one.giving_way == found.cheapest.giving_way]
 
 
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
@@ -204,24 +214,31 @@ def _settings(one: AlternativePlan) -> str:
 
 
 def short_text(figures: PlanSummary) -> str:
-    """`dropped: a, b; delayed: c`: who gives way and how; empty where nobody does."""
-    delayed = [name for name in figures.short if name not in set(figures.dropped)]
-    parts = (("dropped", figures.dropped), ("delayed", delayed))
+    """`dropped: a, b; short: c by 6 units × quarters; delayed: d`: who gives way; or empty."""
+    units = {
+        one.job: f"{one.job} by {sum(one.short):,} units × quarters" for one in figures.units_short
+    }
+    delayed = [name for name in figures.short if name not in {*figures.dropped, *units}]
+    parts = (("dropped", figures.dropped), ("short", units.values()), ("delayed", delayed))
     return "; ".join(f"{how}: {', '.join(names)}" for how, names in parts if names)
 
 
 def _what_comes_first(one: PlanSummary, other: PlanSummary) -> tuple[int, str]:
     """How many more of the jobs that come first give way in `one`, and which those are.
 
-    Dropped ones come before delayed ones, then higher priorities before lower ones.
+    Dropped ones, with units that are short, come before delayed ones; higher priorities before
+    lower ones.
     """
-    more: Counter[tuple[int, int]] = Counter()
+    more: Counter[tuple[int, int, str]] = Counter()
     for sign, figures in ((1, one), (-1, other)):
         for priority, dropped, delayed in figures.short_by_priority:
-            more[0, -priority] += sign * dropped
-            more[1, -priority] += sign * delayed
-    first = min((step for step, count in more.items() if count), default=(0, 0))
-    return more[first], f"of priority {-first[1]} {'delayed' if first[0] else 'dropped'}"
+            more[0, -priority, "dropped"] += sign * dropped
+            more[1, -priority, "delayed"] += sign * delayed
+        for priority, units in figures.units_short_by_priority:
+            more[0, -priority, "short"] += sign * units
+    first = min((step for step, count in more.items() if count), default=(0, 0, "dropped"))
+    units_of = "units " if first[2] == "short" else ""
+    return more[first], f"{units_of}of priority {-first[1]} {first[2]}"
 
 
 def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
@@ -233,7 +250,7 @@ def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
     in_all = f"{abs(more)} {'more' if more > 0 else 'fewer'}" if more else "as many"
     return (
         f"{abs(first)} {'more' if first > 0 else 'fewer'} {which} than in {named}, which comes "
-        f"first, and {in_all} dropped or delayed in all"
+        f"first, and {in_all} that give way in all"
     )
 
 
@@ -294,19 +311,12 @@ class _Option:
 
     name: str
     cells: Mapping[str, Cell]
-    offers: Collection[str]
-    """Of which it takes something."""
-    nodes: Callable[[str], Cell]
-    """How many nodes of an offer enter service over all quarters."""
-
-
-def _no_nodes(offer: str) -> Cell:  # noqa: ARG001 - there is no plan
-    return _NONE
 
 
 _COLUMNS = (
     "Status",
     "Net present cost, USD",
+    "Difference, USD",
     "More",
     "Acquired",
     "Nodes",
@@ -319,20 +329,37 @@ _COLUMNS = (
     "Power, kW",
     "Mean power, kW",
     "Jobs dropped",
+    "Short of units",
     "Delayed",
+    "Falls short",
     "Order by",
 )
 """After the option's name."""
 _WORDS = ("Status", "Acquired")
-_IN_BRIEF = ("Bought, USD", "Rented, USD", "GPUs", "Held", "Power, kW", "Order by")
-"""Left to plan.json and to the page of a report by a list of alternatives alone."""
-_OF_A_PLAN = ("More", "Acquired", "Nodes", "Idle", "Mean power, kW")
-"""Left to the list of alternatives by the page of a report."""
-_SELDOM = ("After the horizon, USD", "Power, kW", "Mean power, kW", "Delayed")
+_IN_A_REPORT = (
+    *("Difference, USD", "Bought, USD", "Rented, USD", "GPUs", "Held", "Power, kW"),
+    *("Falls short", "Order by"),
+)
+"""Left to plan.json and to a report by a list of alternatives alone."""
+_IN_A_LIST = ("More", "Nodes", "Mean power, kW")
+"""Left to the list of alternatives by a report; and what page 1 leaves to its section."""
+_BEHIND = (
+    *("Acquired", "Bought, USD", "Rented, USD", "After the horizon, USD", "GPUs", "Held"),
+    "Power, kW",
+)
+_SELDOM = (
+    "After the horizon, USD",
+    "Power, kW",
+    "Mean power, kW",
+    "Short of units",
+    "Delayed",
+    "Falls short",
+)
 """Left out where no option has a figure there."""
 
 
 _MEANING = {
+    "Difference, USD": "of the net present cost, to that of the recommended plan",
     "Acquired": "nodes that enter service, a rented one anew in each quarter",
     "Rented, USD": "with what is reserved",
     "After the horizon, USD": "still to be paid for reservations, in no cost here",
@@ -342,6 +369,8 @@ _MEANING = {
     "Power, kW": "nameplates, in the quarter with the most",
     "Mean power, kW": "drawn by the servers in service, over the quarters",
     "Jobs dropped": "for the whole horizon",
+    "Short of units": "jobs that run, some of their units not in every quarter",
+    "Falls short": "in that share of the futures drawn, at the worst in any quarter",
 }
 
 
@@ -396,6 +425,7 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     cells: dict[str, Cell] = {
         "Status": plan.proof.status,
         "Net present cost, USD": traced.at("proof.cost_cents", "usd", "how-proof"),
+        "Acquired": acquired_short(summary_of(plan).acquired),
         "Bought, USD": traced.figure(accounts.acquired("buy"), "usd", "how-bill"),
         "Rented, USD": traced.figure(rented, "usd", "how-bill"),
         "After the horizon, USD": traced.figure(after, "usd", "how-bill")
@@ -403,20 +433,17 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
         else "none",
         "GPUs": traced.figure(capacity.in_service(last), "count", "how-use"),
         "Held": traced.figure(capacity.needed(last), "count", "how-use"),
+        "Idle": traced.figure(accounts.idle_share, "share", "how-use")
+        if accounts.idle_share
+        else _NONE,
         "Power, kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
         "Jobs dropped": short("dropped"),
+        "Short of units": short("short"),
         "Delayed": short("delayed"),
     }
     if traced.orders:
         cells["Order by"] = traced.order_by(traced.orders[0][0])
-    return _Option(
-        name,
-        cells,
-        {line.offer for line in plan.acquisitions},
-        lambda offer: traced.figure(
-            traced.read.sum(f"acquisitions{where(offer=offer)}.count"), "count", "how-bill"
-        ),
-    )
+    return _Option(name, cells)
 
 
 def _found(
@@ -424,21 +451,28 @@ def _found(
 ) -> _Option:
     """A plan of which its figures alone are kept, at a place of alternatives.json."""
     if one.cost_cents is None:
-        return _Option(name, {"Status": one.result}, (), _no_nodes)
+        return _Option(name, {"Status": one.result})
 
     def count(value: object, place: str, style: str = "count", none: str = "none") -> Cell:
         return known.at(f"{stem}.{place}", style) if value else none  # type: ignore[arg-type]
 
     dropped = known.read.count(f"{stem}.dropped[*]")
     delayed = known.read.count(f"{stem}.short[*]") - dropped
+    units = None
+    if one.units_short:
+        units = known.read.count(f"{stem}.units_short[*]")
+        delayed -= units
     base, same = cheapest.cost_cents or 0, one.acquired == cheapest.acquired
     first = stem == "cheapest"
     more = "equal" if one.cost_cents == base else _NONE
     if base and one.cost_cents != base:
         more = signed_percent((one.cost_cents - base) / abs(base))
+    cost = known.read.at(f"{stem}.cost_cents")
+    difference = cost - known.read.at("cheapest.cost_cents") if base else cost
     cells: dict[str, Cell] = {
         "Status": one.result,
-        "Net present cost, USD": known.at(f"{stem}.cost_cents", "usd"),
+        "Net present cost, USD": known.figure(cost, "usd"),
+        "Difference, USD": known.figure(difference, "more_usd"),
         "More": "0 %" if first else more,
         "Acquired": "as the cheapest" if same and not first else acquired_short(one.acquired),
         "Nodes": f"{one.nodes or 0:,}",
@@ -447,22 +481,16 @@ def _found(
         "After the horizon, USD": count(one.committed_cents, "committed_cents", "usd"),
         "GPUs": known.at(f"{stem}.gpus", "count"),
         "Held": known.at(f"{stem}.gpus_held", "count"),
-        "Idle": percent(one.gpus_idle or 0.0),
+        "Idle": known.at(f"{stem}.gpus_idle", "share") if one.gpus_idle is not None else _NONE,
         "Power, kW": count(one.power_w is not None, "power_w", "kw", "?"),
         "Mean power, kW": count(one.drawn_w is not None, "drawn_w", "kw", _NONE),
         "Jobs dropped": known.figure(dropped, "count") if dropped.value else "none",
+        "Short of units": known.figure(units, "count") if units else "none",
         "Delayed": known.figure(delayed, "count") if delayed.value else "none",
     }
     if one.order_by:
         cells["Order by"] = known.day(one.order_by, f"{stem}.order_by")
-    return _Option(
-        name,
-        cells,
-        {node.offer for node in one.acquired},
-        lambda offer: known.figure(
-            known.read.sum(f"{stem}.acquired{where(offer=offer)}.count"), "count"
-        ),
-    )
+    return _Option(name, cells)
 
 
 def _file(found: Alternatives) -> TracedFile:
@@ -487,7 +515,7 @@ def alternatives_document(found: Alternatives) -> Document:
             tone="strong",
         ),
         *(Paragraph(cheaper_text(one, cheapest), tone="warning") for _, one in cheaper_ones(found)),
-        _options_table(options, _IN_BRIEF),
+        _options_table(options, _IN_A_REPORT),
         _where(),
         Heading("What each is"),
         Bullets(tuple(_said(one, found, _CHEAPEST) for one in found.others)),
@@ -495,11 +523,17 @@ def alternatives_document(found: Alternatives) -> Document:
     )
 
 
-def options_section(traced: TracedPlan, related: RelatedResults) -> Iterator[Block]:
-    """A row for each plan, the same columns for all; an option that nobody planned stays open."""
-    found, named = related.alternatives, "the recommended plan"
+def _options(traced: TracedPlan, related: RelatedResults) -> list[_Option]:
+    """The recommended plan, those that were handed in, and those that were planned beside it."""
+    found = related.alternatives
     options = [_planned("Recommended", traced)]
-    options += [_planned(name, TracedPlan(plan, name=name)) for name, plan in related.plans.items()]
+    if related.risk is not None and related.risk.chances:
+        worst = traced_chance(related.risk)
+        options[0] = _Option("Recommended", {**options[0].cells, "Falls short": worst})
+    for name, plan in related.plans.items():
+        other = _planned(name, TracedPlan(plan, name=name))
+        more = styled(Fraction(plan.proof.cost_cents - traced.plan.proof.cost_cents), "more_usd")
+        options.append(_Option(name, {**other.cells, "Difference, USD": more}))
     if found is not None:
         options += [
             _found(_file(found), name, f"others[{place}].figures", one.figures, found.cheapest)
@@ -509,35 +543,76 @@ def options_section(traced: TracedPlan, related: RelatedResults) -> Iterator[Blo
             # Words are enough where it is the recommended plan once more.
             and (one.name in _EXPECTED or not same_nodes(one.figures, found.cheapest))
         ]
-    yield _options_table(options, _OF_A_PLAN)
-    planned = [
-        one for one in options if any(isinstance(cell, Figure) for cell in one.cells.values())
-    ]
-    if offers := sorted({offer for one in planned for offer in one.offers}):
-        yield table(
-            offers,
-            ("Offer", "text", lambda offer: offer),
-            *columns_for(
-                ((one.name, one.nodes) for one in planned),
-                lambda offer, nodes: nodes(offer),
-            ),
-            caption="Nodes that each option buys, rents or reserves; a rented one counts anew in "
-            "each quarter",
-        )
+    return options
+
+
+def options_brief(traced: TracedPlan, related: RelatedResults) -> Table:
+    """For page 1: what each option costs more, which jobs it leaves short, and how much is free.
+
+    Of the alternatives those that everybody asks for, and those that cost less.
+    """
+    found = related.alternatives
+    asked = {"Recommended", *related.plans, *_EXPECTED}
+    asked |= {one.name for _, one in cheaper_ones(found)} if found else set()
+    shown = [one for one in _options(traced, related) if one.name in asked]
+    return _options_table(shown, (*_IN_A_LIST, *_BEHIND))
+
+
+def options_section(
+    traced: TracedPlan, related: RelatedResults, *, full: bool = True
+) -> Iterator[Block]:
+    """A row for each plan, the same columns for all; an option that nobody planned stays open.
+
+    Without the table where it is not `full`, as page 1 has the most of it.
+    """
+    found, named = related.alternatives, "the recommended plan"
+    if full:
+        yield _options_table(_options(traced, related), _IN_A_LIST)
     if found is not None:
         others = [one for one in found.others if one.name not in related.plans]
         yield Bullets(tuple(_said(one, found, named) for one in others))
         if why_not := tuple(_why_not(one) for _, one in cheaper_ones(found) if one.settings):
             yield Fields(why_not)
         yield _where()
-    known = {one.name for one in options}
+    known = {*related.plans, *(one.name for one in (found.others if found else ()))}
     ask = Blank(
         f"{code(command_for('alternatives', traced.plan))}, where plan.json is, and report again"
     )
     if missing := tuple((name.capitalize(), ask) for name in _EXPECTED if name not in known):
         yield Fields(missing)
-    short = _units_short(found, traced.columns, traced.plan.quarters) if found else ()
-    yield from beneath(short) or (_idle(traced),)
+    if found:
+        yield from beneath(_units_short(found, traced.columns, traced.plan.quarters))
+
+
+def why_recommended(traced: TracedPlan, related: RelatedResults) -> str:
+    """Why this plan, and what the usual other ways would cost and leave undone."""
+    plan, found = traced.plan, related.alternatives
+    kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
+    told = f"Recommended because it {kept}, and no plan that the scenario allows and that does so "
+    told += "costs less"
+    if plan.proof.status != "proved":
+        told = f"Recommended as the best plan found that {kept}; that none costs less is not proved"
+    others = [
+        f"{one.name} {_held_against(one.figures, found.cheapest)}"
+        for one in (found.others if found else ())
+        if found and one.name in _EXPECTED and one.figures
+    ]
+    return f"{told}. {'; '.join(others).capitalize()}." if others else f"{told}."
+
+
+def _held_against(one: PlanSummary, plan: PlanSummary) -> str:
+    """`costs $63,958 more and drops 1 job`."""
+    if one.cost_cents is None:
+        return f"is {one.result}"
+    cents = one.cost_cents - (plan.cost_cents or 0)
+    costs = f"costs {money_short(abs(cents))} {'more' if cents > 0 else 'less'}"
+    parts = [costs if cents else "costs the same"]
+    fewer = len(one.units_short)
+    delayed = len(one.short) - len(one.dropped) - fewer
+    if one.short != plan.short:
+        for done, number in (("drops", len(one.dropped)), ("delays", delayed), ("shortens", fewer)):
+            parts += [f"{done} {count_of(number, 'job')}"] if number else []
+    return listed(parts)
 
 
 def _where() -> Paragraph:
@@ -583,25 +658,6 @@ def _units_short(
     return (head, rows)
 
 
-def _idle(traced: TracedPlan) -> Table:
-    """What doing nothing leaves short, in GPUs."""
-    capacity = traced.capacity
-    return table(
-        traced.quarters,
-        ("Quarter", "name", lambda at: traced.plan.quarters[at]),
-        *columns_for(
-            (
-                ("GPUs that this plan uses", capacity.needed),
-                ("GPUs owned", capacity.owned),
-                ("Short without it", capacity.short),
-            ),
-            lambda at, of: traced.figure(of(at), "count", "how-use"),
-        ),
-        caption="Doing nothing: the GPUs that would be missing, whatever their type; below zero "
-        "is room to spare",
-    )
-
-
 # What stands beside the net present cost on page 1
 
 
@@ -620,17 +676,3 @@ def cheaper_warnings(traced: TracedPlan, related: RelatedResults) -> Iterator[Pa
                 "was asked there and not here. Adopt that, if you can.",
                 "warning",
             )
-
-
-def summary_rows(traced: TracedPlan, related: RelatedResults) -> Iterator[tuple[str, Cell]]:
-    """Residual value, spare nodes, and what costs less; nothing where there is none."""
-    yield from residual_row(traced)
-    if traced.plan.spare_cost is not None:
-        yield "Of the net present cost, for all spare nodes together, USD", spare_total(traced)
-    found = related.alternatives
-    if found is not None:
-        known = _file(found)
-        for place, one in cheaper_ones(found):
-            costs = known.read.at(f"others[{place}].figures.cost_cents")
-            less = known.figure(known.read.at("cheapest.cost_cents") - costs, "usd")
-            yield f"Less under {one.name}, with as many jobs, USD", less

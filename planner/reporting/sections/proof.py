@@ -9,8 +9,6 @@ from planner.reporting.document import (
     Blank,
     Block,
     Bullets,
-    Fields,
-    Fold,
     Heading,
     Paragraph,
     Table,
@@ -25,7 +23,14 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan, SecondOpinion
     from planner.reporting.traced import TracedPlan
 
-__all__ = ["VERDICTS", "how_section", "proof_section", "provenance_section", "rules_section"]
+__all__ = [
+    "FEW_FILES",
+    "VERDICTS",
+    "how_section",
+    "proof_section",
+    "provenance_section",
+    "rules_section",
+]
 
 VERDICTS = {
     "confirmed": "confirmed",
@@ -35,16 +40,20 @@ VERDICTS = {
 """What a second opinion means."""
 
 _HASH_SHOWN = 12
-_FILES_LISTED = 8
+FEW_FILES, _ALL_FILES = 8, 10_000
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
 """Roles of the files that ask; what others hold is answered with."""
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
-def proof_section(traced: TracedPlan, *, every_check: bool) -> Iterator[Block]:
-    """Status, bound with its terms, the independent checks, and what the plan was made from."""
-    plan, proof = traced.plan, traced.plan.proof
+def proof_section(traced: TracedPlan, *, every_check: bool, files: int = 0) -> Iterator[Block]:
+    """Status, bound with its terms, the independent checks, and what the plan was made from.
+
+    Without `every_check` these are counted. `files` of each role are listed, or their number; where
+    it is 0, a sentence tells of them.
+    """
+    plan, proof, made_by = traced.plan, traced.plan.proof, traced.plan.provenance
     yield Paragraph(
         f"Status: {proof.status}. Cost {usd(proof.cost_cents)}, bound "
         f"{usd(proof.bound_cents)}: no plan for these inputs costs less than the bound. "
@@ -53,34 +62,33 @@ def proof_section(traced: TracedPlan, *, every_check: bool) -> Iterator[Block]:
     yield Paragraph(f"Method: {proof.method}", tone="faint")
     yield from _second_opinions(proof.second_opinions)
     yield _bound(traced)
-    files, made_by = plan.provenance.files, plan.provenance
+    checked = count_of(len(proof.checks), "statement")
+    if every_check and proof.checks:
+        yield Paragraph("An independent check confirmed, from the inputs alone:")
+        yield Bullets(proof.checks)
+    else:
+        words = f"An independent check confirmed {checked} about this plan, each in plan.json."
+        yield Paragraph(words)
     made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
-    if every_check:
-        if proof.checks:
-            yield Paragraph("The independent check confirmed:")
-            yield Bullets(proof.checks)
-        yield Paragraph(f"{made}, from:")
+    if files:
+        yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
         yield table(
-            _some_of(files),
+            _some_of(made_by.files, files),
             ("File", "text", lambda row: row[1]),
             ("Role", "name", lambda row: row[0]),
-            ("SHA-256 begins", "name", lambda row: row[2][:_HASH_SHOWN]),
+            ("SHA-256", "text", lambda row: row[2]),
         )
         return
     scenarios = ", ".join(
         f"{path} (SHA-256 {digest[:_HASH_SHOWN]}…)"
-        for role, path, digest in files
+        for role, path, digest in made_by.files
         if role in _QUESTION
     )
-    others = Counter(role for role, _, _ in files if role not in _QUESTION)
+    others = Counter(role for role, _, _ in made_by.files if role not in _QUESTION)
     counted = (
         count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
     )
-    checked = count_of(len(proof.checks), "statement")
-    yield Paragraph(
-        f"An independent check confirmed {checked} about this plan, each in plan.json. "
-        f"{made}, from {listed([scenarios, *counted])}."
-    )
+    yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
 
 
 def _bound(traced: TracedPlan) -> Table:
@@ -113,11 +121,11 @@ def _second_opinions(opinions: Sequence[SecondOpinion]) -> Iterator[Block]:
         )
 
 
-def _some_of(files: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Each file; where one role has many, their number."""
+def _some_of(files: Sequence[tuple[str, str, str]], most: int) -> Iterator[tuple[str, str, str]]:
+    """Each file; where one role has more, their number."""
     by_role = Counter(role for role, _, _ in files)
     for role, number in by_role.items():
-        if number > _FILES_LISTED:
+        if number > most:
             yield role, f"{number:,} files, each in plan.json", ""
         else:
             yield from (file for file in files if file[0] == role)
@@ -145,55 +153,28 @@ def rules_section(plan: Plan, most: int) -> Iterator[Block]:
         yield Bullets(errata)
 
 
-def provenance_section(traced: TracedPlan, changed: tuple[str, ...]) -> Iterator[Block]:
-    """What was proved and checked, from which files, by which versions; and who signs."""
+def provenance_section(
+    traced: TracedPlan, changed: tuple[str, ...], *, full: bool = True
+) -> Iterator[Block]:
+    """What was proved and checked, from which files, by which versions; and who signs.
+
+    Not `full`, checks are counted, and so are files of which there are many.
+    """
     plan = traced.plan
-    proof, made_by = plan.proof, plan.provenance
-    off = usd(proof.cost_cents - proof.bound_cents)
-    words = (
-        f"Optimal for these inputs, proved to within {off}."
-        if proof.status == "proved"
-        else f"Best found, not proved: at most {off} dearer than the best there is."
-    )
-    yield Paragraph(words, tone="strong")
-    yield Fields(
-        (
-            ("Status", proof.status),
-            ("Net present cost, USD", traced.at("proof.cost_cents", "cents", "how-proof")),
-            ("Proved bound, USD", traced.at("proof.bound_cents", "cents", "how-proof")),
-            ("Gap", traced.at("proof.gap", "gap", "how-proof")),
-            ("Gap asked for", traced.at("proof.asked_gap", "gap", "how-proof")),
-            ("Method", proof.method),
-            ("Planner", made_by.planner_version),
-            ("Solver", made_by.solver),
-            ("Format of plan.json", plan.format),
-            ("Planned as of", traced.day(plan.as_of, "as_of", "how-proof")),
-            ("To replay", "planner replay plan.json"),
-        )
-    )
-    yield Paragraph(
-        "The same files and the same versions give the same plan.json, byte for byte; the "
-        "replay says so, or what differs.",
-        tone="faint",
-    )
-    yield from _second_opinions(proof.second_opinions)
-    yield Paragraph("A check that shares no code with the search confirmed from the inputs alone:")
-    yield Bullets(proof.checks)
+    yield from proof_section(traced, every_check=full, files=_ALL_FILES if full else FEW_FILES)
     if changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")
-    files = table(
-        made_by.files,
-        ("File", "text", lambda file: file[1]),
-        ("Role", "name", lambda file: file[0]),
-        ("SHA-256", "text", lambda file: file[2]),
-        caption="Everything that the plan was made from",
+    yield Paragraph(
+        "The same files and the same versions give the same plan.json, byte for byte; "
+        f"{code('planner replay plan.json')} says so, or what differs.",
+        tone="faint",
     )
-    yield Fold("Input files with their hashes", "files", (files,))
+    names = {"Requester": plan.owner} if plan.owner else {}
     yield table(
         _APPROVERS,
         ("Role", "name", lambda role: role),
-        ("Name", "name", lambda _: Blank()),
+        ("Name", "text", lambda role: names.get(role, Blank())),
         ("Date", "name", lambda _: Blank()),
         ("Signature", "name", lambda _: Blank()),
         caption="Sign-off",
@@ -242,6 +223,8 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
     }
     told = {
         "how-spare": plan.spare_cost is not None,
+        "how-optimism": plan.optimism_bias is not None,
+        "how-let-go": bool(plan.releases),
         "how-apis": bool(plan.apis or plan.api_comparisons),
     }
     for anchor, (title, text) in _HOW.items():
@@ -264,10 +247,25 @@ _HOW = {
         "Likewise without the last one of a single place, those of all others kept: these "
         "figures overlap, or fall short of the whole, and are no parts of a sum.",
     ),
+    "how-optimism": (
+        "Optimism bias",
+        "Purchases, in present value, times the share that the scenario states, added to the net "
+        "present cost; what servers are worth at the end stays as planned. The UK Green Book asks "
+        "for such an adjustment; the rule `policies/steep-optimism-bias` names where, and its "
+        "range for equipment.",
+    ),
     "how-bill": (
         "Bill of materials",
         "Nodes times the price of one, for a rent or a reservation in each quarter that is paid. "
         "An order is placed the lead time before the first day of its quarter.",
+    ),
+    "how-let-go": (
+        "Owned nodes let go",
+        "What a sale brings is as the fleet states it, times the nodes. What is saved is what "
+        "these nodes cost within the horizon if they are kept, less what they still cost: of those "
+        "sold, all from the quarter of the sale on; of those switched off, energy, and "
+        "support where the contract says so. The net present cost falls by both in present value, "
+        "less what a node that is sold would have brought right after the horizon.",
     ),
     "how-need": (
         "Units",

@@ -6,20 +6,23 @@ from collections import Counter, defaultdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.inputs.scenario.quarter import WEEK_HOURS, Quarter
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
+    Bar,
     Blank,
     Block,
     Bullets,
     Cell,
     Fields,
+    Gantt,
     Link,
     Paragraph,
-    columns_for,
+    Table,
     table,
 )
 from planner.reporting.format import (
+    code,
     count_of,
     gap_percent,
     listed,
@@ -28,12 +31,7 @@ from planner.reporting.format import (
     usd,
 )
 from planner.reporting.sections.jobs import rejections_section
-from planner.reporting.sections.sites import (
-    estimated_figures,
-    limit_style,
-    limits_of,
-    node_takes,
-)
+from planner.reporting.sections.releases import let_go_parts, unquoted_sales
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,16 +46,26 @@ __all__ = [
     "milestones_section",
     "nodes_of",
     "orders_for_several_sites",
+    "orders_picture",
     "orders_section",
+    "orders_table",
     "price_source",
     "procurement_section",
     "proof_clause",
 ]
 
 _JOBS = 6
+_MONTHS_DRAWN = 24
+"""So many months are drawn one by one, else quarters."""
 _MOST_NAMED = 4
 _KINDS = ("buy", "rent", "reserve", "hourly")
 _DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation", "hourly": "rent by the hour"}
+_FOR_PEOPLE = (
+    "Route: competition, framework or single source, with the authority for it",
+    "Market research, efforts to obtain other offers, and who else showed interest",
+    "Why the price is fair and reasonable; why only this source, if it is the only one",
+    "Certified by the technical and the contracting officer (name, date, signature)",
+)
 _IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", "Weeks")
 """Columns of the bill that a short page leaves to the lines below."""
 
@@ -95,7 +103,7 @@ def bill_section(
     if not traced.bill:
         yield Paragraph("Nothing to buy, to rent or to reserve.")
         return
-    plan, limits = traced.plan, limits_of(traced.plan) if full else ()
+    plan = traced.plan
     lines = plan.acquisitions
 
     def at(place: int, name: str, style: str = "count") -> Cell:
@@ -146,12 +154,6 @@ def bill_section(
         ("Quote or price source", "text", source),
         ("Weeks", "number", lambda place: at(place, "lead_time_weeks")),
         ("Order by", "name", traced.order_by),
-        *columns_for(
-            ((f"{limit.stated_in} each", limit) for limit in limits),
-            lambda place, limit: node_takes(
-                traced, lines[place].node_type, limit.need, limit_style(limit)
-            ),
-        ),
         sums={
             "Line" if full else "Quarter": "Sum",
             "Total, USD": traced.figure(
@@ -172,12 +174,10 @@ def bill_section(
         yield Bullets(tuple(told))
     if full:
         yield Paragraph(
-            "Weeks are the lead time; kW is the nameplate, U the height in the rack. Rents and "
-            "reservations are priced for each node and quarter.",
+            "Weeks are the lead time. Rents and reservations are priced for each node and quarter; "
+            f"what nodes take of their sites, {traced.section('facility')} tells.",
             tone="faint",
         )
-        keys = [limit.figure for limit in limits]
-        yield from estimated_figures(plan, keys, {line.node_type for _, line in traced.bill})
         yield Fields(
             (
                 ("Part numbers of the vendor", Blank("from the quote")),
@@ -254,65 +254,142 @@ def _licences(traced: TracedPlan) -> Cell:
     return Blank("the scenario states none")
 
 
+def orders_picture(traced: TracedPlan) -> Iterator[Gantt]:
+    """From each order to the day on which its nodes enter service; nothing without orders."""
+    plan, lines = traced.plan, traced.plan.acquisitions
+    if not lines:
+        return
+    begun = _month(min(plan.as_of, *(line.order_by for line in lines)))
+    until = max(_month(_first_day(line.quarter)) for line in lines)
+    each = 1 if until - begun < _MONTHS_DRAWN else 3
+    first = begun // each
+
+    def bar(place: int) -> Bar:
+        line = lines[place]
+        starts = _first_day(line.quarter)
+        ordered, served = _month(line.order_by) // each, _month(starts) // each
+        name = f"{line.node_type} @ {line.site} by {line.offer}, in service {line.quarter}"
+        when = f"order by {line.order_by}, in service {starts}"
+        last = max(ordered, served - 1)
+        return Bar(line.order_by, ordered - first + 1, last - first + 1, name, line.count, when)
+
+    months = [begun - begun % each + each * cell for cell in range(until // each - first + 1)]
+    kinds = list(dict.fromkeys(lines[place].kind for place, _ in traced.orders))
+    groups = tuple(
+        (
+            action_of(kind, None).capitalize(),
+            tuple(bar(place) for place, line in traced.orders if line.kind == kind),
+        )
+        for kind in kinds
+    )
+    yield Gantt(
+        title=f"Orders by {'month' if each == 1 else 'quarter'}",
+        says="At the left the day by which each must be ordered; its bar is the time to deliver, "
+        "and the number in it counts nodes. A year stands above its first month.",
+        cells=len(months),
+        groups=groups,
+        lines=tuple(f"{one.when}: {one.name}" for _, bars in groups for one in bars),
+        labels=tuple(_label(month, each) for month in months),
+    )
+
+
+def _label(month: int, each: int) -> str:
+    year, past = divmod(month, 12)
+    return str(year) if not past else str(past + 1) if each == 1 else f"Q{past // 3 + 1}"
+
+
+def _first_day(quarter: str) -> str:
+    year, _, number = quarter.partition("Q")
+    return f"{year}-{3 * int(number) - 2:02}-01"
+
+
+def _month(day: str) -> int:
+    """Months since year 0."""
+    return 12 * int(day[:4]) + int(day[5:7]) - 1
+
+
 def orders_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders by the day on which each must be placed."""
+    """Orders by the day on which each must be placed, and who decides."""
     if not traced.bill:
         yield Paragraph("There is nothing to order. Buy and rent nothing.")
         return
-    lines = traced.plan.acquisitions
+    yield orders_table(traced)
+    yield Fields((("Orders placed, by whom and when", Blank()),))
+
+
+def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
+    """Orders, the most urgent first; of more than so many the first ones."""
+    lines, orders = traced.plan.acquisitions, traced.orders[:most]
+    left = len(traced.orders) - len(orders)
+    more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
 
     def what(place: int) -> str:
         line = lines[place]
-        return (
-            f"{action_of(line.kind, None, line.step_hours)} {nodes_of(line)} by {line.offer}, "
-            f"{line.node_type} @ {line.site}"
-        )
+        return f"{action_of(line.kind, None, line.step_hours)} {nodes_of(line)} by {line.offer}"
 
-    yield table(
-        (place for place, _ in traced.orders),
+    return table(
+        (place for place, _ in orders),
         ("Order by", "name", traced.order_by),
-        ("What", "text", what),
+        ("What to sign", "text", what),
+        ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
         (
             "USD",
             "number",
             lambda place: traced.at(f"acquisitions[{place}].total_cents", "usd", "how-bill"),
         ),
-        ("Owner", "name", lambda _: Blank()),
-        ("Decision and date", "name", lambda _: Blank()),
-        caption="Orders, the most urgent first",
+        caption=f"Orders, the most urgent first{more}",
     )
 
 
-def milestones_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders and entries into service by date, and what acceptance still needs."""
+def milestones_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+    """Orders, entries into service and retirements by date, and what acceptance still needs.
+
+    Without orders where it is not `full`, as page 1 has them.
+    """
     dated: list[tuple[str, Cell, str]] = []
     for place, line in traced.bill:
         what = f"Place the order: {nodes_of(line)}, {_DO[line.kind]} by offer {line.offer}"
         what += f" for {line.site}" if line.sites else ""
-        dated.append((line.order_by, traced.order_by(place), what))
-        year, _, number = line.quarter.partition("Q")
+        if full:
+            dated.append((line.order_by, traced.order_by(place), what))
         service = f"Accepted and in service: {nodes_of(line)} at {line.site}, by offer {line.offer}"
-        start = f"{year}-{3 * int(number) - 2:02}-01"
-        dated.append((start, f"start of {line.quarter}", service))
+        dated.append((_start(line.quarter), f"start of {line.quarter}", service))
+    dated += [(_start(label), f"start of {label}", what) for label, what in _leaving(traced.plan)]
     if dated:
         yield table(
             sorted(dated, key=lambda entry: entry[0]),
             ("By", "name", lambda row: row[1]),
             ("Milestone", "text", lambda row: row[2]),
-            ("Owner", "name", lambda _: Blank()),
-            ("Done on", "name", lambda _: Blank()),
             caption="Milestones",
         )
     else:
         yield Paragraph("There is nothing to order.")
+    answers = traced.plan.owner or Blank(f"{code('owner:')} of the scenario")
     yield Fields(
         (
+            ("Who answers for the milestones", answers),
             ("Acceptance test", Blank("of each node, before it is paid")),
-            ("Benefits, how and when they are measured", Blank()),
             ("Review after the purchase", Blank("date and owner")),
         )
     )
+
+
+def _start(quarter: str) -> str:
+    """The first day."""
+    return Quarter.parse(quarter).start.isoformat()
+
+
+def _leaving(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Nodes that are in service no longer, by the quarter from which on: retired, or given back."""
+    gone: Counter[tuple[str, str, str, str, str]] = Counter()
+    for node in plan.nodes:
+        after = plan.quarters.index(node.in_service[-1]) + 1 if node.in_service else 0
+        if 0 < after < len(plan.quarters) and not node.hours:
+            act = "Retire" if node.origin == "owned" else "Give back"
+            gone[plan.quarters[after], act, node.node_type, node.site, node.entry] += 1
+    for (quarter, act, node_type, site, entry), count in sorted(gone.items()):
+        yield quarter, f"{act}: {count:,} × {node_type} at {site} ({entry})"
 
 
 def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:
@@ -347,17 +424,8 @@ def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:
                 ),
                 (f"Estimated value{terms}, USD", value),
                 ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
-                ("Route: competition, framework, single source", Blank()),
-                ("Statutory authority, if not competed", Blank("legal")),
-                ("Why only this source can supply it", Blank("facts, not adjectives")),
-                ("Efforts to obtain other offers", Blank()),
-                ("Why the price is fair and reasonable", Blank("contracting officer")),
-                ("Market research", Blank()),
                 ("Other facts in support", why),
-                ("Who else showed interest", Blank()),
-                ("What removes the barrier to competition next time", Blank()),
-                ("Certified by the technical officer (name, date, signature)", Blank()),
-                ("Certified by the contracting officer (name, date, signature)", Blank()),
+                *((asked, Blank()) for asked in _FOR_PEOPLE),
             )
         ),
     )
@@ -395,11 +463,12 @@ def _gives_way(plan: Plan) -> str:
     """Who is not served by that, so that nobody takes the sum for the price of everything."""
     if plan.shortage is None:
         return ""
-    counts = Counter(job.outcome for job in plan.shortage.jobs)
+    counts: Counter[str] = Counter(job.outcome for job in plan.shortage.jobs)
     parts = []
-    for outcome in ("dropped", "delayed"):
+    ways = {"dropped": "dropped", "short": "short of units", "delayed": "delayed"}
+    for outcome, told in ways.items():
         if count := counts[outcome]:
-            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {outcome}")
+            parts.append(f"{count_of(count, 'job')} {'is' if count == 1 else 'are'} {told}")
     return f"; {listed(parts)}, as not everything fits"
 
 
@@ -419,14 +488,20 @@ def _for_how_much(plan: Plan) -> str:
     illustrative = (
         *(line.illustrative for line in plan.acquisitions),
         *(use.illustrative for use in plan.apis),
+        bool(unquoted_sales(plan)),
     )
     priced = ", at illustrative prices" if any(illustrative) else ""
     span = f"over {count_of(len(plan.quarters), 'quarter')}"
-    return f"for {money_short(plan.proof.cost_cents)} net present cost {span}{priced}"
+    cents = plan.proof.cost_cents
+    if cents < 0:
+        return f"with {money_short(-cents)} more received than paid in present value {span}{priced}"
+    return f"for {money_short(cents)} net present cost {span}{priced}"
 
 
 def _what(plan: Plan) -> str:
     if not plan.acquisitions:
+        if not plan.jobs and plan.releases:
+            return f"{_sentence(let_go_parts(plan))}, as the scenario has no jobs,"
         if not plan.jobs:
             return "Buy and rent nothing, as the scenario has no jobs,"
         if not any(any(job.units) for job in plan.jobs):
@@ -434,6 +509,8 @@ def _what(plan: Plan) -> str:
         which = "every job" if plan.shortage is None and not plan.apis else "what is kept"
         if plan.apis:
             which = "all others" if any(job.ways for job in plan.jobs) else "nothing"
+        if let_go := let_go_parts(plan):
+            return f"{_sentence(let_go)}, buy and rent nothing: the rest of the fleet runs {which}"
         return f"Buy and rent nothing: the owned fleet runs {which}"
     first = min(line.order_by for line in plan.acquisitions)
     if any(line.kind == "buy" and line.order_by == first for line in plan.acquisitions):
@@ -449,6 +526,10 @@ def _what(plan: Plan) -> str:
         machines = _by_machine([line for line in plan.acquisitions if line.kind == kind])
         if machines:
             parts.append(f"{action_of(kind, None)} {_named([told(lines) for lines in machines])}")
+    return _sentence([*parts, *let_go_parts(plan)])
+
+
+def _sentence(parts: Sequence[str]) -> str:
     words = listed(parts)
     return words[0].upper() + words[1:]
 

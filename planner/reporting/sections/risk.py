@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from planner.reporting.document import (
     Bands,
@@ -14,16 +14,23 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import count_of, dollars, money_short, percent, usd
+from planner.reporting.format import code, count_of, dollars, money_short, percent, usd
 from planner.reporting.sections.variants import acquired_text
+from planner.reporting.traced import TracedFile
 from planner.whatif.risk.choices import WORST_PER_CENT
 from planner.whatif.risk.risk import at_percentile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.reporting.document import Cell, Figure
     from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
     from planner.whatif.risk.risk import Chance, Risk
 
-__all__ = ["cost_bands", "risk_document"]
+__all__ = ["RiskRow", "cost_bands", "risk_document", "risk_rows", "traced_chance"]
+
+
+RiskRow: TypeAlias = "tuple[str, str, Cell, Cell, Cell]"
 
 
 def risk_document(found: Risk) -> Document:
@@ -159,6 +166,31 @@ def _summary(found: Risk) -> str:
     return f"{text}; in {worst.quarter} what is bought now falls short in {share}."
 
 
+def traced_chance(found: Risk) -> Figure:
+    """How often the nodes of the plan fall short, in the quarter in which they do the most."""
+    known = TracedFile(found, "risk.json", "how-risk")
+    place = max(range(len(found.chances)), key=lambda at: found.chances[at].short)
+    stem = f"chances[{place}]"
+    return known.figure(known.read.at(f"{stem}.short") / known.read.at(f"{stem}.of"), "share")
+
+
+def risk_rows(found: Risk) -> Iterator[RiskRow]:
+    """Each risk that the futures show: what, known from, how likely, GPUs missing and USD more."""
+    known = TracedFile(found, "risk.json", "how-risk")
+    source = f"{count_of(found.futures, 'future')} of {code('planner risk')}"
+    most = len(found.cost_cents) - 1
+    more = known.read.at(f"cost_cents[{most}]") - known.read.at("base.cost_cents")
+    dearer = sum(cents > (found.base.cost_cents or 0) for cents in found.costs_cents)
+    share = percent(dearer / len(found.costs_cents))
+    told = f"The future costs more than the plan; {found.percentiles[most]} % of them cost at most "
+    yield f"{told}so much more", source, share, "–", known.figure(more, "more_usd")
+    for at, one in enumerate(found.chances):
+        if one.short:
+            likely = known.read.at(f"chances[{at}].short") / known.read.at(f"chances[{at}].of")
+            told = f"What is bought now does not hold all jobs of {one.quarter}"
+            yield told, source, known.figure(likely, "share"), "open", "–"
+
+
 def _share(chance: Chance) -> str:
     return percent(chance.short / chance.of)
 
@@ -184,9 +216,7 @@ def _caveats(found: Risk) -> tuple[Block, ...]:
         lines.append(f"Without a plan, and so in no figure of cost: {number}.")
     if found.giving_way:
         number = count_of(found.giving_way, "future")
-        lines.append(
-            f"With jobs dropped or delayed, so that the cost is that of the rest: {number}."
-        )
+        lines.append(f"With jobs that give way, so that the cost is that of the rest: {number}.")
     if found.choices and (unsure := sum(one.not_proved for one in found.choices.plans)):
         told = count_of(unsure, "future")
         lines.append(f"NOT proved within the limits, with purchases that are given: {told}.")

@@ -25,6 +25,7 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import code, count_of, dollars, listed, money_short, percent, usd
+from planner.reporting.sections.cost import optimism_rows
 from planner.reporting.sections.margins import margins_section
 from planner.reporting.sections.options import command_for, short_text
 from planner.reporting.sections.variants import (
@@ -48,6 +49,7 @@ __all__ = ["headline", "sensitivity_document", "sensitivity_section", "then_acqu
 _NAMED = 4
 """Figures that the headline names."""
 _NONE = "–"
+_BIAS = Blank(f"{code('finance.optimism_bias:')} of the scenario")
 _ENDS = ("low", "high")
 _TRACE = "how-sensitivity"
 _DOWN, _UP = TracedFigure(Fraction(-1, 5), "-0.2"), TracedFigure(Fraction(1, 5), "0.2")
@@ -89,7 +91,7 @@ def sensitivity_section(traced: TracedPlan, found: Sensitivity | None) -> Iterat
         (
             *rows,
             ("Two or three changes at once", Blank(f"{code('planner risk')}, or named scenarios")),
-            ("Contingency, or uplift for optimism, with its reference class", Blank()),
+            *(tuple(optimism_rows(traced)) or (("Uplift of purchases for optimism bias", _BIAS),)),
         )
     )
 
@@ -249,11 +251,11 @@ def _other_jobs_short(found: Sensitivity) -> Iterator[Block]:
         f"{one.name}, {moved_text(one.unit, end.by)}, {short_text(end.figures) or 'none'}"
         for one in found.swings
         for end in (one.low, one.high)
-        if end.figures.cost_cents is not None and end.figures.short != found.base.short
+        if end.figures.cost_cents is not None and end.figures.giving_way != found.base.giving_way
     )
     if ends:
         yield Paragraph(
-            "Here other jobs are dropped or delayed than as the scenario stands "
+            "Here other jobs give way than as the scenario stands "
             f"({short_text(found.base) or 'none'}), so that the costs are not those of the same "
             "work:",
             tone="warning",

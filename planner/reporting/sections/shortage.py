@@ -1,4 +1,4 @@
-"""Which jobs are dropped or delayed, in whose favour, and what would keep each as asked."""
+"""Which jobs give way, in whose favour, and what would keep each as asked."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["outcome_of", "shortage_section", "why_short"]
 
 _NAMED = 3
+_OF_UNITS = ("Short", "Units short × quarters")
 _ORDER = (
     "Not everything fits. As few jobs as can be are dropped, and then as few as can be delayed, "
     "the highest priority first; among equals, what costs the least is kept. A job is kept whole "
     "or not at all, with the deployment derived from it."
+)
+_UNITS = (
+    " Where a job may be short of units, these count after dropped jobs of the same priority, each "
+    "once for each quarter in which it does not run."
 )
 
 
@@ -28,12 +33,17 @@ def shortage_section(plan: Plan) -> tuple[Block, ...]:
     shortage = plan.shortage
     if shortage is None:
         return ()
+    units = _UNITS if any(use.units_short for use in shortage.priorities) else ""
     return (
-        Paragraph(_ORDER, tone="faint"),
+        Paragraph(f"{_ORDER}{units}", tone="faint"),
         _by_priority(shortage),
         *_unproved(plan, shortage),
         *_confirmed(shortage),
-        *(block for job in shortage.jobs for block in _job(job, shortage.ahead_of(job))),
+        *(
+            block
+            for job in shortage.jobs
+            for block in _job(job, plan.quarters, shortage.ahead_of(job))
+        ),
     )
 
 
@@ -42,10 +52,17 @@ def _by_priority(shortage: Shortage) -> Table:
         shortage.priorities,
         ("Priority", "number", lambda use: str(use.priority)),
         ("Jobs", "number", lambda use: f"{use.jobs:,}"),
-        ("Kept as asked", "number", lambda use: f"{use.jobs - use.delayed - use.dropped:,}"),
+        (
+            "Kept as asked",
+            "number",
+            lambda use: f"{use.jobs - use.delayed - use.dropped - use.short:,}",
+        ),
+        ("Short", "number", lambda use: f"{use.short:,}"),
+        ("Units short × quarters", "number", lambda use: f"{use.units_short:,}"),
         ("Delayed", "number", lambda use: f"{use.delayed:,}"),
         ("Dropped", "number", lambda use: f"{use.dropped:,}"),
         ("Proved", "name", lambda use: "yes" if use.proved else "NO"),
+        without=() if any(use.units_short for use in shortage.priorities) else _OF_UNITS,
     )
 
 
@@ -79,8 +96,8 @@ def _opinions(step: ProvedStep) -> str:
     return "; ".join(f"{one.solver}: {VERDICTS[one.verdict]}" for one in step.second_opinions)
 
 
-def _job(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
-    yield Heading(f"{job.name}: {job.how}", 3)
+def _job(job: ShortJob, quarters: Sequence[str], ahead: Sequence[str]) -> Iterator[Block]:
+    yield Heading(f"{job.name}: {job.how(quarters)}", 3)
     also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
     asked = range_of(job.asked)
     yield Paragraph(
@@ -90,7 +107,7 @@ def _job(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
 
 
 def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
-    """What stands in the way of a job that is dropped or delayed, and what would keep it.
+    """What stands in the way of a job that gives way, and what would keep it as asked.
 
     `ahead` are the jobs to which room that is made for it goes first.
     """
@@ -104,7 +121,7 @@ def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
         yield Bullets(job.remedies)
 
 
-def outcome_of(job: ShortJob, name: str) -> str:
+def outcome_of(job: ShortJob, name: str, quarters: Sequence[str]) -> str:
     """What became of a job, or of the deployment derived from it, in a sentence."""
     whose = "It is" if name == job.name else f"With {job.name}, from which it is derived, it is"
-    return f"{whose} {job.how}: not everything fits, and its priority is {job.priority}."
+    return f"{whose} {job.how(quarters)}: not everything fits, and its priority is {job.priority}."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, limits_told
+from planner.planning.ledger.traced import TracedFigure
 from planner.reporting.document import (
     Blank,
     Block,
@@ -26,7 +28,7 @@ from planner.reporting.sections.nodemap import range_of_ids
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from planner.inputs.scenario.site import SiteLimit
+    from planner.inputs.scenario.site import SiteLimit, SpareGroup
     from planner.planning.plan import Node, Plan
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
@@ -38,6 +40,7 @@ __all__ = [
     "limit_title",
     "limits_of",
     "node_takes",
+    "site_charts",
     "sites_section",
 ]
 
@@ -46,6 +49,9 @@ _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "cooling": "cooling",
 }
 _RACKS = 400
+_DRAWN = (("kW mean", -3), ("Heat, kBTU/h", -2), ("Ports", -1))
+"""Titles, and places of the cells of a row."""
+_BTU_PER_WH = TracedFigure(Fraction(3412, 1000), "3.412")
 
 
 def limits_of(plan: Plan) -> tuple[SiteLimit, ...]:
@@ -94,6 +100,9 @@ def sites_section(
     sites = traced.capacity.sites if full else [use.site for use in plan.sites]
     if not sites:
         return
+    off = ""
+    if any(node.off for node in plan.nodes):
+        off = ", and all but power by those that are switched off"
     yield table(
         [row for site in sites for row in _site_rows(traced, site, stated.get(site))],
         ("Site", "text", lambda row: row[0]),
@@ -112,14 +121,19 @@ def sites_section(
             lambda row, key: row[2][key],
         ),
         *columns_for(
-            (("Nodes", -3), ("Racks used", -2), ("Racks", -1)), lambda row, key: row[2][key]
+            (("Nodes", -6), ("Racks used", -5), ("Racks", -4), *(_DRAWN if full else ())),
+            lambda row, key: row[2][key],
         ),
-        caption="Taken by the nameplates of all nodes in service, owned and spare ones too; before "
-        "is what is owned already"
-        if full
-        else "Taken by the nameplates of all nodes in service, owned and spare ones too",
+        caption="Taken by the nameplates of all nodes in service, owned and spare ones too"
+        + off
+        + (
+            "; before is what is owned already, mean is the draw under load; all power becomes "
+            "heat that the room must carry away"
+            if full
+            else ""
+        ),
     )
-    lacking = {name for site in sites for name in traced.capacity.unstated(site, "power_w")}
+    lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
             f"? where the catalog gives no nameplate power: {listed(sorted(lacking))}. The fleet "
@@ -129,7 +143,7 @@ def sites_section(
     keys = [*(limit.figure for limit in limits), *(("mean_power_kw", "cooling") if full else ())]
     yield from estimated_figures(plan, keys)
     yield from _about(plan)
-    yield from _racks(plan, most_racks)
+    yield from _racks(traced, most_racks)
 
 
 def _site_rows(
@@ -150,14 +164,21 @@ def _site_rows(
             cells.append(_allowed(traced, stated, place, limit))
         if stated is None:
             pools = [at for at, pool in enumerate(plan.pools) if pool.site == site]
-            nodes = (f"{sum(plan.pools[at].nodes[place] for at in pools):,}", Blank(), Blank())
-            cells += nodes
+            cells += (f"{sum(plan.pools[at].nodes[place] for at in pools):,}", "–", "–")
         else:
             stem = f"sites[{stated}]"
             cells.append(traced.at(f"{stem}.nodes[{place}]", "count", "how-site"))
             racks = plan.sites[stated].racks is not None
             for name in (f"{stem}.racks_used[{place}]", f"{stem}.racks"):
                 cells.append(traced.at(name, "count", "how-site") if racks else "–")
+        mean, most, ports = (
+            capacity.after(site, place, need)
+            for need in ("mean_power_w", POWER.need, SITE_LIMITS[-1].need)
+        )
+        heat = None if most is None else most * _BTU_PER_WH
+        styles: tuple[Style, ...] = ("kw", "kw", "count")
+        for known, style in zip((mean, heat, ports), styles, strict=True):
+            cells.append("?" if known is None else traced.figure(known, style, "how-site"))
         found.append((label, tuple(cells)))
     name = site
     for _, group in groupby(found, key=lambda row: [cell_text(cell) for cell in row[1]]):
@@ -169,7 +190,7 @@ def _site_rows(
 def _allowed(traced: TracedPlan, site: int | None, quarter: int, limit: SiteLimit) -> Cell:
     """Of the height, nodes may take what the site says, or all its racks, the smaller."""
     if site is None:
-        return Blank()
+        return "not stated"
     use, stem = traced.plan.sites[site], f"sites[{site}]"
     stated, allowed = [], use.allowed.get(limit.need)
     if allowed is not None and allowed[quarter] is not None:
@@ -194,24 +215,43 @@ def _about(plan: Plan) -> Iterator[Block]:
             parts.append(f"{count_of(site.racks, 'rack')} of {site.units_per_rack} U{power}")
         if site.labels:
             parts.append(f"labels {listed(site.labels)}")
-        if site.spare_nodes:
-            spare = count_of(site.spare_nodes, "spare node")
-            parts.append(f"{spare} in each pool that runs a job")
+        parts += _spares(site.spare_nodes)
         if parts:
             sentences.append(f"{site.site}: {'; '.join(parts)}.")
     if sentences:
         yield Paragraph(" ".join(sentences))
 
 
-def _racks(plan: Plan, most: int) -> Iterator[Block]:
-    """What each rack holds; nodes that stand there for a time, with their quarters."""
+def _spares(stated: int | dict[str, SpareGroup]) -> Iterator[str]:
+    if isinstance(stated, int):
+        if stated:
+            yield f"{count_of(stated, 'spare node')} in each pool that runs a job"
+        return
+    for name, group in stated.items():
+        kept = (
+            count_of(group.nodes, "spare node")
+            if group.nodes
+            else f"spare nodes for the loss of {count_of(group.racks or 0, 'rack')}"
+        )
+        shared = f", shared by {listed(group.node_types)}" if len(group.node_types) > 1 else ""
+        yield f"{name}: {kept}{shared or f' of {group.node_types[0]}'}"
+
+
+def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
+    """What each rack holds, nodes that stand there for a time with their quarters, and its peak."""
+    plan = traced.plan
     held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
     for node in plan.nodes:
         by_rack: dict[int, list[str]] = defaultdict(list)
-        for label, rack in zip(node.in_service, node.racks, strict=False):
+        for label, rack in zip(node.standing, node.racks, strict=False):
             by_rack[rack].append(label)
         for rack, labels in by_rack.items():
             held[node.site, rack].setdefault(tuple(labels), []).append(node)
+    peaks = {
+        (use.site, rack): peak
+        for use in plan.sites
+        for rack, peak in (traced.capacity.rack_peaks(use.site) if use.racks else {}).items()
+    }
 
     def content(nodes: dict[tuple[str, ...], list[Node]]) -> str:
         parts = []
@@ -227,6 +267,19 @@ def _racks(plan: Plan, most: int) -> Iterator[Block]:
             sorted(held)[:most],
             ("Rack", "name", lambda rack: f"{rack[0]} {rack[1]}"),
             ("Holds", "text", lambda rack: content(held[rack])),
+            (
+                "Peak kW",
+                "number",
+                lambda rack: (
+                    traced.figure(peaks[rack][1], "kw", "how-site") if rack in peaks else "?"
+                ),
+            ),
+            (
+                "In",
+                "name",
+                lambda rack: plan.quarters[peaks[rack][0]] if rack in peaks else "?",
+            ),
+            caption="Which nodes stand in which rack and when, and its peak by nameplates",
         )
     if len(held) > most:
         more = count_of(len(held) - most, "more rack")
@@ -237,7 +290,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
     """The sites in full, power as pictures, what each node takes, and what facilities must say."""
     plan, limits = traced.plan, limits_of(traced.plan)
     yield from sites_section(traced)
-    yield from _charts(traced)
+    yield from site_charts(traced)
     yield Heading("Each node", 3)
     yield table(
         plan.node_types,
@@ -263,8 +316,6 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
     )
     listed_sites = {use.site for use in plan.sites}
     names = " and ".join(limit.name for limit in limits).capitalize()
-    unlimited = [one.name for one in SITE_LIMITS if one not in limits]
-    of_room = ", and ".join([*unlimited, "cooling that the room can carry away"])
     yield Fields(
         (
             *(
@@ -272,20 +323,17 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
                 for site in traced.capacity.sites
                 if site not in listed_sites
             ),
-            (of_room[0].upper() + of_room[1:], Blank("facilities")),
+            ("Heat that each room can carry away", Blank("facilities")),
         )
     )
 
 
-def _charts(traced: TracedPlan) -> Iterator[Block]:
+def site_charts(traced: TracedPlan) -> Iterator[Block]:
     """By nameplates; where the catalog lacks one, by the mean draw under load."""
     for site in traced.capacity.sites:
         chart = _power_chart(traced, site, "power_w") or _power_chart(traced, site, "mean_power_w")
         if chart is not None:
             yield chart
-    for place, use in enumerate(traced.plan.sites):
-        if use.racks:
-            yield from _rack_chart(traced, use.site, place)
 
 
 def _power_chart(traced: TracedPlan, site: str, need: str) -> Chart | None:
@@ -314,22 +362,6 @@ def _power_chart(traced: TracedPlan, site: str, need: str) -> Chart | None:
     )
     title = f"Power at {site}" if need == "power_w" else f"Mean power at {site}, under load"
     return Chart(title, f"{says}.", plan.quarters, tuple(series), "kW")
-
-
-def _rack_chart(traced: TracedPlan, site: str, place: int) -> Iterator[Chart]:
-    """The last quarter, in which most has been bought."""
-    last = traced.quarters[-1]
-    racks = traced.capacity.racks(site, last)
-    if racks:
-        taken = tuple(traced.figure(one, "kw", "how-site") for one in racks.values())
-        series = [Series("Nodes in it", taken)]
-        if traced.plan.sites[place].power_per_rack_w is not None:
-            limit = traced.at(f"sites[{place}].power_per_rack_w", "kw", "how-site")
-            series.append(Series("Allowed", (limit,) * len(racks), "line"))
-        names = tuple(f"rack {rack}" for rack in racks)
-        says = "; ".join(f"{name}: {one.text} kW" for name, one in zip(names, taken, strict=True))
-        title = f"Power of each rack at {site} in {traced.plan.quarters[last]}"
-        yield Chart(title, f"{says}.", names, tuple(series), "kW")
 
 
 def node_takes(traced: TracedPlan, node_type: str, need: str, style: Style) -> Cell:

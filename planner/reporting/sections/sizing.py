@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.reporting.document import (
     Block,
@@ -29,12 +29,14 @@ from planner.reporting.format import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from decimal import Decimal
 
+    from planner.inputs.catalog.catalog import PriceBookHeader
     from planner.sizing.calibration import Calibration
     from planner.sizing.candidate import Candidate, DerivationStep, Quantity, Rejection, Sizing
     from planner.sizing.memory import Memory
 
-__all__ = ["Sums", "peak_blocks", "sizing_document"]
+__all__ = ["RentedCandidate", "Sums", "peak_blocks", "sizing_document"]
 
 _NONE = "–"
 _OF_TUNING = (
@@ -56,16 +58,32 @@ _BLANK = "\0"
 """Stands for the GPU type where several share a message."""
 
 
+class RentedCandidate(NamedTuple):
+    """A way to run a job, and what it costs at the least rent in the price book."""
+
+    way: Candidate
+    usd_per_hour: Decimal | None
+    """Of all replicas."""
+    usd_per_run: Decimal | None
+    """None of serving jobs, and of runs of unknown length."""
+
+
 def sizing_document(
-    sizing: Sizing, *, every_sum: bool, calibration: Calibration | None = None
+    sizing: Sizing,
+    ranked: Sequence[RentedCandidate],
+    book: PriceBookHeader,
+    *,
+    sums: bool,
+    calibration: Calibration | None = None,
 ) -> Document:
-    """The comparison; then the sums once, or for each GPU type if `every_sum`."""
+    """The comparison, the cheapest first; with `sums` host, peaks and every sum as well."""
     blocks: list[Block] = [Heading(sizing.summary, 1)]
-    if sizing.candidates:
-        blocks += [Heading("GPU types that can run it"), _candidates(sizing.candidates)]
+    if ranked:
+        blocks += [Heading("GPU types that can run it"), _candidates(ranked, full=sums)]
+        blocks.append(Paragraph(_told_of_prices(ranked, book), tone="faint"))
         if any(one.replicas > 1 for one in sizing.candidates):
             blocks.append(Paragraph(_BY_LOAD, tone="faint"))
-        blocks += peak_blocks(sizing.candidates)
+        blocks += peak_blocks(sizing.candidates) if sums else ()
     else:
         blocks.append(Paragraph("No GPU type can run it.", tone="warning"))
     if calibration is not None:
@@ -78,53 +96,76 @@ def sizing_document(
         blocks += [Heading("Warnings"), Bullets(sizing.warnings, tone="warning")]
     if sizing.assumptions:
         blocks += [Heading("Assumptions"), Bullets(sizing.assumptions)]
-    return (*blocks, *(_each_sum(sizing) if every_sum else _one_sum(sizing)))
+    if sums:
+        blocks += _each_sum(sizing)
+    elif ranked:
+        more = "also shows host, peak memory, and every sum with its sources."
+        blocks.append(Paragraph(f"{code('--sums')} {more}", tone="faint"))
+    return tuple(blocks)
 
 
-def _candidates(candidates: Sequence[Candidate]) -> Table:
-    by_peak = any(one.memory is not None for one in candidates)
-    without = [] if any(one.planned_hours is not None for one in candidates) else ["Planned, h"]
-    loaded = any(one.serving is not None for one in candidates)
-    without += ["Hours"] if loaded else ["At once", "TTFT ms", "TPOT ms"]
-    without += [] if any(one.gradient_accumulation for one in candidates) else ["Passes"]
+def _candidates(ranked: Sequence[RentedCandidate], *, full: bool) -> Table:
+    ways = [one.way for one in ranked]
+    by_peak = any(one.memory is not None for one in ways)
+    loaded = any(one.serving is not None for one in ways)
+    need = "Each needs / offers, GiB" if by_peak else "Need / offer, GB"
+    without = [] if any(one.planned_hours is not None for one in ways) else ["Planned, h"]
+    without += ["Hours", need] if loaded else ["At once", "TTFT ms", "TPOT ms"]
+    without += [] if any(one.gradient_accumulation for one in ways) else ["Passes"]
+    without += [] if any(one.usd_per_run is not None for one in ranked) else ["USD a run"]
+    if not full:
+        without += ["Cores", "Host, GB", "Set by"]
+        without += [] if any(one.hours is not None for one in ways) else ["Hours"]
 
-    def need_and_offer(one: Candidate) -> str:
+    def need_and_offer(way: Candidate) -> str:
         if by_peak:
-            return _need_and_offer(one)
-        need = gigabytes(one.gpu_memory_mb) if known(one) else _NONE
-        return f"{need} / {gigabytes(one.gpu_capacity_mb)}"
+            return _need_and_offer(way)
+        needed = gigabytes(way.gpu_memory_mb) if known(way) else _NONE
+        return f"{needed} / {gigabytes(way.gpu_capacity_mb)}"
 
-    def known(one: Candidate) -> bool:
-        return one.gpu_memory_mb > 0 and one.gpu_capacity_mb > 0
+    def known(way: Candidate) -> bool:
+        return way.gpu_memory_mb > 0 and way.gpu_capacity_mb > 0
 
-    def filled(one: Candidate) -> str:
-        return percent(one.gpu_memory_mb / one.gpu_capacity_mb, 0) if known(one) else _NONE
+    def filled(way: Candidate) -> str:
+        return percent(way.gpu_memory_mb / way.gpu_capacity_mb, 0) if known(way) else _NONE
 
     return table(
-        candidates,
-        ("GPU type", "name", lambda one: one.way),
-        ("GPUs", "number", lambda one: copies_of(one.replicas, one.gpus)),
-        ("Passes", "number", lambda one: str(one.gradient_accumulation or 1)),
-        (
-            "Each needs / offers, GiB" if by_peak else "Need / offer, GB",
-            "number",
-            need_and_offer,
-        ),
-        ("Filled", "number", filled),
-        ("Cores", "number", lambda one: str(one.cpus)),
-        ("Host, GB", "number", lambda one: gigabytes(one.memory_mb)),
-        ("Hours", "number", lambda one: hours(one.hours).removesuffix(" h")),
-        ("Planned, h", "number", lambda one: str(one.planned_hours or _NONE)),
-        ("At once", "number", lambda one: str(one.serving.concurrency) if one.serving else _NONE),
-        ("TTFT ms", "number", lambda one: _ms(one.serving.ttft_ms if one.serving else None)),
-        ("TPOT ms", "number", lambda one: _ms(one.serving.tpot_ms if one.serving else None)),
-        ("Set by", "text", lambda one: one.decided_by),
+        ranked,
+        ("GPU type", "name", lambda one: one.way.way),
+        ("GPUs", "number", lambda one: copies_of(one.way.replicas, one.way.gpus)),
+        ("USD/h", "number", lambda one: _usd(one.usd_per_hour)),
+        ("USD a run", "number", lambda one: _usd(one.usd_per_run)),
+        ("Passes", "number", lambda one: str(one.way.gradient_accumulation or 1)),
+        (need, "number", lambda one: need_and_offer(one.way)),
+        ("Filled", "number", lambda one: filled(one.way)),
+        ("Cores", "number", lambda one: str(one.way.cpus)),
+        ("Host, GB", "number", lambda one: gigabytes(one.way.memory_mb)),
+        ("Hours", "number", lambda one: hours(one.way.hours).removesuffix(" h")),
+        ("Planned, h", "number", lambda one: str(one.way.planned_hours or _NONE)),
+        ("At once", "number", lambda one: _figure_of(one.way, "concurrency")),
+        ("TTFT ms", "number", lambda one: _figure_of(one.way, "ttft_ms")),
+        ("TPOT ms", "number", lambda one: _figure_of(one.way, "tpot_ms")),
+        ("Set by", "text", lambda one: one.way.decided_by),
         without=without,
     )
 
 
-def _ms(figure: float | None) -> str:
+def _figure_of(way: Candidate, name: str) -> str:
+    figure = getattr(way.serving, name, None)
     return _NONE if figure is None else f"{figure:,.0f}"
+
+
+def _told_of_prices(ranked: Sequence[RentedCandidate], book: PriceBookHeader) -> str:
+    runs = any(one.usd_per_run is not None for one in ranked)
+    told = "The cheapest run first" if runs else "The cheapest hour first"
+    told += f", at the least rent of a GPU in the price book {book.id}"
+    told += ", which is illustrative" if book.illustrative else ""
+    some = any(one.usd_per_hour is None for one in ranked)
+    return f"{told}{'; without one, a GPU type comes last' if some else ''}."
+
+
+def _usd(amount: Decimal | None) -> str:
+    return _NONE if amount is None else f"{amount:,.2f}"
 
 
 def _rejections(rejections: Sequence[Rejection]) -> Table:
@@ -159,20 +200,6 @@ def _parts(refusals: Sequence[Rejection]) -> Table:
     )
 
 
-def _one_sum(sizing: Sizing) -> tuple[Block, ...]:
-    """The trace of one candidate, a line for each step."""
-    if not sizing.candidates:
-        return ()
-    shown = max(sizing.candidates, key=_fill)
-    return (
-        Heading(f"The sums on {shown.way}, the best filled"),
-        Sums().brief(shown.trace),
-        Paragraph(
-            f"{code('--sums')} writes them out for each GPU type, with their sources.", tone="faint"
-        ),
-    )
-
-
 def _each_sum(sizing: Sizing) -> tuple[Block, ...]:
     sums = Sums()
     drawn = tuple(
@@ -181,10 +208,6 @@ def _each_sum(sizing: Sizing) -> tuple[Block, ...]:
         for block in (Heading(f"The sums on {candidate.way}"), *sums.of(candidate.trace))
     )
     return (*drawn, *sums.sources())
-
-
-def _fill(candidate: Candidate) -> float:
-    return candidate.gpu_memory_mb / max(candidate.gpu_capacity_mb, 1)
 
 
 def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> tuple[Block, ...]:
@@ -272,15 +295,6 @@ class Sums:
     def of(self, steps: Iterable[DerivationStep]) -> tuple[Block, ...]:
         """Every step in its order, with the numbers of its sources."""
         return tuple(block for step in steps for block in self._step(step))
-
-    def brief(self, steps: Iterable[DerivationStep]) -> Table:
-        """One line per step: what came out, the sum with its figures, and the rule."""
-        return table(
-            steps,
-            ("Result", "text", _result),
-            ("Sum", "text", _worked),
-            ("Rule", "text", lambda step: step.rule),
-        )
 
     def numbered(self, steps: Iterable[DerivationStep], caption: str) -> Table:
         """One line per step with the numbers of its sources: for a page that has many jobs."""

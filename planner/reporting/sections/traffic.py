@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.reporting.traced import TracedPlan
     from planner.sizing.candidate import Candidate, ServingFigures
 
-__all__ = ["traffic_section"]
+__all__ = ["runs_section", "traffic_section"]
 
 _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
@@ -129,6 +129,60 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted; "
         "If full is what a million tokens would cost if all day as much arrived as replicas take",
     )
+
+
+def runs_section(traced: TracedPlan) -> Iterator[Block]:
+    """How long each run takes, on what, and what it costs; nothing where nothing runs for hours."""
+    plan, each = traced.plan, traced.accounts.per_gpu_hour
+    found: list[tuple[int, str, Candidate]] = []
+    for place, job in enumerate(plan.jobs[:_MANY_ROWS]):
+        every = enumerate(plan.sizings[job.sizing].candidates)
+        ways = {one.way: (at, one) for at, one in every}
+        for way, _ in job.ways:
+            at, one = ways[way]
+            if one.planned_hours is not None:
+                found.append((place, f"sizings[{job.sizing}].candidates[{at}]", one))
+
+    def times(place: int) -> TracedFigure:
+        return traced.read.sum(f"jobs[{place}].units[*]") * traced.read.at(f"jobs[{place}].runs")
+
+    def gpu_hours(stem: str) -> TracedFigure:
+        return traced.read.at(f"{stem}.planned_hours") * traced.read.at(f"{stem}.gpus")
+
+    first = {place: one for place, _, one in reversed(found)}
+    if found:
+        yield table(
+            found,
+            ("Job", "text", lambda row: plan.jobs[row[0]].name),
+            (
+                "Runs",
+                "number",
+                lambda row: (
+                    traced.figure(times(row[0]), "count", "how-need")
+                    if first[row[0]] is row[2]
+                    else ""
+                ),
+            ),
+            ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
+            (
+                "Hours each",
+                "number",
+                lambda row: traced.at(f"{row[1]}.planned_hours", "count", _HOW),
+            ),
+            (
+                "GPU-hours each",
+                "number",
+                lambda row: traced.figure(gpu_hours(row[1]), "hours", _HOW),
+            ),
+            (
+                "USD a run",
+                "number",
+                lambda row: traced.figure(gpu_hours(row[1]) * each, "usd", _HOW) if each else "–",
+            ),
+            caption="Runs over the horizon: for how many hours each holds its GPUs, and what that "
+            "costs at the net present cost of a GPU-hour that jobs hold; a job on several GPU "
+            "types has a row for each",
+        )
 
 
 def _rows(plan: Plan) -> Iterator[_Row]:

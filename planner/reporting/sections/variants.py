@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from planner.costs import in_usd
@@ -157,7 +158,11 @@ def _summary(rows: Sequence[SweepRow]) -> str:
     return "; ".join(parts) + "."
 
 
-def frontiers(title: str, plans: Sequence[tuple[str, PlanSummary]]) -> dict[str, Frontier]:
+def frontiers(
+    title: str,
+    plans: Sequence[tuple[str, PlanSummary]],
+    anchors: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Frontier]:
     """Cost against headroom and against power, by file name; a point for each plan.
 
     One where there is no plan, or no two differ in what they cost or in what they give, is left
@@ -179,7 +184,7 @@ def frontiers(title: str, plans: Sequence[tuple[str, PlanSummary]]) -> dict[str,
             says = f"A point for each of {count_of(len(points), 'plan')}; those that nothing "
             says += f"cheaper {'undercuts' if least else 'exceeds'} are joined."
             head = f"{title}: cost against {what}"
-            found[file] = Frontier(head, says, points, ("net present cost", axis), least=least)
+            found[file] = Frontier(head, says, points, ("net present cost", axis), least, anchors)
     return found
 
 

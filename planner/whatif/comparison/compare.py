@@ -19,7 +19,7 @@ from planner.whatif.comparison.comparison import (
     ShortChange,
     SideFigures,
 )
-from planner.whatif.comparison.waterfall import waterfall
+from planner.whatif.comparison.waterfall import Waterfall, waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,10 +41,10 @@ __all__ = ["compare"]
 def compare(
     before: Side,
     after: Side,
-    planner: Callable[[Inputs], Plan],
+    planner: Callable[[Inputs], Plan] | None,
     actuals: Sequence[Actual] = (),
 ) -> Comparison:
-    """Compare two sides; `planner` makes the plans between them for the waterfall.
+    """Compare two sides; `planner` makes the plans between them for the waterfall, if it is asked.
 
     `actuals` are held against the plan before.
     """
@@ -57,7 +57,11 @@ def compare(
         unread=tuple(_unread(before, after)),
         purchases=_purchases(one, other),
         costs=_costs(one, other),
-        waterfall=waterfall(before, after, planner),
+        waterfall=(
+            waterfall(before, after, planner)
+            if planner
+            else Waterfall(steps=(), missing="the steps between the two plans were not planned")
+        ),
         short=tuple(_short(one, other)),
         moves=tuple(_moves(one, other)),
         gpus=_changed("GPUs", _gpus(one, other), _gpus(other, one)),
@@ -252,7 +256,10 @@ def _short(before: Plan, after: Plan) -> Iterator[ShortChange]:
     every = {**one, **other}
     for job in sorted(every.values(), key=lambda job: (-job.priority, job.name)):
         old, new = one.get(job.name), other.get(job.name)
-        told = old.how if old else None, new.how if new else None
+        told = (
+            old.how(before.quarters) if old else None,
+            new.how(after.quarters) if new else None,
+        )
         if told[0] != told[1]:
             yield ShortChange(job=job.name, before=told[0], after=told[1], cause=job.cause)
 

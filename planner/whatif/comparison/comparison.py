@@ -31,7 +31,7 @@ class SideFigures(Frozen):
     bound_cents: int
     quarters: tuple[str, ...]
     short: int = 0
-    """Jobs that are dropped or delayed."""
+    """Jobs that give way: dropped, delayed or short of units."""
 
 
 class InputChange(Frozen):
@@ -89,7 +89,8 @@ class ShortChange(Frozen):
 
     job: str
     before: str | None
-    """`dropped` or `delayed by 2 quarters`; None where it is kept as asked, or is no job."""
+    """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3)`; None where it is kept
+    as asked, or is no job."""
     after: str | None
     cause: str
     """Why it gives way on the side after, else before."""
@@ -109,7 +110,7 @@ class Comparison(Frozen):
     """Present value by kind of cost, cents; the last is the whole."""
     waterfall: Waterfall
     short: tuple[ShortChange, ...] = ()
-    """Jobs dropped or delayed: what they add to the cost is missing on that side."""
+    """Jobs that give way: what they add to the cost is missing on that side."""
     moves: tuple[JobMove, ...]
     gpus: tuple[Amount, ...]
     """In service, by GPU type and quarter."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from planner.errors import InfeasibleError
 from planner.inputs.base import Frozen
 from planner.whatif.risk.choices import PurchasePlans, compared_choices
+from planner.whatif.stored_result import StoredResult, question_of
 from planner.whatif.sweep import all_figures
 from planner.whatif.variants.fixed_purchases import commitments
 from planner.whatif.variants.plan_summary import PlanSummary, summary_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AcquiredAcrossFutures", "Chance", "Risk", "at_percentile", "risk"]
 
-FORMAT = "2.0"
+FORMAT = "2.1"
 """Minor: additive. Major: readers refuse."""
 
 _PERCENTILES = (5, 25, 50, 75, 95)
@@ -62,7 +63,7 @@ class AcquiredAcrossFutures(Frozen):
     percentiles: tuple[int, ...]
 
 
-class Risk(Frozen):
+class Risk(StoredResult):
     """Futures of one scenario."""
 
     format: str = FORMAT
@@ -75,7 +76,7 @@ class Risk(Frozen):
     """Futures for which no plan exists, or none was found in time."""
     not_proved: int
     giving_way: int = 0
-    """Futures in which jobs are dropped or delayed: their cost is that of the others."""
+    """Futures in which jobs give way: their cost is that of the others."""
     percentiles: tuple[int, ...] = _PERCENTILES
     cost_cents: tuple[int, ...]
     """Net present cost of the best plan of a future, by percentile, of those that have a plan."""
@@ -120,6 +121,7 @@ def risk(
             planner, drawn, every, base, plans, out, hire=hire, progress=progress
         )
     return Risk(
+        question=question_of(inputs),
         scenario=inputs.scenario.name,
         seed=futures.file.seed,
         futures=samples,

@@ -29,7 +29,7 @@ def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummar
     """
     if base.cost_cents is None or other.cost_cents is None:
         return False
-    if (moved.scenario.jobs, other.short) != (stated.scenario.jobs, base.short):
+    if (moved.scenario.jobs, other.giving_way) != (stated.scenario.jobs, base.giving_way):
         return False
     if _present(stated, base) != base.cost_cents or _present(moved, base) > other.cost_cents:
         return False

@@ -83,7 +83,7 @@ def _fleet(
 ) -> dict[str, FleetEntry]:
     """Everything in service in a quarter."""
     fleet = {
-        name: entry.model_copy(update={"retires": None})
+        name: entry.model_copy(update={"retires": None, "may_switch_off": False, "sale": None})
         for name, entry in inputs.scenario.fleet.items()
         if entry.retires is None or quarter < str(entry.retires)
     }

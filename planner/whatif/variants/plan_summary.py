@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
 
 from planner.errors import CheckError, ExitCode, InfeasibleError, LimitError
 from planner.inputs.base import Frozen
@@ -89,14 +92,30 @@ class PlanSummary(Frozen):
     moves: int | None = None
     """Units that change node when a quarter begins."""
     short: tuple[str, ...] = ()
-    """Jobs that are dropped or delayed."""
+    """Jobs that give way."""
     dropped: tuple[str, ...] = ()
-    """Those of them that run in no quarter; the others start later."""
+    """Those of them that run in no quarter; the others start later, or are short of units."""
+    units_short: tuple[JobShort, ...] = Field(default=(), exclude_if=operator.not_)
+    """Those of them that are short of units; left out where none is."""
     short_by_priority: tuple[tuple[int, int, int], ...] = ()
     """Priority, jobs dropped and jobs delayed, the highest first; those of which some are."""
+    units_short_by_priority: tuple[tuple[int, int], ...] = Field(
+        default=(), exclude_if=operator.not_
+    )
+    """Priority, and units short of jobs that are kept, each once for each quarter; likewise."""
     short_quarters: tuple[str, ...] | None = None
     """Quarters in which nodes that were committed before do not hold all jobs; None where nobody
     asked, or the time ended before it was known."""
+
+    @property
+    def giving_way(self) -> tuple[tuple[str, ...], tuple[JobShort, ...]]:
+        """Who gives way, and who is short of which units."""
+        return self.short, self.units_short
+
+    @property
+    def given_way(self) -> tuple[int, int]:
+        """Jobs that give way, and units that jobs are short of, each once for each quarter."""
+        return len(self.short), sum(sum(one.short) for one in self.units_short)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -162,7 +181,7 @@ def summary_of(plan: Plan) -> PlanSummary:
             for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
         ),
         nodes=max(in_service.values(), default=0),
-        node_types=len({node.node_type for node in plan.nodes}),
+        node_types=len({node.node_type for node in plan.nodes if node.in_service}),
         gpus=sum(pool.gpus[-1] for pool in plan.pools),
         gpus_held=sum(pool.gpus_used[-1] for pool in plan.pools),
         gpus_idle=round(1 - held / hours, 6) if hours else 0.0,
@@ -171,7 +190,17 @@ def summary_of(plan: Plan) -> PlanSummary:
         moves=sum(plan.moves),
         short=tuple(job.name for job in short),
         dropped=tuple(job.name for job in short if job.outcome == "dropped"),
+        units_short=tuple(
+            JobShort(job=job.name, asked=job.asked, short=job.short)
+            for job in short
+            if any(job.short)
+        ),
         short_by_priority=_by_priority(plan.shortage) if plan.shortage else (),
+        units_short_by_priority=tuple(
+            (one.priority, one.units_short)
+            for one in (plan.shortage.priorities if plan.shortage else ())
+            if one.units_short
+        ),
     )
 
 

@@ -1,0 +1,143 @@
+"""Servers as their drivers or their cluster tell, and the node types of the catalog they are."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.inputs.catalog.product_names import gpu_types_by_name, plain_name
+from planner.inputs.text.words import count_of, nearest, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from planner.inputs.catalog.catalog import Catalog, GpuType
+
+__all__ = ["KnownServers", "Server", "recognized"]
+
+_PARTITIONED = re.compile(r"(?P<product>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb)(?:\..+)?", re.I)
+"""How a cluster calls GPUs whose partitions are all of one profile; then it counts these."""
+_SHARED = "-SHARED"
+_LETTERS = re.compile(r"[^a-z0-9]")
+_NAMED, _LONGEST = 3, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A machine and its GPUs, under the names that are reported."""
+
+    name: str
+    gpus: tuple[tuple[str, int], ...]
+    """How many of each product, or of its partitions where the name says so."""
+    machine: str = ""
+    """Product name of the server; empty where nothing reports it."""
+    cloud: str = ""
+    """Who runs it; empty on premises."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownServers:
+    """Servers of one node type."""
+
+    node_type: str
+    count: int
+    doubt: str
+    """Why it may be another node type after all; empty where it cannot."""
+
+
+def recognized(
+    servers: Iterable[Server], catalog: Catalog
+) -> tuple[tuple[KnownServers, ...], tuple[str, ...]]:
+    """Servers by node type, and in a sentence each kind that the catalog does not know."""
+    alike: defaultdict[Server, list[str]] = defaultdict(list)
+    for server in servers:
+        alike[Server("", server.gpus, server.machine, server.cloud)].append(server.name)
+    known, unknown = [], []
+    for kind, names in alike.items():
+        try:
+            gpu_type, gpus = _gpus_of(kind, catalog.gpus)
+            node_type, doubt = _node_type(kind, gpu_type, gpus, catalog)
+        except LookupError as error:
+            unknown.append(_in_a_line(f"{_called(names)}: {error.args[0]}"))
+        else:
+            known.append(KnownServers(node_type, len(names), _in_a_line(doubt)))
+    return tuple(known), tuple(unknown)
+
+
+def _gpus_of(server: Server, known: Mapping[str, GpuType]) -> tuple[str, int]:
+    """The GPU type of a server and how many it has; raises LookupError in the user's words."""
+    counted: defaultdict[str, int] = defaultdict(int)
+    for reported, count in server.gpus:
+        whole = _PARTITIONED.fullmatch(reported.removesuffix(_SHARED))
+        product = whole["product"] if whole else reported.removesuffix(_SHARED)
+        gpu_type = gpu_types_by_name().get(plain_name(product))
+        if gpu_type is None:
+            raise LookupError(_unknown_gpu(product, count))
+        counted[gpu_type] += count if whole is None else _whole(known[gpu_type], whole[2], count)
+    if len(counted) > 1:
+        held = " and ".join(f"{count} x {gpu_type}" for gpu_type, count in counted.items())
+        raise LookupError(f"{held} in one server, and node types have GPUs of one type")
+    return next(iter(counted.items()))
+
+
+def _whole(gpu: GpuType, profile: str, partitions: int) -> int:
+    """GPUs of which so many partitions of one profile are made; raises LookupError."""
+    known = gpu.mig_profiles.get(profile.lower())
+    if known is None:
+        raise LookupError(f"partitions of {profile}, which its GPUs do not have")
+    end, of_gpu = 0, 0
+    for start in sorted(known.placement_starts):
+        if start >= end and (of_gpu + 1) * known.compute_slices <= gpu.compute_slices:
+            of_gpu, end = of_gpu + 1, start + known.memory_slices
+    if partitions % of_gpu:
+        told = f"{partitions} partitions of {profile} are of no whole number of GPUs"
+        raise LookupError(f"{told}, {of_gpu} on each")
+    return partitions // of_gpu
+
+
+def _unknown_gpu(product: str, count: int) -> str:
+    if not product:
+        return f"{count_of(count, 'GPU')} without the name of a product"
+    names = gpu_types_by_name()
+    near = list(dict.fromkeys(names[name] for name in nearest(plain_name(product), names)))
+    hint = f"; nearest: {one_of(near)}" if near else ""
+    return f"{count} x {product[:_LONGEST]!r}, which is no GPU type of the catalog{hint}"
+
+
+def _node_type(server: Server, gpu_type: str, gpus: int, catalog: Catalog) -> tuple[str, str]:
+    """The node type, and what makes it doubtful; raises LookupError where there is none."""
+    of_type = {name: node for name, node in catalog.nodes.items() if node.gpu_type == gpu_type}
+    fit = {name: node for name, node in of_type.items() if node.gpus.value == gpus}
+    if not fit:
+        near = [f"{name} with {node.gpus.value}" for name, node in of_type.items()]
+        hint = f"; nearest: {one_of(near[:_NAMED])}" if near else ""
+        raise LookupError(f"{gpus} x {gpu_type}, and no node type has so many{hint}")
+    doubt = f"rented of {server.cloud} perhaps, and not owned" if server.cloud else ""
+    for name in fit:
+        if _is_called(server.machine, catalog.nodes[name].product):
+            return name, doubt
+    first, *others = fit
+    reported = f" in {server.machine[:_LONGEST]!r}" if server.machine else ""
+    told = f"known by its {gpus} x {gpu_type}{reported} alone"
+    told += f"; perhaps {one_of(others[:_NAMED])}" if others else ""
+    return first, "; ".join(filter(None, (told, doubt)))
+
+
+def _is_called(machine: str, product: str) -> bool:
+    """Whether a server is of a product: `DGXH100-920-23687` is a DGX H100, no XE9680L an XE9680."""
+    reported, sold = (_LETTERS.sub("", name.casefold()) for name in (machine, product))
+    rest = reported.removeprefix("nvidia").removeprefix(sold)
+    return reported.removeprefix("nvidia").startswith(sold) and not rest[:1].isalpha()
+
+
+def _in_a_line(text: str) -> str:
+    """Without what could end the remark that it becomes, whatever another program reports."""
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+
+
+def _called(names: list[str]) -> str:
+    """`gpu-1, gpu-2, gpu-3 and 4 more`."""
+    shown = ", ".join(name[:_LONGEST] for name in names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown

@@ -1,0 +1,421 @@
+"""A first scenario: what was answered and what other programs know, in a commented file.
+
+The template is a scenario that plans. Answers take the place of its lines; a line that stays is an
+assumption, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from planner.errors import Finding, InputError
+from planner.inputs.checks.faults import unknown_reference
+from planner.inputs.layers.written import as_yaml, flow, flow_key
+from planner.inputs.reading.diagnostics import Attempts
+from planner.inputs.reading.locate import shipped
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.text.words import one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import date
+
+    from planner.exchange.inventory import KnownServers
+    from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.scenario.offer import OfferKind
+
+__all__ = ["Answers", "Ask", "Assumption", "Found", "assumed", "first_scenario"]
+
+R = TypeVar("R")
+
+_TEMPLATE = "template.yaml"
+_BETWEEN = re.compile(r"[;\n]|,(?![0-9]{3}(?![0-9]))")
+"""Parts answers; not the figure of `1,200 users`."""
+_TRAFFIC = re.compile(r"(.+?)[:\s]+([0-9][0-9.,]*(?:e[0-9]+)?)\s*([^\s0-9][^0-9]*)", re.I)
+_METHOD = re.compile(r"(.+?)[:\s]+(\S+)")
+_OWNED = re.compile(r"(?:([0-9]{1,9})\s*[x×]?\s+)?(.+)")
+_OFFERED = re.compile(r"(\S+)\s+(.+?)(?:\s+at\s+\$?\s*([0-9][0-9.,]*(?:e[0-9]+)?))?", re.I)
+_SPAN = re.compile(r"(\S+?)(?:\s*(?:\.\.|\bto\b)\s*(\S+))?", re.IGNORECASE)
+_UNITS = {
+    "users": "users",
+    "requests/s": "requests_per_second",
+    "tokens/day": "tokens_per_day",
+    "user": "users",
+    "req/s": "requests_per_second",
+    "rps": "requests_per_second",
+}
+"""What people write, and the keys of a load."""
+_UNITS_SHOWN = tuple(_UNITS)[:3]
+_KINDS: dict[str, OfferKind] = {"buy": "buy", "rent": "rent", "hourly": "hourly"}
+_METHODS = ("lora", "qlora", "full", "p-tuning")
+_NOTHING = {"none", "nothing", "no", "-"}
+_MOST_QUARTERS = 40
+_MOST = 10**15
+_QUARTER = re.compile(r"(?<![0-9])20[0-9]{2}-?Q[1-4]")
+_LINE = re.compile(r"( *)([^\s#][^#]*?):(?: ([^#]*?))? *(# (assumed)?(?:: )?(.*))?")
+_REMARKS_AT = 36
+_PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+Ask: TypeAlias = "Callable[[str, InputError | None], str | None]"
+"""Is asked a question by its name; again, with the mistakes, for an answer that cannot be taken."""
+Answer: TypeAlias = "str | Sequence[str] | None"
+
+
+class Answers(NamedTuple):
+    """What was answered, as people write it; None where nothing was."""
+
+    serve: Answer = None
+    tune: Answer = None
+    own: Answer = None
+    offer: Answer = None
+    quarters: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What other programs know."""
+
+    jobs: Mapping[str, Mapping[str, Any]]
+    servers: tuple[KnownServers, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """A sentence for each kind of server that the catalog does not know."""
+
+    @property
+    def answers(self) -> set[str]:
+        """Questions that need not be asked."""
+        return {*("serve", "tune") * bool(self.jobs), *("own",) * bool(self.servers)}
+
+
+class Assumption(NamedTuple):
+    """A figure of a scenario that nobody has stated."""
+
+    key: str
+    """Dotted path."""
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A job, an offer or a server: its name, and its lines without it."""
+
+    name: str
+    lines: tuple[str, ...]
+    value: str = ""
+    """What stands beside the name."""
+
+    def but(self, remark: str = "", **said: str | None) -> _Entry:
+        """The same with other lines for some keys, `users="users: 900"`; None for no line."""
+        return replace(self, lines=tuple(_put(self.lines, said, remark)))
+
+    def figure(self, key: str) -> str:
+        """What stands at a key."""
+        found = filter(None, map(_LINE.fullmatch, self.lines))
+        return next(one[3] for one in found if one[2] == key)
+
+    def written(self, name: str) -> Iterator[str]:
+        yield f"  {flow_key(name)}:{self.value}"
+        yield from self.lines
+
+
+def first_scenario(
+    answers: Answers, found: Found, catalog: Catalog, as_of: date, ask: Ask | None
+) -> str:
+    """The text of the scenario; what is open is asked. Raises InputError with every mistake."""
+    template = _Template((shipped("scenarios") / _TEMPLATE).read_text(encoding="utf-8"))
+    reads: dict[str, Callable[[Any], Any]] = {
+        "serve": partial(_entries, "serve", partial(_served, template, catalog)),
+        "tune": partial(_entries, "tune", partial(_tuned, template, catalog)),
+        "own": partial(_entries, "own", partial(_owned, catalog)),
+        "offer": partial(_entries, "offer", partial(_offered, template, catalog)),
+        "quarters": partial(_placed, "quarters", partial(_horizon, template, found.jobs, as_of)),
+    }
+    attempts = Attempts()
+    given = {name: one for name, one in answers._asdict().items() if one is not None}
+    said = {name: attempts.take(partial(reads[name], one)) for name, one in given.items()}
+    if attempts.findings:
+        raise InputError(*attempts.findings)
+    if ask is not None:
+        open_ = [name for name in reads if name not in said and name not in found.answers]
+        said |= {name: _asked(name, reads[name], ask) for name in open_}
+    served, tuned, owned = (said.get(name) or [] for name in ("serve", "tune", "own"))
+    jobs = [*(_stated(name, job) for name, job in found.jobs.items()), *served, *tuned]
+    fleet = [*map(_server, found.servers), *owned]
+    offers = said.get("offer")
+    if not fleet and offers == []:
+        message = "nothing is owned and nothing may be had, so nothing can run anywhere"
+        raise InputError(Finding(message, path="offer", hint="name what you may buy or rent"))
+    nothing_said = said.get("serve") is None and said.get("tune") is None and not jobs
+    sections = (
+        template.head,
+        ["format: 1", "name: A first scenario"],
+        said.get("quarters") or reads["quarters"](""),
+        [*template.section("fleet", fleet), *_left_out(found.unknown)],
+        template.section("offers", offers),
+        template.section("policies"),
+        template.section("jobs", None if nothing_said else jobs),
+    )
+    return "\n".join("".join(f"{line}\n" for line in lines) for lines in sections)
+
+
+def _asked(name: str, read: Callable[[str], R], ask: Ask) -> R | None:
+    mistakes = None
+    while (answer := ask(name, mistakes)) is not None:
+        try:
+            return read(answer)
+        except InputError as error:
+            mistakes = error
+    return None
+
+
+def assumed(text: str) -> Iterator[Assumption]:
+    """The lines of a scenario that are marked so."""
+    above: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        found = _LINE.fullmatch(line)
+        if found is None:
+            continue
+        above = [one for one in above if one[0] < len(found[1])] + [(len(found[1]), found[2])]
+        if found[5]:
+            yield Assumption(".".join(key for _, key in above), found[3] or "", found[6])
+
+
+class _Template:
+    """The template by section and entry, each with the remarks above it."""
+
+    def __init__(self, text: str) -> None:
+        _, _, *self.head = text.partition("\n\n")[0].splitlines()
+        self._tops: dict[str, list[str]] = {}
+        self._lines: dict[str, list[str]] = {}
+        above: list[str] = []
+        section = ""
+        for line in filter(None, text.partition("\n\n")[2].splitlines()):
+            if line.startswith("#"):
+                above.append(line)
+            elif line.startswith(" "):
+                self._lines[section].append(line)
+            else:
+                section = line.partition(":")[0]
+                self._tops[section], self._lines[section] = above, []
+                above = []
+
+    def entries(self, name: str) -> list[_Entry]:
+        """What a section of the template has."""
+        found: list[_Entry] = []
+        for line in self._lines[name]:
+            if line.startswith("   "):
+                found[-1] = replace(found[-1], lines=(*found[-1].lines, line))
+            else:
+                key, _, value = line.strip().partition(":")
+                found.append(_Entry(key, (), value))
+        return found
+
+    def section(self, name: str, entries: Sequence[_Entry] | None = None) -> list[str]:
+        """A section with these entries, or with its own, each under a name that is free."""
+        shown = self.entries(name) if entries is None else entries
+        lines = [*self._tops[name], f"{name}:{'' if shown else ' {}'}"]
+        taken: set[str] = set()
+        for place, entry in enumerate(shown):
+            free = next(one for one in _numbered(entry.name) if one not in taken)
+            taken.add(free)
+            if place and entry.lines:
+                lines.append("")
+            lines += entry.written(free)
+        return lines
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """`chat`, `chat-2` and so on."""
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
+
+
+def _put(lines: Iterable[str], said: Mapping[str, str | None], remark: str = "") -> Iterator[str]:
+    for line in lines:
+        found = _LINE.fullmatch(line)
+        if found is None or found[2] not in said:
+            yield line
+        elif (text := said[found[2]]) is not None:
+            written = f"{found[1]}{text}"
+            yield f"{written:{_REMARKS_AT}}# {remark}" if remark else written
+
+
+def _entries(
+    question: str, read: Callable[[str], _Entry], given: str | Sequence[str]
+) -> list[_Entry]:
+    """Each part of an answer; nothing of `none`. Raises InputError with all mistakes."""
+    attempts = Attempts()
+    several = (given,) if isinstance(given, str) else given
+    items = [item.strip() for text in several for item in _BETWEEN.split(text)]
+    said = [item for item in items if item and item.casefold() not in _NOTHING]
+    found = [attempts.take(partial(_placed, question, read, item)) for item in said]
+    if attempts.findings:
+        raise InputError(*attempts.findings)
+    return [entry for entry in found if entry is not None]
+
+
+def _placed(question: str, read: Callable[[str], R], item: str) -> R:
+    """What an answer says; raises InputError at its question."""
+    try:
+        return read(item)
+    except ValueError as error:
+        message, *hint = error.args
+        found = Finding(message, path=question, hint=hint[0] if hint else None)
+        raise InputError(found) from None
+
+
+def _parts(pattern: re.Pattern[str], item: str, example: str) -> tuple[str | None, ...]:
+    found = pattern.fullmatch(item)
+    if found is None:
+        raise ValueError(f"{item!r} cannot be read", f"write it as `{example}`")
+    return found.groups()
+
+
+def _known(sort: str, name: str | None, known: Mapping[str, str], catalog: Catalog) -> str:
+    """The id that a name stands for, its words parted by spaces or dashes."""
+    written = "-".join((name or "").split())
+    if written.casefold() not in known:
+        raise ValueError(*unknown_reference(sort, written, set(known.values()), catalog))
+    return known[written.casefold()]
+
+
+def _model(name: str | None, catalog: Catalog) -> str:
+    """By its id, or by the name that it is published under."""
+    published = {one.name.casefold(): id_ for id_, one in catalog.models.items()}
+    short = {name.rpartition("/")[2]: id_ for name, id_ in published.items()}
+    return _known("model", name, {**short, **published, **_by_fold(catalog.models)}, catalog)
+
+
+def _node_type(name: str | None, catalog: Catalog) -> str:
+    return _known("node type", name, _by_fold(catalog.nodes), catalog)
+
+
+def _by_fold(names: Iterable[str]) -> dict[str, str]:
+    return {name.casefold(): name for name in names}
+
+
+def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
+    """`llama-3.1-8b 900 users`."""
+    entry = template.entries("jobs")[0]
+    said = _TRAFFIC.fullmatch(item)
+    # `Llama 3.1 8B` is all of it a name
+    if said is None or "-".join(item.split()).casefold() in _by_fold(catalog.models):
+        model = _model(item, catalog)
+    else:
+        model, unit = _model(said[1], catalog), said[3].strip()
+        key = _UNITS.get(unit.casefold())
+        if key is None:
+            raise ValueError(f"{unit!r} is no unit of traffic", f"write {one_of(_UNITS_SHOWN)}")
+        entry = entry.but(users=f"{key}: {_number(said[2])}")
+        if key != "users":
+            entry = entry.but(requests_per_user_hour=None)
+    entry = entry.but(model=f"model: {model}")
+    return replace(entry, name=f"{_PLAIN.sub('-', model)}-serving")
+
+
+def _number(figure: str) -> str:
+    try:
+        found = Decimal(figure.replace(",", ""))
+    except InvalidOperation:
+        raise ValueError(f"{figure!r} is no number", "write it as 1200 or 2e9") from None
+    if not 0 < found < _MOST:
+        raise ValueError(f"{figure} is not above 0 and below {_MOST:,}")
+    return f"{found:f}"
+
+
+def _tuned(template: _Template, catalog: Catalog, item: str) -> _Entry:
+    """`llama-3.1-8b lora`."""
+    entry = template.entries("jobs")[1]
+    said = _METHOD.fullmatch(item)
+    method = said[2].casefold() if said else ""
+    if said is None or "-".join(item.split()).casefold() in _by_fold(catalog.models):
+        model, method = _model(item, catalog), "tuned"
+    else:
+        model = _model(said[1], catalog)
+        if method not in _METHODS:
+            raise ValueError(f"{method!r} is no method", f"write {one_of(_METHODS)}")
+        entry = entry.but(method=f"method: {method}")
+    entry = entry.but(model=f"model: {model}")
+    longest = catalog.models[model].max_context
+    if longest < int(entry.figure("sequence")):
+        entry = entry.but("assumed: all that the model takes", sequence=f"sequence: {longest}")
+    return replace(entry, name=f"{_PLAIN.sub('-', model)}-{method}")
+
+
+def _owned(catalog: Catalog, item: str) -> _Entry:
+    """`2 xe9680-h100`."""
+    number, name = _parts(_OWNED, item, "2 xe9680-h100")
+    node_type = _node_type(name, catalog)
+    nodes = int(number or 1)
+    if not nodes:
+        raise ValueError(f"none of {node_type}", "leave it out")
+    return _Entry(node_type, (), f" {{node_type: {node_type}, count: {nodes}}}")
+
+
+def _offered(template: _Template, catalog: Catalog, item: str) -> _Entry:
+    """`buy xe9680-h200`, or `buy xe9680-h200 at 310000`."""
+    said, name, price = _parts(_OFFERED, item, "buy xe9680-h200 at 310000")
+    kind = _KINDS.get((said or "").casefold())
+    if kind is None:
+        hint = f"write {one_of(tuple(_KINDS))}; other kinds go into the file"
+        raise ValueError(f"{said!r} is no kind of offer", hint)
+    node_type = _node_type(name, catalog)
+    lines = {"node_type": f"node_type: {node_type}", "kind": f"kind: {kind}"}
+    if price is not None:
+        key = "price_usd" if kind == "buy" else "price_usd_per_gpu_hour"
+        lines["kind"] += f"\n    {key}: {_number(price)}"
+    elif catalog.prices.listed(kind, node_type) is None:
+        example = f"`{item} at {'400000' if kind == 'buy' else '3.5'}`"
+        what = "of a node" if kind == "buy" else "of a GPU and hour"
+        message = f"the price book has no price of {node_type} ({kind})"
+        raise ValueError(message, f"write the price {what} behind it, as {example}")
+    like = "kind: buy" if kind == "buy" else "kind: rent"
+    entry = next(one for one in template.entries("offers") if f"    {like}" in one.lines)
+    return replace(entry.but(**lines), name=f"{kind}-{node_type}", value="")
+
+
+def _horizon(
+    template: _Template, jobs: Mapping[str, Mapping[str, Any]], as_of: date, item: str
+) -> list[str]:
+    """`2027Q1..2027Q4`; where that was not answered, the quarters that the jobs name."""
+    if item:
+        begins, ends = _parts(_SPAN, item.strip(), "2027Q1..2027Q4")
+        named = [Quarter.parse(text) for text in (begins, ends) if text is not None]
+    else:
+        named = sorted(map(Quarter.parse, _QUARTER.findall(flow(dict(jobs)))))
+    lines = template.section("horizon")
+    day = "the day of the plan: nothing is ordered before it"
+    lines = list(_put(lines, {"as_of": f"as_of: {as_of}"}, day))
+    if not named:
+        first = f"first_quarter: {Quarter.of(as_of) + 1}"
+        return list(_put(lines, {"first_quarter": first}, "assumed: the next one"))
+    quarters = named[-1] - named[0] + 1
+    if not 1 <= quarters <= _MOST_QUARTERS:
+        told = f"{named[0]} to {named[-1]} are not 1 to {_MOST_QUARTERS} quarters"
+        raise ValueError(told, "write the first and the last, as 2027Q1..2027Q4")
+    said = {"first_quarter": f"first_quarter: {named[0]}", "quarters": f"quarters: {quarters}"}
+    return list(_put(lines, said))
+
+
+def _stated(name: str, job: Mapping[str, Any]) -> _Entry:
+    """A job of a table, as it is stated there."""
+    _, *lines = as_yaml({name: dict(job)}).splitlines()
+    return _Entry(name, tuple(f"  {line}" for line in lines))
+
+
+def _server(servers: KnownServers) -> _Entry:
+    written = f" {{node_type: {servers.node_type}, count: {servers.count}}}"
+    remark = f"  # assumed: {servers.doubt}" if servers.doubt else ""
+    return _Entry(servers.node_type, (), written + remark)
+
+
+def _left_out(unknown: Sequence[str]) -> Iterator[str]:
+    if unknown:
+        yield "  # Left out; docs/catalog.md says how to add a node type of your own:"
+        yield from (f"  #   {sentence}" for sentence in unknown)

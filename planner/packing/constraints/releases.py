@@ -1,0 +1,70 @@
+"""Owned nodes that are let go: none is switched off that was sold before, and none twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from planner.packing.constraints.base import OWNED_NODES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.packing.constraints.base import Condition
+    from planner.packing.master import MasterProgram
+    from planner.packing.node_packing.list_schedule import Placed
+    from planner.packing.statement.translate import Translation
+
+__all__ = ["BILL", "add_rows", "conditions", "holds"]
+
+BILL = OWNED_NODES
+
+
+def add_rows(master: MasterProgram) -> None:
+    """State of nodes that may be sold and switched off: rows `let-go`."""
+    for number, (most, gone) in enumerate(_let_go(master)):
+        row = dict.fromkeys(gone, 1.0)
+        master.program.row(f"let-go[{number}]", row, "<=", most)
+
+
+def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
+    """By fleet entry and quarter: how many nodes there are, and variables of those let go then.
+
+    Where nodes may be sold alone, or switched off alone, their maximum says as much.
+    """
+    supplies = master.problem.supplies
+    alike: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for number, supply in enumerate(supplies):
+        if supply.releases:
+            alike[supply.name, supply.pool].append(number)
+    for group in alike.values():
+        nodes = [supplies[number].maximum or 0 for number in group if not _sells(master, number)]
+        for quarter in range(master.problem.quarters) if len(group) > 1 else ():
+            gone = [
+                master.acquire[number, entry]
+                for number in group
+                for entry in supplies[number].entries(quarter)
+                if (number, entry) in master.acquire
+            ]
+            if gone:
+                yield max(nodes), gone
+
+
+def _sells(master: MasterProgram, number: int) -> bool:
+    return master.problem.supplies[number].kind == "sell"
+
+
+def holds(
+    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
+) -> bool:
+    """Whether no node is let go twice, in whole numbers."""
+    del schedule
+    return all(
+        sum(round(values[index]) for index in gone) <= most for most, gone in _let_go(master)
+    )
+
+
+def conditions(translation: Translation) -> Iterator[Condition]:
+    """None: a plan may keep every node."""
+    del translation
+    yield from ()

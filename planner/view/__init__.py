@@ -1,0 +1,1 @@
+"""A local page that shows the plans of a folder, compares them, and asks what if."""

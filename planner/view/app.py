@@ -1,0 +1,452 @@
+"""The pages: each reads what it shows anew, and asks the public functions for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qs, urlencode
+
+import jinja2
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+import planner
+from planner import Finding, InputError, PlannerError
+from planner.view.levers import levers_of, offers_of, settings_of, words_of
+from planner.view.runs import Runs, Task, lines_of
+from planner.view.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from starlette.requests import Request
+
+    from planner import AlternativesResult, PlanResult, Result, Scenario, SensitivityResult
+    from planner.view.runs import Kind, Run
+    from planner.view.study import Opened
+
+__all__ = ["View"]
+
+_HERE = Path(__file__).parent / "pages"
+_LARGEST_FORM_BYTES = 1_000_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+"""What a variant may be called: also a file and a folder of every system."""
+_LOCAL = {"127.0.0.1", "localhost", "[::1]"}
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; img-src data:; style-src 'self'; "
+    "script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+_MOST_LISTED = 2000
+"""Jobs that a field proposes, and named changes and offers that a form shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a browser asks: fields of the address, or of the form that it sends."""
+
+    fields: dict[str, list[str]]
+
+    def __getitem__(self, key: str) -> str:
+        return self.fields.get(key, [""])[-1]
+
+    def all(self, key: str) -> list[str]:
+        """Every value of a field that may be given several times."""
+        return self.fields.get(key, [])
+
+
+Page: TypeAlias = Callable[[Ask], Response]
+
+
+class View:
+    """The pages of the current folder, below an address that nobody can guess."""
+
+    def __init__(self, token: str = "") -> None:
+        self.token = token or secrets.token_urlsafe(18)
+        self.runs = Runs(self._prepare)
+        self._study = Study()
+        self._templates = jinja2.Environment(autoescape=True, trim_blocks=True)
+        self._templates.loader = jinja2.FileSystemLoader(_HERE)
+        self._templates.undefined = jinja2.StrictUndefined
+        self._templates.globals.update(folder=Path.cwd().name, address=_address)
+        own = {one: (_HERE / one).read_text(encoding="utf-8") for one in ("view.css", "view.js")}
+        self._files = {**planner.page_files(), **own}
+        self._pages: dict[str, Page] = {
+            "": self._study_page,
+            "plan": self._plan_page,
+            "job": self._job_page,
+            "compare": self._compare_page,
+            "what-if": self._what_if_page,
+            "alternatives": self._alternatives_page,
+            "sensitivity": self._sensitivity_page,
+            "document": self._document,
+            "run": self._run_page,
+            "state": self._state,
+        }
+        self._actions: dict[str, Page] = {
+            "what-if": self._ask,
+            "seek": self._seek,
+            "cancel": self._cancel,
+            "keep": self._keep,
+        }
+        path = "/{token}/{page:path}"
+        self.app = Starlette(routes=[Route(path, self._answer, methods=["GET", "POST"])])
+
+    async def _answer(self, request: Request) -> Response:
+        if refused := _refused(request):
+            return Response(refused, 403, _HEADERS, "text/plain")
+        token, page = request.path_params["token"], request.path_params["page"]
+        if not secrets.compare_digest(token.encode(), self.token.encode()):
+            return Response("There is nothing here.\n", 404, _HEADERS, "text/plain")
+        pages, given = self._pages, request.url.query
+        if request.method == "POST":
+            body = b""
+            async for part in request.stream():
+                body += part
+                if len(body) > _LARGEST_FORM_BYTES:
+                    return Response("That is too long.\n", 413, _HEADERS, "text/plain")
+            pages, given = self._actions, body.decode("utf-8", "replace")
+        elif page in self._files:
+            kind = "text/css" if page.endswith(".css") else "text/javascript"
+            return Response(self._files[page], 200, _HEADERS, kind)
+        response = await run_in_threadpool(self._shown, pages.get(page), Ask(parse_qs(given)))
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    def _shown(self, page: Page | None, ask: Ask) -> Response:
+        if page is None:
+            return self._page("error.html", "There is no such page", 404, lines=())
+        try:
+            return page(ask)
+        except PlannerError as error:
+            return self._page("error.html", "That cannot be shown", 400, lines=lines_of(error))
+
+    def _page(self, template: str, title: str, status: int = 200, **more: Any) -> Response:  # noqa: ANN401
+        whole = {"title": title, "of": "", "sections": "", "run": None, **more}
+        return HTMLResponse(self._templates.get_template(template).render(whole), status)
+
+    def _page_of(
+        self,
+        template: str,
+        of: str,
+        result: Result,
+        links: Mapping[str, str] | None = None,
+        **more: Any,  # noqa: ANN401 - what the template shows
+    ) -> Response:
+        """A page about a plan, with a result drawn on it."""
+        body, sections = result.to_part(links or {})
+        about = {"of": of, "body": body, "sections": sections, **self._run_of(of), **more}
+        return self._page(template, result.title, **about)
+
+    def _study_page(self, ask: Ask) -> Response:  # noqa: ARG002 - the same for all
+        plans = self._study.plans()
+        whole = [one for one in plans if not one.broken]
+        last: dict[str, int] = {}
+        added = {}
+        for one in whole:
+            added[one.name] = one.cost_cents - last.get(one.scenario, one.cost_cents)
+            last[one.scenario] = one.cost_cents
+        return self._page(
+            "study.html",
+            "Plans",
+            plans=whole,
+            broken=[one for one in plans if one.broken],
+            added=added,
+            most=max((one.cost_cents for one in whole), default=0),
+            scenarios=self._study.scenarios(),
+            runs=[run for run in self.runs.all() if run.state != "done" or run.value],
+        )
+
+    # One plan
+
+    def _open(self, name: str) -> Opened:
+        """A plan of the folder, or one that was planned here and is not kept."""
+        if not name.startswith("run-"):
+            return self._study.open(name)
+        return self._study.kept((name, 0, 0), self._done(name).value)
+
+    def _done(self, name: str) -> Run:
+        run = self.runs.get(name)
+        if run is None or run.task.kind != "plan" or run.state != "done":
+            raise InputError(Finding("is not there any more; plan again", path=name or "plan"))
+        return run
+
+    def _prepare(self, run: Run, value: Any) -> None:  # noqa: ANN401 - of any task
+        """Check a plan before it is shown; what is wrong with it is told there."""
+        if run.task.kind == "plan":
+            with suppress(PlannerError):
+                self._study.kept((run.name, 0, 0), value)
+
+    def _run_of(self, of: str) -> dict[str, Any]:
+        """Of a plan that is not kept: its run, and a name to keep it under."""
+        run = self.runs.get(of)
+        if run is None:
+            return {}
+        stem = run.task.title if run.task.is_variant else Path(run.task.scenario).stem
+        words = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
+        short = words if len(words) <= 40 else words[:40].rpartition("-")[0]
+        return {"run": run, "keep_as": short}
+
+    def _plan_page(self, ask: Ask) -> Response:
+        opened, of = self._open(ask["of"]), ask["of"]
+        jobs = enumerate(opened.plan.jobs, 1)
+        links = {f"job-{place}": _address("job", of=of, name=job["job"]) for place, job in jobs}
+        return self._page_of("plan.html", of, opened.plan, links, told=opened.told)
+
+    def _job_page(self, ask: Ask) -> Response:
+        plan = self._open(ask["of"]).plan
+        names = [row["job"] for row in plan.jobs]
+        if not names:
+            raise InputError(Finding("has no jobs", file=ask["of"]))
+        found = planner.explain(plan, ask["name"] or names[0])
+        return self._page_of("job.html", ask["of"], found, names=names[:_MOST_LISTED])
+
+    def _document(self, ask: Ask) -> Response:
+        """A document as `planner report` writes it: a page of its own, with its own policy."""
+        plan = self._open(ask["of"]).plan
+        found, moved = self._beside(ask["of"], plan)
+        made = planner.report(plan, alternatives=found, sensitivity=moved, what_if="none")
+        name = "quarterly" if ask["name"] == "quarterly" else "justification"
+        own = {"Content-Security-Policy": "frame-ancestors 'none'"}
+        return HTMLResponse(made.files()[f"{name}.html"], headers=own)
+
+    def _beside(
+        self, of: str, plan: PlanResult
+    ) -> tuple[AlternativesResult | None, SensitivityResult | None]:
+        """Results that lie beside a plan and are of its question."""
+        if of.startswith("run-"):
+            return None, None
+        folder = self._study.plan_path(of).parent
+        found, moved = folder / "alternatives.json", folder / "sensitivity.json"
+        options = planner.read_alternatives(found) if found.is_file() else None
+        swings = planner.read_sensitivity(moved) if moved.is_file() else None
+        return (
+            options if options and options.whole and options.answers(plan) else None,
+            swings if swings and swings.answers(plan) else None,
+        )
+
+    def _alternatives_page(self, ask: Ask) -> Response:
+        of, plan = ask["of"], self._open(ask["of"]).plan
+        found, _ = self._beside(of, plan)
+        asks = {
+            f"plan-{place}": (one["name"], one["settings"])
+            for place, one in enumerate(found.to_dict()["others"] if found else (), 2)
+            if one["settings"] and one["figures"]
+        }
+        return self._sought("alternatives", of, plan, found, asks)
+
+    def _sensitivity_page(self, ask: Ask) -> Response:
+        of, plan = ask["of"], self._open(ask["of"]).plan
+        _, found = self._beside(of, plan)
+        asks = {}
+        for place, one in enumerate(found.to_dict()["swings"] if found else (), 1):
+            for end in ("low", "high"):
+                by = one[end]["by"]
+                words = f"{100 * by:+.0f} %" if one["unit"] == "share" else f"{by:+.0f} weeks"
+                asks[f"{end}-{place}"] = f"{one['name']} {words}", one[end]["settings"]
+        return self._sought("sensitivity", of, plan, found, asks)
+
+    def _sought(
+        self,
+        kind: str,
+        of: str,
+        plan: PlanResult,
+        found: Result | None,
+        asks: Mapping[str, tuple[str, list[str]]],
+    ) -> Response:
+        """What was found beside a plan, each part of which can be planned; or how to find it."""
+        if found is None:
+            title = f"{kind.capitalize()} of {plan.title}"
+            about = {"of": of, "kind": kind, "body": "", **self._run_of(of)}
+            return self._page("sought.html", title, **about)
+        links = {
+            anchor: _address("what-if", of=of, set=settings, name=name)
+            for anchor, (name, settings) in asks.items()
+        }
+        told = [(asks[anchor][0], link) for anchor, link in links.items()]
+        return self._page_of("sought.html", of, found, links, asks=told, kind=kind)
+
+    def _compare_page(self, ask: Ask) -> Response:
+        names, before, after = self._names(), ask["before"], ask["after"]
+        if not (before and after):
+            return self._page("compare.html", "Compare", names=names, ask=ask, body="")
+        labels = names.get(before, before), names.get(after, after)
+        plans = self._open(before).plan, self._open(after).plan
+        found = planner.compare(*plans, labels=labels, causes=False)
+        return self._page_of("compare.html", after, found, names=names, ask=ask)
+
+    def _names(self) -> dict[str, str]:
+        """Plans that can be compared: those of the folder, and those that are not kept."""
+        names = {one.name: one.folder for one in self._study.plans() if not one.broken}
+        done = (one for one in self.runs.all() if one.task.kind == "plan" and one.state == "done")
+        return {**names, **{run.name: f"{run.task.title} (not kept)" for run in done}}
+
+    # What if
+
+    def _what_if_page(self, ask: Ask, wrong: tuple[str, ...] = ()) -> Response:
+        scenario, plan = self._scenario(ask["of"])
+        return self._page(
+            "what-if.html",
+            f"What if: {ask['name'] or scenario.title}",
+            400 if wrong else 200,
+            of=ask["of"] if plan else "",
+            ask=ask,
+            base=plan.summary[0] if plan else "",
+            levers=levers_of(scenario),
+            offers=offers_of(scenario)[:_MOST_LISTED],
+            variations=scenario.variations[:_MOST_LISTED],
+            wrong=wrong,
+        )
+
+    def _scenario(self, of: str) -> tuple[Scenario, PlanResult | None]:
+        """What a plan was made from, with the plan; or a scenario of the folder."""
+        if of.endswith((".yaml", ".yml")):
+            return planner.load(self._study.scenario_path(of)), None
+        plan = self._open(of).plan
+        return plan.scenario(), plan
+
+    def _ask(self, ask: Ask) -> Response:
+        """Plan in the background what a form asks; mistakes are told on the form."""
+        scenario, plan = self._scenario(ask["of"])
+        own = (lever for _, _, its in offers_of(scenario) for lever in its)
+        levers = (*levers_of(scenario), *own)
+        form = {key: values[-1] for key, values in ask.fields.items()}
+        names, lines = ask.all("apply"), ask["set"].split("\n")
+        lines = [line.strip() for line in lines if line.strip()]
+        title = ask["name"].strip() or words_of(levers, form, (*names, *lines))
+        try:
+            settings = [*settings_of(levers, form), *lines]
+            if settings or names:
+                settings.append(f"name={json.dumps(title, ensure_ascii=False)}")
+            asked = scenario.changed(apply=names, set=settings)
+        except InputError as error:
+            return self._what_if_page(ask, lines_of(error))
+        return self._begun(
+            Task(
+                *("plan", asked.title, str(asked.path), dict(asked.asked)),
+                of=ask["of"] if plan else "",
+                back=_address("what-if", **ask.fields),
+            )
+        )
+
+    def _seek(self, ask: Ask) -> Response:
+        """Begin what takes many plans: causes of a difference, alternatives, sensitivity."""
+        kind, of = ask["kind"], ask["of"]
+        if kind == "causes":
+            names = {key: self._names().get(ask[key], ask[key]) for key in ("before", "after")}
+            task = Task(
+                *("causes", f"Why the cost differs: {' → '.join(names.values())}"),
+                plans=tuple(self._source(ask[key]) for key in names),
+                labels=(names["before"], names["after"]),
+                back=_address("compare", before=ask["before"], after=ask["after"]),
+            )
+        else:
+            path = self._study.plan_path(of)
+            found: Kind = "alternatives" if kind == "alternatives" else "sensitivity"
+            title = f"{found.capitalize()} of {self._open(of).plan.title}"
+            task = Task(found, title, plans=(str(path),), back=_address(found, of=of))
+        return self._begun(task)
+
+    def _source(self, name: str) -> str:
+        """A plan for another process: its path, or its text."""
+        if name.startswith("run-"):
+            return str(self._done(name).value)
+        return str(self._study.plan_path(name))
+
+    def _begun(self, task: Task) -> Response:
+        return _to(_address("run", id=self.runs.start(task).name))
+
+    # Work in the background
+
+    def _run(self, ask: Ask) -> Run:
+        run = self.runs.get(ask["id"])
+        if run is None:
+            raise InputError(Finding("is not there any more", path=ask["id"] or "run"))
+        return run
+
+    def _run_page(self, ask: Ask) -> Response:
+        run = self._run(ask)
+        task, body, sections = run.task, "", ""
+        if run.state == "done":
+            if task.kind == "plan" and task.of and task.of in self._names():
+                return _to(_address("compare", before=task.of, after=run.name))
+            if task.kind != "causes":
+                return _to(_address("plan", of=run.name) if task.kind == "plan" else task.back)
+            body, sections = run.value
+        return self._page("run.html", task.title, run=run, body=body, sections=sections)
+
+    def _state(self, ask: Ask) -> Response:
+        run = self._run(ask)
+        seconds = round(run.elapsed_seconds)
+        return JSONResponse({"over": run.is_over, "doing": run.doing, "seconds": seconds})
+
+    def _cancel(self, ask: Ask) -> Response:
+        run = self._run(ask)
+        if run.state == "done":
+            self.runs.drop(run.name)
+            return _to("./")
+        run.end("cancelled")
+        return _to(_address("run", id=run.name))
+
+    def _keep(self, ask: Ask) -> Response:
+        """Write a plan beside its scenario, and what was changed as a file that extends that."""
+        run, name = self._done(ask["id"]), ask["name"].strip()
+        if not _NAME.fullmatch(name):
+            told = f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
+            raise InputError(Finding(told, path="name"))
+        scenario = planner.load(Path(run.task.scenario), **run.task.changes)
+        beside = scenario.path.parent
+        if not beside.resolve().is_relative_to(Path.cwd()):
+            raise InputError(Finding("lies outside this folder", file=str(scenario.path)))
+        folder, variant = beside / name, beside / f"{name}.yaml"
+        for path in (folder, variant):
+            if os.path.lexists(path) and (path == folder or run.task.is_variant):
+                raise InputError(Finding("is there already: choose another name", file=str(path)))
+        try:
+            if run.task.is_variant:
+                with variant.open("x", encoding="utf-8", newline="\n") as file:
+                    file.write(scenario.to_variant(name))
+                planner.load(variant)
+            self._open(run.name).plan.write(folder)
+        except (OSError, PlannerError) as error:
+            if run.task.is_variant:
+                variant.unlink(missing_ok=True)
+            if isinstance(error, PlannerError):
+                raise
+            raise InputError(Finding(f"{error.strerror}", file=str(variant))) from None
+        self.runs.drop(run.name)
+        return _to(_address("plan", of=(folder / "plan.json").as_posix()))
+
+
+def _address(page: str, **fields: str | Iterable[str]) -> str:
+    given = {key: value for key, value in fields.items() if value}
+    return f"{page}?{urlencode(given, doseq=True)}"
+
+
+def _to(address: str) -> Response:
+    return RedirectResponse(address, 303)
+
+
+def _refused(request: Request) -> str:
+    """Why a request is not answered: it is not from a page of this server, on this machine."""
+    host = request.headers.get("host", "")
+    if (host.rpartition(":")[0] or host) not in _LOCAL:
+        return "This page answers at 127.0.0.1 alone.\n"
+    if request.method == "POST" and request.headers.get("origin") != f"http://{host}":
+        return "This form was sent from another page.\n"
+    return ""

@@ -1,0 +1,271 @@
+"""Jobs that are short of some units while the others run: what is planned, told and checked."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from planner.errors import CheckError
+from planner.inputs.load import load_inputs
+from planner.planning.explain import explain
+from planner.planning.make import make_plan
+from planner.planning.plan import PriorityUse
+from planner.planning.rolling_horizon import carried_over
+from planner.planning.store import dumps, loads
+from planner.planning.verify import verify
+from planner.reporting.markdown import render
+from planner.reporting.plan import FULL, plan_document
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.purchases import ask_sentence
+from planner.whatif.comparison.compare import compare
+from planner.whatif.comparison.sides import Side
+from planner.whatif.variants.plan_summary import JobShort, summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from planner.inputs.settled import Inputs
+    from planner.planning.plan import Plan, ShortJob
+
+CHAT = {"model": "llama-3.1-8b", "context": 8192, "concurrency": 16}
+
+
+def chat(replicas: int, **changes: Any) -> dict[str, Any]:
+    return {"serve": {**CHAT, "replicas": replicas}, **changes}
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Inputs]:
+    """A scenario of three quarters with five servers of 8 GPUs; one retires before the last."""
+
+    def inputs(jobs: dict[str, Any], **changes: Any) -> Inputs:
+        server = {"node_type": "xe9680-h100"}
+        scenario = {
+            "format": 1,
+            "name": "short",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+            "fleet": {
+                "old": {**server, "count": 1, "retires": "2027Q3"},
+                "own": {**server, "count": 4},
+            },
+            "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
+            "policies": {"shortage": "drop"},
+            "jobs": jobs,
+            **changes,
+        }
+        path = tmp_path / "scenario.yaml"
+        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
+        return load_inputs(path)
+
+    return inputs
+
+
+def short(plan: Plan, name: str) -> ShortJob:
+    assert plan.shortage is not None
+    (found,) = (one for one in plan.shortage.jobs if one.name == name)
+    return found
+
+
+def units(plan: Plan) -> dict[str, tuple[int, ...]]:
+    return {job.name: job.units for job in plan.jobs}
+
+
+def test_of_40_replicas_34_serve_in_the_quarter_without_room_and_all_before(read):
+    plan = make_plan(read({"chat": chat(38, droppable=6)}))
+    assert plan.shortage is not None
+    assert plan.proof.status == "proved"
+    assert units(plan) == {"chat": (38, 38, 32)}
+    told = short(plan, "chat")
+    assert (told.outcome, told.short) == ("short", (0, 0, 6))
+    assert told.cause == "in 2027Q3 at least 6 GPUs more are needed than can be in service"
+    use = PriorityUse(
+        priority=50, jobs=1, dropped=0, delayed=0, proved=True, short=1, units_short=6
+    )
+    assert plan.shortage.priorities == (use,)
+
+
+def test_without_it_or_with_fewer_the_job_is_dropped(read):
+    for jobs in ({"chat": chat(38)}, {"chat": chat(38, droppable=5)}):
+        plan = make_plan(read(jobs))
+        assert short(plan, "chat").outcome == "dropped"
+        assert units(plan) == {"chat": (0, 0, 0)}
+
+
+def test_what_is_told_names_the_units_and_the_quarters(read):
+    plan = make_plan(read({"chat": chat(38, droppable="all")}))
+    page = render(plan_document(plan, FULL))
+    assert "### chat: short of 6 of 38 units (2027Q3)" in page
+    assert "| Short | Units short × quarters |" in page
+    assert "1 job is short of units, as not everything fits" in ask_sentence(plan)
+    told = render(explanation_document(explain(plan, "chat")))
+    assert "It is short of 6 of 38 units (2027Q3): not everything fits" in told
+    whole = make_plan(read({"chat": chat(32, droppable="all")}))
+    before, after = Side("a", whole, None, None), Side("b", plan, None, None)
+    (change,) = compare(before, after, make_plan).short
+    assert (change.before, change.after) == (None, "short of 6 of 38 units (2027Q3)")
+    assert "Short |" not in render(plan_document(whole, FULL))
+    figures = summary_of(plan)
+    assert figures.units_short == (JobShort(job="chat", asked=(38, 38, 38), short=(0, 0, 6)),)
+    assert (figures.short, figures.dropped) == (("chat",), ())
+    assert "units_short" not in summary_of(whole).model_dump()
+
+
+def test_units_of_a_growing_job_are_short_where_they_are_there(read):
+    jobs = {
+        "grows": {"fixed": {"gpus": 8}, "count": {"2027Q1": 2, "2027Q2": 6}, "droppable": 2},
+        "small": {"fixed": {"gpus": 2}, "count": 2, "droppable": "all", "priority": "low"},
+    }
+    plan = make_plan(read(jobs))
+    assert units(plan) == {"grows": (2, 5, 4), "small": (2, 0, 0)}
+    assert short(plan, "grows").how(plan.quarters) == (
+        "short of 1 of 6 units (2027Q2), 2 of 6 units (2027Q3)"
+    )
+
+
+def test_a_job_that_waits_may_be_short_as_well(read):
+    """The buyer of the only server gets it for the second quarter."""
+    jobs = {
+        "first": {"fixed": {"gpus": 8}, "count": 5, "quarters": "2027Q1", "required": True},
+        "waits": {
+            "fixed": {"gpus": 8},
+            "count": 5,
+            "quarters": "2027Q1..2027Q2",
+            "may_slip_quarters": 1,
+            "droppable": 1,
+        },
+    }
+    plan = make_plan(read(jobs))
+    told = short(plan, "waits")
+    assert (told.outcome, told.delay_quarters, told.short) == ("delayed", 1, (0, 0, 1))
+    assert told.how(plan.quarters) == ("delayed by 1 quarter and short of 1 of 5 units (2027Q3)")
+    assert units(plan)["waits"] == (0, 5, 4)
+
+
+def test_what_runs_today_stops_unit_by_unit_without_a_move(read):
+    jobs = {
+        "chat": chat(38, droppable=6),
+        "notes": {"fixed": {"gpus": 1}, "count": 2, "droppable": "all", "priority": "low"},
+    }
+    running = [
+        {"job": "chat", "pool": "xe9680-h100/main", "count": 38},
+        {"job": "notes", "node": "xe9680-h100/main/05", "count": 2, "pinned": True},
+    ]
+    policies = {"shortage": "drop", "move_cost_usd": 500}
+    plan = make_plan(read(jobs, running=running, policies=policies))
+    assert units(plan) == {"chat": (38, 38, 32), "notes": (2, 2, 0)}
+    assert plan.current is not None
+    assert (plan.current.stopped, plan.current.cost_cents) == (0, 0)
+
+
+def test_a_plan_goes_on_from_one_with_units_that_are_short(read, tmp_path):
+    jobs = {"chat": chat(38, droppable="all")}
+    before = make_plan(read(jobs))
+    later = {"first_quarter": "2027Q3", "quarters": 2, "as_of": "2027-05-21"}
+    server = {"node_type": "xe9680-h100", "count": 4}
+    inputs = read(jobs, horizon=later, fleet={"own": server})
+    plan = make_plan(carried_over(inputs, dumps(before), tmp_path / "plan.json"))
+    assert units(plan) == {"chat": (32, 32)}
+    assert plan.current is not None
+    assert (plan.current.units, plan.current.stopped) == (38, 6)
+
+
+def changed(plan: Plan, **update: Any) -> Plan:
+    """The plan with its only short job told otherwise."""
+    assert plan.shortage is not None
+    (job,) = plan.shortage.jobs
+    told = plan.shortage.model_copy(update={"jobs": (job.model_copy(update=update),)})
+    return plan.model_copy(update={"shortage": told})
+
+
+@pytest.mark.parametrize(
+    ("update", "words"),
+    [
+        ({"short": (0, 0, 7)}, "2027Q3: 7 units of chat short, 6 may be"),
+        ({"short": (0, 0, 5)}, "units short) is [(50, 1, 0, 0, 1, 6)]"),
+        ({"short": (0, 1, 6)}, "units short) is [(50, 1, 0, 0, 1, 6)]"),
+        ({"short": (0, 0, -6)}, "2027Q3: -6 units of chat short, 6 may be"),
+        ({"short": (0, 6)}, "quarters of units short is 2, the inputs give 3"),
+        ({"short": ()}, "units short is False, the inputs give True"),
+        ({"outcome": "dropped"}, "units short, dropped is True"),
+        ({"delay_quarters": 1}, "delay, on time is 1"),
+    ],
+)
+def test_the_check_notices_what_is_told_wrongly_of_units(read, update, words):
+    inputs = read({"chat": chat(38, droppable=6)})
+    plan = make_plan(inputs)
+    with pytest.raises(CheckError) as refused:
+        verify(inputs, changed(plan, **update))
+    assert words in str(refused.value)
+
+
+def test_the_check_counts_the_units_that_are_placed(read):
+    """One unit more is taken away than the plan says, then one fewer is said in all figures."""
+    inputs = read({"chat": chat(38, droppable=8)})
+    plan = make_plan(inputs)
+    last = list(plan.placements[2])
+    last[0] = last[0].model_copy(update={"occupants": last[0].occupants[1:]})
+    fewer = plan.model_copy(update={"placements": (*plan.placements[:2], tuple(last))})
+    with pytest.raises(CheckError, match="7 units of chat not placed, the plan says that 6 are"):
+        verify(inputs, fewer)
+    assert plan.shortage is not None
+    (use,) = plan.shortage.priorities
+    (job,) = plan.shortage.jobs
+    told = plan.shortage.model_copy(
+        update={
+            "priorities": (use.model_copy(update={"units_short": 7}),),
+            "jobs": (job.model_copy(update={"short": (0, 0, 7)}),),
+        }
+    )
+    (chat_job,) = plan.jobs
+    jobs = (chat_job.model_copy(update={"units": (38, 38, 31)}),)
+    with pytest.raises(CheckError, match="a unit of chat is short, but would fit GPUs that are"):
+        verify(inputs, fewer.model_copy(update={"shortage": told, "jobs": jobs}))
+
+
+def test_the_check_refuses_units_short_of_a_job_that_is_kept_whole(read):
+    inputs = read({"chat": chat(38, droppable=6)})
+    plan = make_plan(inputs)
+    with pytest.raises(CheckError, match="6 units of chat short, 0 may be"):
+        verify(read({"chat": chat(38)}), plan)
+
+
+def drawn(rng: random.Random) -> dict[str, Any]:
+    """Jobs of all kinds for few servers; most may be short of units."""
+    jobs: dict[str, Any] = {}
+    for name in "abcd"[: rng.randrange(2, 5)]:
+        kind = rng.choice(("fixed", "chat", "run"))
+        count = rng.randrange(1, 6)
+        if kind == "chat":
+            asked = chat(count := rng.randrange(2, 20))
+        else:
+            asked = {"fixed": {"gpus": rng.choice((2, 4, 8))}, "count": count}
+        if kind == "run":
+            asked["run"] = {"hours": rng.choice((400, 900, 1500))}
+        if rng.random() < 0.7:
+            asked["droppable"] = rng.choice((1, count, "all"))
+        if rng.random() < 0.3:
+            asked["quarters"] = rng.choice(("2027Q1", "2027Q2..2027Q3"))
+            asked["may_slip_quarters"] = rng.choice((0, 1))
+        if rng.random() < 0.3 and kind != "chat":
+            asked["may_change_gpu_type"] = True
+        jobs[name] = {**asked, "priority": rng.choice((25, 50, 50, 75))}
+    return jobs
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_plans_pass_their_check_and_keep_as_much_as_was_proved(read, seed):
+    rng = random.Random(f"droppable {seed}")
+    server = {"node_type": "xe9680-h100", "count": 1}
+    fleet = {
+        "old": {**server, "retires": rng.choice(("2027Q2", "2027Q3"))},
+        "other": {"node_type": "xe9680-h200", "count": 1},
+    }
+    policies = {"shortage": "drop", "gpu_type_change_cost_usd": rng.choice((0, 2000))}
+    plan = make_plan(read(drawn(rng), fleet=fleet, policies=policies), price_choices=False)
+    assert plan.shortage is not None
+    assert plan.shortage.proves(plan.proof.cost_cents, plan.proof.asked_gap)
+    assert loads(dumps(plan), "plan.json") == plan

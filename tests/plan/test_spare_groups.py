@@ -1,0 +1,205 @@
+"""Node types that share spare nodes, planned whole: what fails finds an empty node for all it held.
+
+Hoppers of two types in six racks, of which one holds four. Work and chat may run on either, where
+the newer type costs more; huge needs the newer one, and old may run on the older one alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import planner
+from planner.errors import CheckError, InfeasibleError
+from planner.inputs.load import load_inputs
+from planner.planning.make import make_plan
+from planner.planning.plan import SpareCost
+from planner.planning.verify import verify
+from planner.reporting import markdown
+from planner.reporting.plan import FULL, plan_document
+
+H100, H200 = "xe9680-h100", "xe9680-h200"
+SCENARIO = f"""
+format: 1
+name: shared
+horizon: {{first_quarter: 2027Q1, quarters: 2, as_of: 2026-11-01}}
+sites:
+  main:
+    racks: {{count: 6, units: 24}}
+    spare_nodes: {{hopper: {{node_types: [{H100}, {H200}], nodes: 1}}}}
+policies: {{repair_days: 5}}
+offers:
+  older: {{node_type: {H100}, kind: buy, site: main, price_usd: 300000, quote: q}}
+  newer: {{node_type: {H200}, kind: buy, site: main, price_usd: 360000, quote: q}}
+jobs:
+  work: {{fixed: {{gpus: 8, cpus: 64}}, count: {{2027Q1: 3, 2027Q2: 5}}}}
+  huge: {{fixed: {{gpus: 4, cpus: 16}}, count: 2, gpu_types: [h200-141gb-sxm]}}
+"""
+OLD = "  old: {fixed: {gpus: 2}, gpu_types: [h100-80gb-sxm]}\n"
+RACKS = ("nodes: 1", "racks: 1")
+
+
+@pytest.fixture
+def read(tmp_path):
+    """The inputs of the scenario with some of its text exchanged, and with more jobs."""
+
+    def inputs(*changes, more=""):
+        text = SCENARIO
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "shared.yaml").write_text(text + more)
+        return load_inputs(tmp_path / "shared.yaml")
+
+    return inputs
+
+
+def spare(plan):
+    return {pool.node_type: pool.nodes_spare for pool in plan.pools}
+
+
+def changed(model, **fields):
+    return model.model_copy(update=fields)
+
+
+def test_one_node_of_the_newer_type_stands_in_for_both(read):
+    plan = make_plan(read())
+    assert spare(plan) == {H100: (0, 0), H200: (1, 1)}
+    ((place, kept, cents),) = ((one.place, one.kept, one.cents) for one in plan.spare_prices)
+    assert (place, kept) == ("hopper at main", 1)
+    assert plan.spare_cost == SpareCost(cents=cents)
+    assert cents
+
+
+def test_each_by_itself_would_cost_more(read):
+    """Of two types in use each keeps one, so that everything runs on the dearer type."""
+    shared = make_plan(read())
+    each = make_plan(read((f"{{hopper: {{node_types: [{H100}, {H200}], nodes: 1}}}}", "1")))
+    assert spare(each) == {H200: (1, 1)}
+    assert each.proof.cost_cents > shared.proof.cost_cents
+
+
+def test_a_job_that_may_not_run_there_keeps_a_node_of_its_own_type_empty(read):
+    assert spare(make_plan(read(more=OLD))) == {H100: (1, 1), H200: (1, 1)}
+
+
+def test_a_job_that_takes_more_than_its_share_of_the_host_does_too(read):
+    """The older type has 112 cores, the newer one 104."""
+    plan = make_plan(read(("cpus: 64", "cpus: 108, memory_gb: 100")))
+    assert spare(plan) == {H100: (1, 1), H200: (1, 1)}
+
+
+def test_any_rack_may_fail_and_everything_it_held_finds_an_empty_node(read):
+    plan = make_plan(read(RACKS))
+    nodes = {node.id: node for node in plan.nodes}
+    for label, uses in zip(plan.quarters, plan.placements, strict=True):
+        used = {use.node for use in uses}
+        rack = {
+            one.id: one.racks[one.in_service.index(label)]
+            for one in plan.nodes
+            if label in one.in_service
+        }
+        empty = [nodes[name] for name in rack if name not in used]
+        for lost in set(rack.values()):
+            failed = [nodes[name] for name in used if rack[name] == lost]
+            left = Counter(one.node_type for one in empty if rack[one.id] != lost)
+            newer = sum(one.node_type == H200 for one in failed)
+            assert newer <= left[H200]
+            assert len(failed) <= left.total()
+    assert len(nodes) == 8, "spread over the six racks, two in the fullest"
+
+
+def test_nodes_stay_in_their_rack_while_the_fleet_grows(read):
+    plan = make_plan(read(RACKS, ("2027Q2: 5", "2027Q2: 9")))
+    assert all(len(set(node.racks)) == 1 for node in plan.nodes)
+
+
+def test_what_is_kept_is_told_where_people_look(read):
+    plan = make_plan(read(RACKS))
+    told = markdown.render(plan_document(plan, FULL))
+    assert (
+        "hopper: spare nodes for the loss of 1 rack, shared by xe9680-h100 and xe9680-h200" in told
+    )
+    assert "spare nodes stay empty, and 1 group of node types can share theirs" in told
+    (note,) = (one.text for one in plan.warnings if one.origin == "policies.repair_days")
+    assert note.startswith("hopper: of 6 nodes at work, 0.11 are out")
+    assert "with 1 spare, all are replaced in 99.4 %" in note
+
+
+def test_a_plan_that_shares_too_little_does_not_pass(read):
+    plan = make_plan(read())
+    for change, expected in (
+        (("nodes: 1", "nodes: 2"), f"1 can stand in for {H100}, 2 are needed"),
+        ((f"[{H100}, {H200}]", f"[{H100}]"), f"0 can stand in for {H100}, 1 are needed"),
+        (("nodes: 1", "racks: 2"), "are needed"),
+    ):
+        with pytest.raises(CheckError) as caught:
+            verify(read(change), plan)
+        assert any(expected in violation for violation in caught.value.violations)
+
+
+def test_racks_that_hold_more_than_is_empty_elsewhere_do_not_pass(read):
+    inputs = read(RACKS)
+    plan = make_plan(inputs)
+    packed = tuple(
+        changed(node, racks=tuple(1 + number // 4 for _ in node.racks))
+        for number, node in enumerate(plan.nodes)
+    )
+    with pytest.raises(CheckError) as caught:
+        verify(inputs, changed(plan, nodes=packed))
+    assert any("can stand in for" in violation for violation in caught.value.violations)
+
+
+def test_a_spare_node_that_is_told_and_not_there_is_noticed(read):
+    inputs = read()
+    plan = make_plan(inputs)
+    pools = tuple(
+        changed(pool, nodes_spare=tuple(count + 1 for count in pool.nodes_spare))
+        for pool in plan.pools
+    )
+    with pytest.raises(CheckError, match="are told"):
+        verify(inputs, changed(plan, pools=pools))
+
+
+def test_where_racks_are_too_few_each_remedy_gives_a_plan(read):
+    few = (RACKS, ("count: 6", "count: 2"))
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(read(*few, ("2027Q2: 5", "2027Q2: 4")))
+    assert "keeps the spare nodes of hopper at main (for the loss of 1 rack)" in str(caught.value)
+    assert caught.value.remedies == (
+        "keep spare nodes of hopper at main for the loss of no rack, not 1",
+        "raise the number of racks at main by 1, to 3",
+    )
+    assert make_plan(read(RACKS, ("count: 6", "count: 3"), ("2027Q2: 5", "2027Q2: 4")))
+
+
+def test_where_offers_end_fewer_spare_nodes_are_the_remedy(read):
+    ends = [
+        (f"{name}, kind: buy", f"{name}, maximum: {most}, kind: buy")
+        for name, most in ((H100, 3), (H200, 4))
+    ]
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(read(*ends, ("nodes: 1", "nodes: 3")))
+    assert "keep 1 spare node of hopper at main, not 3" in caught.value.remedies
+    assert make_plan(read(*ends))
+
+
+def test_more_spare_nodes_than_work_there_are_warned_of(read):
+    plan = make_plan(read(("nodes: 1", "nodes: 9")))
+    (note,) = (one for one in plan.warnings if one.origin == "sites.main.spare_nodes.hopper")
+    assert note.text == "9 nodes must stay empty as spare beside 6 at work in group hopper"
+
+
+def test_a_type_that_the_site_never_has_is_warned_of(read):
+    plan = make_plan(read((f"[{H100}, {H200}]", f"[{H100}, {H200}, xe9680-a100]")))
+    (note,) = (one for one in plan.warnings if one.origin.startswith("sites.main.spare_nodes"))
+    assert "xe9680-a100 is named, and no node of it is owned or offered there" in note.text
+
+
+def test_a_stored_plan_is_read_again_with_its_groups(read, tmp_path):
+    read(RACKS)
+    made = planner.plan(tmp_path / "shared.yaml")
+    made.write(tmp_path / "out")
+    again = planner.read_plan(tmp_path / "out" / "plan.json")
+    assert again.to_json() == made.to_json()

@@ -1,0 +1,255 @@
+"""Page 1, the short edition beside the full one, and what a scenario says for readers."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+import planner
+from planner.errors import CheckError, InputError
+from planner.planning.store import dumps
+from planner.reporting import markdown
+from planner.reporting.html.render import render
+from planner.reporting.justification import justification_document
+from planner.reporting.plan import FULL, plan_document
+from planner.reporting.quarterly import quarterly_document
+from planner.whatif.risk.risk import Chance, Risk
+from tests.report.conftest import TOTAL, came
+from tests.report.pages import Page
+from tests.report.sums import again_in
+from tests.sealed import sealed
+
+STATED = {
+    "owner": "A. Reyes,\nhead of platform",
+    "objective": "Answer within a minute",
+    "benefit": "40,000 calls fewer",
+    "if_not_met": "Calls wait",
+}
+SMALL = (
+    "format: 1\nname: Small\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
+    "fleet: {old: {node_type: xe9680-h100, count: 1}}\n"
+    "offers: {more: {node_type: xe9680-h100, kind: buy, price_usd: 300000}}\n"
+    "finance: {optimism_bias: BIAS}\n"
+    "jobs: {work: {fixed: {gpus: 8}, count: 2, owner: Bo, if_not_met: It waits}}\n"
+)
+
+
+@pytest.fixture(params=[justification_document, quarterly_document])
+def make(request):
+    return request.param
+
+
+@pytest.fixture
+def risk():
+    """Ten futures; in four of them the last quarter lacks nodes."""
+    costs = tuple(TOTAL + 1_000_00 * number for number in range(10))
+    return Risk(
+        question="",
+        scenario="Claims",
+        seed=7,
+        futures=10,
+        base=came(TOTAL),
+        without_plan=0,
+        not_proved=0,
+        cost_cents=(costs[0], costs[2], costs[4], costs[7], costs[9]),
+        costs_cents=costs,
+        chances=(
+            Chance(quarter="2027Q2", short=0, of=10),
+            Chance(quarter="2027Q3", short=4, of=10),
+        ),
+        acquisitions=(),
+    )
+
+
+def page_1(drawn):
+    return drawn.partition("\n## 1. ")[2].partition("\n## 2. ")[0]
+
+
+def test_every_figure_of_the_short_edition_comes_out_again_and_every_link_arrives(
+    plan, make, beside
+):
+    page = Page(render(make(plan, beside, "short"), "Short"))
+    files = {
+        "": json.loads(dumps(plan)),
+        "alternatives.json": json.loads(beside.alternatives.model_dump_json()),
+        "sensitivity.json": json.loads(beside.sensitivity.model_dump_json()),
+    }
+    assert len(page.figures) > 60
+    for figure in page.figures:
+        value = again_in(files, figure.sum)
+        told = figure.value if isinstance(value, str) else float(figure.value)
+        assert told == (value if isinstance(value, str) else pytest.approx(float(value)))
+    assert {figure.to for figure in page.figures} <= {*page.ids, ""}
+    assert {link.removeprefix("#") for link in page.links} <= {*page.ids}
+
+
+def test_page_1_is_the_same_in_both_editions_and_the_rest_is_much_less(plan, make, beside):
+    full, short = (markdown.render(make(plan, beside, one)) for one in ("full", "short"))
+    tables = [
+        [line for line in page_1(drawn).splitlines() if line.startswith("|")]
+        for drawn in (full, short)
+    ]
+    kept = [line for line in tables[0] if "In support of" not in line]
+    assert kept == [line for line in tables[1] if "In support of" not in line]
+    assert len(kept) > 30
+    assert len(short) < len(full) * 0.7
+    numbers = [int(number) for number in re.findall(r"^## (\d+)\.", short, re.MULTILINE)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_page_1_says_what_to_sign_by_when_and_at_which_site(plan):
+    old = plan.nodes[2].model_copy(update={"in_service": plan.quarters[:2]})
+    nodes = (*plan.nodes[:2], old, *plan.nodes[3:])
+    drawn = markdown.render(justification_document(plan.model_copy(update={"nodes": nodes})))
+    first = page_1(drawn)
+    assert "| dc-east | 3 | 1 | 0 | 1 | 3 |" in first
+    assert "| **All** | **3** | **1** | **1** | **1** | **4** |" in first
+    assert "| 2027-01-07 | buy 1 × PowerEdge XE9680 (h200-141gb-sxm) by h200-buy | dc-ea" in first
+    assert "| Both | 20,859 | 387,134 | 30,134 | 438,127 |" in first
+    assert "| start of 2027Q3 | Retire: 1 × xe9680-h100 at dc-east (east) |" in drawn
+
+
+def test_page_1_holds_a_recommendation_with_what_the_other_ways_come_to(plan, beside):
+    first = page_1(markdown.render(justification_document(plan, beside)))
+    assert "Do nothing costs $117,357 less and drops 1 job; reclaim first is infeasible;" in first
+    alone = page_1(markdown.render(justification_document(plan)))
+    assert alone.count("Recommended because it keeps every job as asked") == 1
+    assert "Do nothing" not in alone
+    proof = plan.proof.model_copy(update={"status": "not proved"})
+    unsure = justification_document(plan.model_copy(update={"proof": proof}))
+    assert "that none costs less is not proved." in page_1(markdown.render(unsure))
+
+
+def test_the_switching_value_of_a_sensitivity_that_ran_is_on_page_1(plan, beside):
+    first = page_1(markdown.render(justification_document(plan, beside)))
+    assert "| xe9680-h200, bought (h200-buy) | +9.5 % | planned anew, the plan turns |" in first
+    growth = beside.sensitivity.swings[1].model_copy(update={"name": "growth"})
+    moved = beside.sensitivity.model_copy(update={"swings": (growth,)})
+    first = page_1(
+        markdown.render(justification_document(plan, replace(beside, sensitivity=moved)))
+    )
+    assert "| Growth | +9.5 % | planned anew, the plan turns: another plan (1 h200-buy) |" in first
+
+
+def test_what_the_scenario_states_is_no_field_to_fill_in(plan, make):
+    open_fields = markdown.render(make(plan)).count("fill in")
+    drawn = markdown.render(make(plan.model_copy(update=STATED)))
+    assert drawn.count("fill in") < open_fields - 3
+    assert "| Requested by | A. Reyes, head of platform |" in drawn
+    assert "| If the need is not met | Calls wait |" in drawn
+    job = plan.jobs[1].model_copy(update={"benefit": "Faster claims", "owner": "Bo"})
+    told = plan.model_copy(update={"jobs": (plan.jobs[0], job, *plan.jobs[2:])})
+    drawn = markdown.render(justification_document(told))
+    assert f"| {job.name} | Bo | Faster claims | – |" in drawn
+
+
+def test_purchases_that_turn_out_dearer_are_told_beside_the_plan():
+    """15 % of what is bought, in present value, on top; the plan itself stays as it is."""
+    plain = planner.plan(SMALL.replace("finance: {optimism_bias: BIAS}\n", ""))
+    dearer = planner.plan(SMALL.replace("BIAS", "15%"))
+    assert dearer._plan.proof.cost_cents == plain._plan.proof.cost_cents
+    assert dearer._plan.jobs[0].owner == "Bo"
+    assert '"optimism_bias"' not in dumps(plain._plan)
+    bought = sum(line.present_cents for line in dearer._plan.costs if line.name == "purchase")
+    assert bought > 0
+    page = Page(render(justification_document(dearer._plan), "Dearer"))
+    (told,) = {one.value for one in page.figures if one.to == "how-optimism"}
+    assert float(told) == pytest.approx(dearer._plan.proof.cost_cents + 0.15 * bought)
+    warned = planner.plan(SMALL.replace("BIAS", "300%"))
+    assert any("Green Book" in note.text for note in warned._plan.warnings)
+    with pytest.raises(InputError, match="too small"):
+        planner.plan(SMALL.replace("BIAS", "-5%"))
+
+
+def test_a_plan_with_another_optimism_bias_than_its_scenario_is_refused(tmp_path):
+    scenario, saved = tmp_path / "small.yaml", tmp_path / "plan.json"
+    scenario.write_text(SMALL.replace("BIAS", "15%"), encoding="utf-8")
+    planner.plan(scenario).write(tmp_path)
+    text = saved.read_text(encoding="utf-8")
+    assert '"optimism_bias": 0.15' in text
+    changed = text.replace('"optimism_bias": 0.15', '"optimism_bias": 0.05')
+    saved.write_text(sealed(changed), encoding="utf-8")
+    with pytest.raises(CheckError, match=r"optimism bias is 0\.05, the inputs give 0\.15"):
+        planner.read_plan(saved)
+
+
+def test_risks_have_the_likelihood_and_impact_of_the_futures_and_are_open_without(
+    plan, make, risk, beside
+):
+    alone = markdown.render(make(plan))
+    assert "| R1 | 1 × PowerEdge XE9680 (h200-141gb-sxm) ordered after 2027-01-07" in alone
+    assert "| open | 8 | open |" in alone
+    assert "`planner risk FUTURES --out DIR` draws futures" in alone
+    known = replace(beside, risk=risk)
+    drawn = markdown.render(make(plan, known))
+    assert "| 90.0 % | – | +9,000 |" in drawn
+    assert "does not hold all jobs of 2027Q3 | 10 futures of `planner risk` | 40.0 % |" in drawn
+    assert "2027Q2 | 10 futures" not in drawn
+    assert "| Recommended | proved | 126,357 | – | 57.0 % | none | 40.0 % |" in page_1(drawn)
+    page = Page(render(make(plan, known), "Risk"))
+    file = {"": {}, "risk.json": json.loads(risk.model_dump_json())}
+    for figure in page.figures:
+        if figure.sum.startswith("risk.json"):
+            assert figure.to == "how-risk"
+            assert float(figure.value) == pytest.approx(float(again_in(file, figure.sum)))
+
+
+def test_a_node_kept_empty_as_spare_is_no_free_node(plan):
+    first = plan.pools[0]
+    pools = [one.model_copy(update={"nodes_spare": (0, 0, 0)}) for one in plan.pools]
+    place = next(at for at, one in enumerate(pools) if one.node_type == "xe9680-h100")
+    pools[place] = pools[place].model_copy(update={"nodes_spare": (0, 1, 1)})
+    kept = plan.model_copy(update={"pools": tuple(pools)})
+    assert first.nodes_spare is not None
+    text = render(justification_document(kept), "Spares")
+    assert text.count("<title>kept empty as spare: 8</title>") == 2
+    drawn = markdown.render(plan_document(kept, FULL))
+    assert "xe9680-h100/dc-east/03  [········]  [--------]" in drawn
+    assert "- one of a node that is kept empty as spare" in drawn
+    assert "Kept empty as spare" in text
+
+
+def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
+    name = plan.jobs[1].name
+    others = [plan.jobs[0].model_copy(update={"name": f"idle {n}"}) for n in range(11)]
+    many = plan.model_copy(update={"jobs": (plan.jobs[0], *others, *plan.jobs[1:])})
+    text = render(justification_document(many), "Colours")
+    band = re.search(
+        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8</title></rect>(<line[^>]*>)', text
+    )
+    assert band
+    assert 'class="stripe"' in band[1]
+    assert 'class="stripe"' not in render(justification_document(plan), "Few")
+
+
+def test_runs_tell_how_long_they_take_and_what_one_costs(plan):
+    job = plan.jobs[1]
+    sizing = plan.sizings[job.sizing]
+    timed = tuple(one.model_copy(update={"planned_hours": 41}) for one in sizing.candidates)
+    sizings = {**plan.sizings, job.sizing: sizing.model_copy(update={"candidates": timed})}
+    drawn = markdown.render(justification_document(plan.model_copy(update={"sizings": sizings})))
+    held = sum(sum(one.gpu_hours_used) for one in plan.pools)
+    each = plan.proof.cost_cents / held * 41 * 8 / 100
+    assert f"| claims-tune | 2 | 8 × h200-141gb-sxm | 41 | 328 | {each:,.0f} |" in drawn
+    assert "How long runs take" not in markdown.render(justification_document(plan))
+
+
+def test_what_is_bought_lives_on_after_the_horizon(plan):
+    drawn = markdown.render(justification_document(plan))
+    assert "| h200-buy | 2027Q2 | 1 | 4.5 |" in drawn
+    year = round(4 * (plan.costs[2].cents[-1] + plan.costs[3].cents[-1]) / 100)
+    assert f"(support and energy as in 2027Q3), USD | {year:,} |" in drawn
+
+
+def test_an_edition_that_there_is_not_is_refused(tmp_path):
+    made = planner.plan(SMALL.replace("BIAS", "15%"))
+    short = planner.report(made, what_if="none", edition="short")
+    full = planner.report(made, what_if="none")
+    sizes = [
+        {row["file"]: row["bytes"] for row in one.rows()}["justification.md"]
+        for one in (short, full)
+    ]
+    assert sizes[0] < sizes[1] / 2
+    with pytest.raises(InputError, match="short or full"):
+        planner.report(made, edition="brief")  # type: ignore[arg-type]
