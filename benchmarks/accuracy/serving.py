@@ -12,7 +12,7 @@ from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import read_text
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.spelling import Bits
-from planner.sizing.endpoint import in_flight_at, latency_at
+from planner.sizing.flight import Flight, in_flight_at, latency_at
 
 if TYPE_CHECKING:
     from benchmarks.accuracy.world import World
@@ -127,15 +127,17 @@ def serving_pairs(world: World) -> tuple[ServingPair, ...]:
         need, usable = situation.number("needed_gb_per_gpu"), situation.number("usable_gb_per_gpu")
         if run.load != "open" and (need is None or usable is None or need > usable):
             continue
-        latency: dict[str, Exact | None] = {"tpot_ms": situation.number("tpot_ms")}
+        latency: dict[str, Exact | float | None] = {"tpot_ms": situation.number("tpot_ms")}
         late = latency
         planned = situation.number("planned_requests_per_second")
         if run.requests_per_second is not None:
             if planned is None or run.requests_per_second > planned:
                 continue
-            flight = in_flight_at(situation, Fraction(run.requests_per_second), _MOST)
-            latency = latency_at(situation, flight)
-            late = latency_at(world.situation(run.gpu_type, run.job(99), run.gpus), flight)
+            replica = Flight(situation)
+            flying = in_flight_at(replica, Fraction(run.requests_per_second), _MOST)
+            latency = latency_at(replica.exactly, flying)
+            crowded = Flight(world.situation(run.gpu_type, run.job(99), run.gpus))
+            late = latency_at(crowded.exactly, flying)
         pairs.append(
             ServingPair(
                 run,
@@ -149,5 +151,5 @@ def serving_pairs(world: World) -> tuple[ServingPair, ...]:
     return tuple(pairs)
 
 
-def _float(figure: Exact | None) -> float | None:
+def _float(figure: Exact | float | None) -> float | None:
     return None if figure is None else float(figure)

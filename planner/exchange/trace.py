@@ -45,6 +45,7 @@ _MOST_FINDINGS: Final = 20
 _MS_FROM: Final = 1e11
 """Numbers from here on are milliseconds since 1970, as seconds they would be the year 5138."""
 _HOUR_S, _DAY_S, _MINUTE_S = 3600, 86_400, 60
+_PERCENTILES: Final = (50, 90, 95, 99)
 _MOST_CV: Final = 100
 
 
@@ -237,8 +238,11 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
     for key, counted in (("input", requests.input_tokens), ("output", requests.output_tokens)):
         tokens = np.frombuffer(counted, dtype=np.int64)
         load[f"{key}_tokens"] = ceil(tokens.mean())
-        half, many, most = (int(one) for one in np.percentile(tokens, (50, 95, 100)))
-        notes.append(f"{key} tokens: {half:,} in the median, 95 % to {many:,}, {most:,} at most")
+        if key == "input":
+            load["input_cv"] = float(f"{tokens.std() / max(tokens.mean(), 1):.3g}")
+        at = {f"p{share}": max(1, ceil(np.percentile(tokens, share))) for share in _PERCENTILES}
+        load[f"{key}_percentiles"] = at
+        notes.append(f"{key} tokens: {at['p50']:,} in the median, {int(tokens.max()):,} at most")
     if requests.unanswered:
         notes.append(f"{count_of(requests.unanswered, 'request')} without an answer left out")
     return load, notes

@@ -13,10 +13,20 @@ from typing import TYPE_CHECKING, Final
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Rejection, ServingFigures
 from planner.sizing.engine import Known
+from planner.sizing.flight import (
+    HIGH,
+    PLANNED,
+    TOLD,
+    Flight,
+    in_flight_at,
+    latency_at,
+    most_of,
+    rate_with_room,
+)
 from planner.sizing.tries import Tries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
     from planner.inputs.rules.expression import Exact
@@ -25,17 +35,10 @@ if TYPE_CHECKING:
     from planner.sizing.count import Counter, Placement
     from planner.sizing.engine import Reasoning
 
-__all__ = ["Endpoint", "in_flight_at", "latency_at"]
+__all__ = ["Endpoint"]
 
 _TRIED: Final = "tried"
-_CHOSEN: Final = frozenset({"concurrency", "in_flight"})
-"""What is known once it is chosen how many requests a replica holds and takes."""
 _TOO_SLOW: Final = "job.latency"
-_TOLD: Final = {
-    "ttft_ms": "to the first token",
-    "tpot_ms": "for each further token",
-    "e2e_ms": "to the end of an answer",
-}
 
 
 class Endpoint:
@@ -48,12 +51,15 @@ class Endpoint:
 
         `peaks` are requests per second at the peak of each quarter, over all replicas.
         """
-        self._counter, self._job, self._serve, self._peaks = counter, job, serve, peaks
-        self._tries: dict[tuple[int | None, int | None], Tries] = {}
+        self._counter, self._serve, self._peaks = counter, serve, peaks
+        self._alone = Tries(job)
+        if serve.concurrency is None:
+            self._alone = self._alone.choosing({"concurrency": _requests(1)})
+        self._tries: dict[tuple[int, int | None], Tries] = {(self._least, None): self._alone}
         latency = serve.latency
         self._targets = {
             name: getattr(latency, name)
-            for name in _TOLD
+            for name in TOLD
             if latency is not None and getattr(latency, name) is not None
         }
         self._most = int(job.number("concurrency_at_most") or 1)
@@ -132,13 +138,12 @@ class Endpoint:
         held = self._held(gpu, gpus)
         if not held:
             return self._first(gpu_type, gpu)
-        situation = self._at(held, None).on(gpu, gpus)
-        unqueued = self._unqueued(situation, held)
-        taken = _most(held, lambda flight: self._keeps(situation, flight, unqueued))
+        flight = Flight(self._at(held, None).on(gpu, gpus))
+        taken = self._taken(flight, held)
         if not taken:
-            return self._too_slow(gpu_type, gpus, situation)
+            return self._too_slow(gpu_type, gpus, flight)
         if self._serve.concurrency is None:
-            high = _at_flight(situation, taken).number("in_flight_high")
+            high = flight.exactly(in_flight=taken)(HIGH)
             held = min(held, ceil(high or held))
         chosen = self._at(held, taken if taken != held or self._targets else None)
         placed = self._counter.place(gpu_type, gpu, chosen, gpus)
@@ -146,8 +151,7 @@ class Endpoint:
             return placed
         if placed.candidate.gpus != gpus:
             return self._first(gpu_type, gpu)
-        situation = self._at(held, None).on(gpu, gpus)
-        return placed._replace(candidate=self._loaded(placed, situation, held, taken))
+        return placed._replace(candidate=self._loaded(placed, flight, held, taken))
 
     def _held(self, gpu: Mapping[str, Known], gpus: int) -> int:
         """The most requests that a replica has memory for; 0: not for one."""
@@ -161,43 +165,41 @@ class Endpoint:
             need = self._at(held, None).at(gpus).number("needed_gb_per_gpu")
             return need is not None and need <= usable
 
-        return _most(self._most, fits)
+        return most_of(self._most, fits)
 
-    def _unqueued(self, situation: Reasoning, held: int) -> Exact | None:
-        """The rate up to which requests hardly wait for a place; None where that is not asked."""
-        if not {"ttft_ms", "e2e_ms"} & self._targets.keys():
-            return None
+    def _taken(self, flight: Flight, held: int) -> int:
+        """The most requests in flight with which a replica keeps to what is asked; 0: with none.
 
-        def has_room(flight: int) -> bool:
-            high = _at_flight(situation, flight).number("in_flight_high")
-            return high is None or high <= held
-
-        return _rate(situation, max(1, _most(held, has_room)))
-
-    def _keeps(self, situation: Reasoning, flight: int, unqueued: Exact | None) -> bool:
-        """Whether a replica with so many requests in flight keeps to what is asked."""
+        Where a wait is asked for, no more than leave it a place among those that it holds.
+        """
         if not self._targets:
-            return True
-        planned = _at_flight(situation, flight).number("planned_requests_per_second") or 0
-        if unqueued is not None and planned > unqueued:
-            return False
-        latency = latency_at(situation, flight)
-        return all(
-            (figure := latency[name]) is not None and figure <= target
-            for name, target in self._targets.items()
-        )
+            return held
+        waits = {"ttft_ms", "e2e_ms"} & self._targets.keys()
+        unqueued = rate_with_room(flight, held) if waits else None
 
-    def _too_slow(self, gpu_type: str, gpus: int, situation: Reasoning) -> Rejection:
-        latency = latency_at(situation, 1)
+        def keeps(count: int) -> bool:
+            planned = flight.estimated(in_flight=count)(PLANNED) or 0
+            if unqueued is not None and planned > unqueued:
+                return False
+            latency = latency_at(flight.estimated, count)
+            return all(
+                (figure := latency[name]) is not None and figure <= target
+                for name, target in self._targets.items()
+            )
+
+        return most_of(held, keeps)
+
+    def _too_slow(self, gpu_type: str, gpus: int, flight: Flight) -> Rejection:
+        latency = latency_at(flight.exactly, 1)
         percentile = self._serve.latency.percentile if self._serve.latency else 0
         said = [
-            f"{figure:,.0f} ms {_TOLD[name]} where {target:,.0f} ms are asked for"
+            f"{figure:,.0f} ms {TOLD[name]} where {target:,.0f} ms are asked for"
             for name, target in self._targets.items()
             if (figure := latency[name]) is not None and figure > target
         ]
         unknown = [name for name in self._targets if latency[name] is None]
         if unknown:
-            cause = situation.why_unknown(unknown[0])
+            cause = flight.replica.why_unknown(unknown[0])
             said.append(f"{unknown[0]} cannot be told: nothing is known of {cause}")
         return Rejection(
             gpu_type=gpu_type,
@@ -213,10 +215,10 @@ class Endpoint:
             facts = {} if self._serve.concurrency is not None else {"concurrency": _requests(held)}
             if flight is not None:
                 facts["in_flight"] = _requests(flight)
-            self._tries[key] = Tries(self._job.within(facts, _CHOSEN) if facts else self._job)
+            self._tries[key] = self._alone.choosing(facts)
         return self._tries[key]
 
-    def _loaded(self, placed: Placement, full: Reasoning, held: int, taken: int) -> Candidate:
+    def _loaded(self, placed: Placement, flight: Flight, held: int, taken: int) -> Candidate:
         """The candidate with its replicas by quarter, and what its users will see."""
         situation = placed.situation
         planned = situation.number("planned_requests_per_second")
@@ -227,11 +229,11 @@ class Endpoint:
         busiest = max(
             peak / count for peak, count in zip(self._peaks, replicas, strict=True) if count
         )
-        flight = in_flight_at(full, busiest, taken)
-        latency = latency_at(full, flight)
+        in_flight = in_flight_at(flight, busiest, taken)
+        latency = latency_at(flight.exactly, in_flight)
         figures = ServingFigures(
             concurrency=held,
-            in_flight=flight,
+            in_flight=in_flight,
             planned_requests_per_second=float(planned),
             peaks=tuple(float(peak) for peak in self._peaks),
             percentile=int(situation.number("latency_percentile") or 0),
@@ -251,51 +253,7 @@ def _decided(placed: Placement, by: str) -> Placement:
 
 
 def _requests(count: Exact) -> Known:
-    return Known(count, "requests", _TRIED)
-
-
-def _at_flight(situation: Reasoning, flight: Exact) -> Reasoning:
-    return situation.within({"in_flight": _requests(flight)}, _CHOSEN)
-
-
-def _rate(situation: Reasoning, flight: int) -> Exact:
-    return _at_flight(situation, flight).number("requests_per_second_per_replica") or 0
-
-
-def in_flight_at(situation: Reasoning, requests_per_second: Exact, most: int) -> int:
-    """Requests in flight on a replica that takes so many per second; `most` if it cannot."""
-    below = _most(most, lambda flight: _rate(situation, flight) < requests_per_second)
-    return min(below + 1, most)
-
-
-def latency_at(situation: Reasoning, flight: int) -> dict[str, Exact | None]:
-    """What users wait at the percentile with so many requests in flight on the average.
-
-    Tokens come as slowly as with the requests that the percentile allows for.
-    """
-    at = _at_flight(situation, flight)
-    first, high = at.derive("ttft_ms"), at.number("in_flight_high")
-    if high is None:
-        return dict.fromkeys(_TOLD)
-    facts = {"in_flight": _requests(max(high, 1))}
-    if first is not None:
-        facts["ttft_ms"] = first.known
-    crowded = situation.within(facts, _CHOSEN | {"ttft_ms"})
-    return {name: crowded.number(name) if first or name == "tpot_ms" else None for name in _TOLD}
-
-
-def _most(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest figure up to `most` for which it holds, which ends somewhere; 0 if for none."""
-    if holds(most):
-        return most
-    low, high = 0, most - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return Known(count, "requests", "tried")
 
 
 def _as_good(other: Candidate, candidate: Candidate) -> bool:

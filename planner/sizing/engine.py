@@ -149,6 +149,18 @@ class Reasoning:
 
         return PLACEHOLDER.sub(lambda match: put(match[1]), message)
 
+    def changes_here(self, name: str) -> bool:
+        """Whether a result hangs on what is known here and not around."""
+        return name in self._own
+
+    def given_alike(self, name: str) -> bool:
+        """Whether one rule gives it here, whatever the values of what is known here alone."""
+        decided_here = (
+            not self._own.isdisjoint(name for name, _ in opened.conditions)
+            for opened in self._outermost._giving(name)
+        )
+        return len(self._speaking(name)) == 1 and not any(decided_here)
+
     def why_unknown(self, name: str) -> str:
         """Say what is missing: the first name on the way that nobody gives."""
         for rule in self.applicable(name):

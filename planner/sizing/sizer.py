@@ -144,7 +144,15 @@ LENGTH_UNKNOWN = (
 
 _SERVE_APART = ("replicas", "whole_gpu", "load")
 """Keys of a serving job on which its needs do not depend; of a load they depend on these:"""
-_OF_LOAD = ("arrivals_cv", "input_tokens", "output_tokens", "cached_input")
+_OF_LOAD = (
+    "arrivals_cv",
+    "input_tokens",
+    "input_percentiles",
+    "input_cv",
+    "output_tokens",
+    "output_percentiles",
+    "cached_input",
+)
 
 
 class Sizer:

@@ -179,9 +179,13 @@ def _of_load(job: Job) -> Mapping[str, Plain]:
     if job.serve is None or job.serve.load is None:
         return {}
     load, latency, context = job.serve.load, job.serve.latency, job.serve.context
+    percentile = _PERCENTILE if latency is None else latency.percentile
+    prompts, answers = load.input_percentiles, load.output_percentiles
     return {
         "context": load.input_tokens + load.output_tokens if context is None else None,
-        "latency_percentile": _PERCENTILE if latency is None else None,
+        "latency_percentile": percentile if latency is None else None,
+        "long_input_tokens": None if prompts is None else prompts.at(percentile),
+        "long_output_tokens": None if answers is None else answers.at(percentile),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Final
@@ -107,49 +108,69 @@ class Tries:
         self.job = job
         self.recorder = Recorder()
         """Writes the traces of this job."""
-        self._counted: dict[int, int] = {}
-        self._by_count: dict[tuple[int, int | None], Reasoning] = {}
+        self._open = job
+        self._chosen: Mapping[str, Known] = {}
+        self._needing: dict[int, Reasoning] = {}
+        self._by_count: dict[tuple[int, int | None, int | None], Reasoning] = {}
+        self._by_type: dict[tuple[int, int], tuple[Reasoning, Mapping[str, Known], Reasoning]] = {}
+        self._here: dict[Reasoning, Reasoning] = {}
+
+    def choosing(self, facts: Mapping[str, Known]) -> Tries:
+        """The same where these facts are known last of all; what they do not change is shared.
+
+        Whether there is a peak of memory is taken from here.
+        """
+        made = copy(self)
+        made.job, made._chosen, made._here = self._open.within(facts, frozenset()), facts, {}
+        return made
 
     @cached_property
     def by_peak(self) -> bool:
         """Whether the job says enough to tell the peak of memory per GPU, which then decides."""
-        alone = self._counting(1, 1, None)
-        known = alone.derive("peak_gb_per_gpu") is not None
-        if known:
-            self._by_count[1, None] = alone
-        return known
+        return self._choose(self._counting(1, 1, None)).derive("peak_gb_per_gpu") is not None
 
     def at(self, gpus: int, enough: int | None = None) -> Reasoning:
         """The job on this many GPUs of no particular type.
 
         `enough` is the smaller count that would do, were it not for a deadline and the like.
         """
-        key = (gpus, enough)
-        by_peak = self.by_peak
-        if key not in self._by_count:
-            for_memory = (enough or gpus) if by_peak else None
-            self._by_count[key] = self._counting(gpus, for_memory, enough)
-        return self._by_count[key]
-
-    def _counting(self, gpus: int, for_memory: int | None, enough: int | None) -> Reasoning:
-        settled = {"gpus_tried": _gpus(gpus)}
-        if for_memory is not None:
-            settled["gpus_for_memory"] = _gpus(for_memory)
-        if enough is not None:
-            settled["gpus_needed"] = _gpus(gpus)
-        return self.job.within(settled, COUNT_FACTS)
+        return self._choose(self._at(gpus, enough))
 
     def on(self, gpu: Mapping[str, Known], gpus: int, enough: int | None = None) -> Reasoning:
         """The job on this many GPUs of a type."""
-        return self.at(gpus, enough).within(gpu, GPU_FACTS)
+        at = self._at(gpus, enough)
+        key = (id(at), id(gpu))
+        if key not in self._by_type:
+            self._by_type[key] = (at, gpu, at.within(gpu, GPU_FACTS))  # keeps both alive
+        return self._choose(self._by_type[key][2])
+
+    def _at(self, gpus: int, enough: int | None) -> Reasoning:
+        return self._counting(gpus, (enough or gpus) if self.by_peak else None, enough)
+
+    def _counting(self, gpus: int, for_memory: int | None, enough: int | None) -> Reasoning:
+        key = (gpus, for_memory, enough)
+        if key not in self._by_count:
+            settled = {"gpus_tried": _gpus(gpus)}
+            if for_memory is not None:
+                settled["gpus_for_memory"] = _gpus(for_memory)
+            if enough is not None:
+                settled["gpus_needed"] = _gpus(gpus)
+            self._by_count[key] = self._open.within(settled, COUNT_FACTS)
+        return self._by_count[key]
+
+    def _choose(self, situation: Reasoning) -> Reasoning:
+        if not self._chosen:
+            return situation
+        if situation not in self._here:
+            self._here[situation] = situation.within(self._chosen, frozenset())
+        return self._here[situation]
 
     def counted(self, needed: int) -> int:
         """The number of GPUs that a job takes which needs so many, as the rules allow it."""
-        if needed not in self._counted:
-            asked = {"gpus_needed": _gpus(needed)}
-            allowed = self.job.within(asked, _NEEDED).number("gpus")
-            self._counted[needed] = ceil(allowed) if allowed else needed
-        return self._counted[needed]
+        if needed not in self._needing:
+            self._needing[needed] = self._open.within({"gpus_needed": _gpus(needed)}, _NEEDED)
+        allowed = self._choose(self._needing[needed]).number("gpus")
+        return ceil(allowed) if allowed else needed
 
 
 def _gpus(count: int) -> Known:

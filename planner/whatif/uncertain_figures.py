@@ -176,6 +176,11 @@ def _longer(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
         for key in ("input_tokens", "output_tokens"):
             moved = max(1, floor(getattr(serve.load, key) * share))
             found.append(Override.of(("jobs", name, "serve", "load", key), moved))
+        for key in ("input_percentiles", "output_percentiles"):
+            lengths = getattr(serve.load, key)
+            for at, stated in () if lengths is None else lengths.stated.items():
+                path = ("jobs", name, "serve", "load", key, at)
+                found.append(Override.of(path, max(1, floor(stated * share))))
     return tuple(found)
 
 

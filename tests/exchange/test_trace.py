@@ -62,7 +62,10 @@ def test_rate_and_lengths_are_means(load):
         "requests_per_second": 1.0,
         "arrivals_cv": 0.0,
         "input_tokens": 201,  # 200.5 on the average, never less
+        "input_cv": 0.00249,
+        "input_percentiles": {"p50": 200, "p90": 201, "p95": 201, "p99": 201},
         "output_tokens": 101,
+        "output_percentiles": {"p50": 150, "p90": 150, "p95": 150, "p99": 150},
     }
 
 

@@ -4,23 +4,50 @@ from __future__ import annotations
 
 import heapq
 import random
-from math import ceil
+from decimal import Decimal
+from math import ceil, exp, sqrt
 from statistics import mean
 
 import pytest
 
-from planner.inputs.load import load_catalog
+from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 from planner.sizing.engine import Known
+from planner.sizing.flight import Flight, latency_at
 from planner.sizing.subject import gpu_facts
 from planner.sizing.tries import Tries
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 MODEL = "llama-3.1-70b"
 LOAD = {"requests_per_second": 8, "input_tokens": 1000, "output_tokens": 400}
+SLOW_ABOVE_32 = """
+sources:
+  house: {title: Our own tests, read: "2026-11-01"}
+rules:
+  serving/tpot:
+    title: Tokens come as before up to 32 requests
+    kind: formula
+    basis: estimate
+    applies: {kind: serve, in_flight: {max: 32}}
+    inputs: {decode_step_s: s}
+    result: {name: tpot_ms, unit: ms}
+    formula: decode_step_s * 1000
+    sources: [{source: house, locator: a test}]
+    examples: [{name: a step, given: {decode_step_s: 0.02, in_flight: 8}, expect: 20}]
+  serving/tpot-of-many:
+    title: And a hundred times as slowly with more
+    kind: formula
+    basis: estimate
+    applies: {kind: serve, in_flight: {above: 32}}
+    inputs: {decode_step_s: s}
+    result: {name: tpot_ms, unit: ms}
+    formula: decode_step_s * 100000
+    sources: [{source: house, locator: a test}]
+    examples: [{name: a step, given: {decode_step_s: 0.02, in_flight: 64}, expect: 2000}]
+"""
 FLIGHT = frozenset({"concurrency", "in_flight", "ttft_ms"})
 
 
@@ -75,19 +102,23 @@ def replica(sized, shipped):
     return at
 
 
-def simulated(figure, job, rate, held, requests, seed=1):
+def simulated(figure, job, rate, held, requests, seed=1, spread=0.0):
     """Waits of a replica that takes prompts into its steps, as they come: seconds.
 
     Requests come at random (Poisson). Each step decodes one token of every request in flight and
-    takes in all prompts that have come and have a place.
+    takes in all prompts that have come and have a place. The logarithm of a prompt's tokens has
+    the standard deviation `spread`.
     """
     rng, output = random.Random(seed), job["load"]["output_tokens"]
     steps = [figure("decode_step_s", max(1, flight)) for flight in range(held + 1)]
     prefill = figure("prefill_s", 1)
-    arrivals, clock = [], 0.0
+    arrivals, prefills, clock = [], [], 0.0
     for _ in range(requests):
         clock += rng.expovariate(rate)
         arrivals.append(clock)
+        prefills.append(
+            prefill * rng.lognormvariate(-(spread**2) / 2, spread) if spread else prefill
+        )
     now, count, waiting = 0.0, 0, 0
     ending: list[tuple[int, float]] = []
     first: list[float] = []
@@ -97,11 +128,13 @@ def simulated(figure, job, rate, held, requests, seed=1):
         if not ending and waiting < requests and arrivals[waiting] > now:
             now = arrivals[waiting]
         taken: list[float] = []
+        taking_in = 0.0
         while waiting < requests and arrivals[waiting] <= now and len(ending) + len(taken) < held:
             taken.append(arrivals[waiting])
+            taking_in += prefills[waiting]
             waiting += 1
         flights.append(len(ending) + len(taken))
-        now += steps[flights[-1]] + prefill * len(taken)
+        now += steps[flights[-1]] + taking_in
         count += 1
         while ending and ending[0][0] <= count:
             _, began = heapq.heappop(ending)
@@ -143,6 +176,70 @@ def test_a_simulated_replica_takes_and_waits_as_the_rules_say(
     assert at_percentile(seen["ttft"], 95) * 1000 == pytest.approx(
         figure("ttft_ms", flight), rel=0.25
     )
+
+
+@pytest.mark.parametrize("flight", [8, 24, 64])
+@pytest.mark.parametrize("spread", [0.6, 1.0])
+def test_first_tokens_of_long_prompts_come_as_late_as_in_a_simulated_replica(
+    replica, spread, flight
+):
+    mean_tokens, deviations = 1000, 1.645
+    tokens = round(mean_tokens * exp(deviations * spread - spread**2 / 2))
+    job = serve(
+        {"ttft_ms": 10_000},
+        load={
+            "input_tokens": mean_tokens,
+            "input_percentiles": {"p95": tokens},
+            "input_cv": Decimal(str(round(sqrt(exp(spread**2) - 1), 3))),
+        },
+    )
+    figure = replica(job, H100, 4, 256)
+    rate = figure("requests_per_second_per_replica", flight)
+    seen = simulated(figure, job, rate, 256, 4000, spread=spread)
+
+    assert figure("ttft_ms", flight) == pytest.approx(
+        at_percentile(seen["ttft"], 95) * 1000, rel=0.2
+    )
+
+
+def test_long_prompts_and_answers_are_planned_for_at_their_percentile(size):
+    """What is asked for is kept by the longer requests too, so that less is in flight."""
+    targets = {"ttft_ms": 1500, "e2e_ms": 12000}
+    told_alike, told_long = (
+        next(iter(of(size(serve=serve(targets, load=load, gpus_per_replica=8)), H100)))
+        for load in ({}, {"input_percentiles": {"p95": 4000}, "output_percentiles": {"p95": 600}})
+    )
+    assert told_long.serving.ttft_ms > told_alike.serving.ttft_ms
+    assert told_long.serving.planned_requests_per_second < (
+        told_alike.serving.planned_requests_per_second
+    )
+    assert told(told_long, "e2e_ms") == pytest.approx(
+        told(told_long, "ttft_ms") + 599 * told(told_long, "tpot_ms"), rel=0.05
+    )
+
+
+@pytest.mark.parametrize("model", [MODEL, "mixtral-8x7b", "deepseek-v3"])
+def test_a_search_in_floating_point_sees_what_the_rules_say(sized, shipped, model):
+    job = Job.model_validate({"serve": serve({"ttft_ms": 800}, model=model)})
+    known = sized.reasoning(job).within({"concurrency": Known(64, "requests", "tried")}, FLIGHT)
+    flight = Flight(Tries(known).on(gpu_facts(H100, shipped), 8))
+    for count in (1, 7, 64):
+        exact = latency_at(flight.exactly, count)
+        assert None not in exact.values()
+        assert latency_at(flight.estimated, count) == pytest.approx(exact, rel=1e-12)
+
+
+def test_rules_that_switch_with_the_requests_in_flight_are_asked_one_by_one(
+    shipped, settings, tmp_path
+):
+    """A rule of the house that holds above 32 requests slows what is chosen, as it should."""
+    own = tmp_path / "slow.yaml"
+    own.write_text(SLOW_ABOVE_32, "utf-8")
+    sizer = Sizer(shipped, load_rules([own])[0], settings(), Policies())
+    sizing = sizer.size(Job.model_validate({"serve": serve({"tpot_ms": 60})}))
+    assert sizing.candidates
+    assert {one.serving.in_flight <= 32 for one in sizing.candidates} == {True}
+    assert all(told(one, "in_flight_high") <= 33 for one in sizing.candidates)
 
 
 def test_targets_are_kept_even_where_a_replica_takes_less_than_expected(size):

@@ -89,6 +89,16 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
     model, load = _model(serve, catalog), serve.load
     if model is None or load is None or serve.context is not None:
         return
+    for key, lengths in (
+        ("input_percentiles", load.input_percentiles),
+        ("output_percentiles", load.output_percentiles),
+    ):
+        if lengths is not None and lengths.longest > model.longest_context:
+            yield Fault(
+                ("load", key, [*lengths.stated][-1]),
+                f"{lengths.longest:,} tokens are more than {serve.model} takes "
+                f"({model.longest_context:,})",
+            )
     tokens = load.input_tokens + load.output_tokens
     if tokens > model.longest_context:
         yield Fault(

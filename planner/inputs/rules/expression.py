@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
+    from types import CodeType
 else:
     from quicktions import Fraction  # the same in C: sizing is mostly sums of fractions
 
@@ -41,7 +42,7 @@ Exact = Fraction | int
 Result = Exact | bool
 
 
-def exact(figure: Decimal | Exact) -> Exact:
+def exact(figure: Decimal | Exact | float) -> Exact:
     """The same figure, as int where it is whole."""
     return int(figure) if figure == int(figure) else Fraction(figure)
 
@@ -102,6 +103,8 @@ _GLOBALS: Final[dict[str, Any]] = {
     **{"sqrt": _root, "log": _log},
 }
 
+_IN_FLOATS: Final[dict[str, Any]] = _GLOBALS | {"sqrt": math.sqrt, "log": math.log}
+
 _SIGNS = {"*": "×", "-": "−", "<=": "≤", ">=": "≥", "!=": "≠", "==": "="}
 _WORDS = frozenset({"and", "or", "not", "if", "else"})
 
@@ -113,7 +116,7 @@ class Expression:
     whether it answers true or false instead of a number.
     """
 
-    __slots__ = ("_code", "_globals", "is_condition", "names", "text")
+    __slots__ = ("_code", "_globals", "_in_floats", "is_condition", "names", "text")
 
     def __init__(self, text: str) -> None:
         """Compile `text`; raise ExpressionError for anything but arithmetic over names."""
@@ -124,6 +127,7 @@ class Expression:
         whole = ast.fix_missing_locations(ast.Expression(tree))
         self._code = compile(whole, "<formula>", "eval")
         self._globals = _GLOBALS | checker.figures
+        self._in_floats: CodeType | None = None
         self.names = tuple(
             dict.fromkeys(n for n in names if n not in _WORDS and n not in _FUNCTIONS)
         )
@@ -137,6 +141,16 @@ class Expression:
             raise ExpressionError(f"divides by zero with {self._figures(bindings)}") from None
         except NameError as missing:
             raise ExpressionError(f"has no figure for {missing.name!r}") from None
+
+    def estimate(self, bindings: Mapping[str, Exact | float]) -> float:
+        """Compute in floating point, many times as fast; ArithmeticError or ValueError if it fails.
+
+        For searches that compute what they find again, exactly.
+        """
+        if self._in_floats is None:  # the text has passed the allow-list; few are ever asked for
+            self._in_floats = compile(self.text.strip(), "<formula>", "eval")
+        found: float = eval(self._in_floats, _IN_FLOATS, bindings)
+        return found
 
     def _figures(self, bindings: Mapping[str, Exact]) -> str:
         return ", ".join(

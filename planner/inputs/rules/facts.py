@@ -118,6 +118,8 @@ _FACTS = (
     Fact("kv_heads", "model", "heads", "key and value heads"),
     Fact("head_dim", "model", "elements", "width of one query and key head"),
     Fact("vocab", "model", "tokens", "vocabulary size"),
+    Fact("long_input_tokens", "job", "tokens", "tokens of a request at the latency's percentile"),
+    Fact("long_output_tokens", "job", "tokens", "tokens of an answer at the latency's percentile"),
     Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
     _text("attention", "model", "how the past is kept", ("gqa", "mla", "hybrid")),
     Fact(

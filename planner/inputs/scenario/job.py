@@ -412,6 +412,20 @@ class Serve(Frozen):
         return self
 
     @model_validator(mode="after")
+    def _lengths_at_the_percentile(self) -> Serve:
+        """No distribution is assumed: what the percentile of the latency asks for must stand."""
+        asked = None if self.latency is None else self.latency.percentile
+        for key in ("input_percentiles", "output_percentiles"):
+            lengths = None if self.load is None else getattr(self.load, key)
+            if lengths is not None and asked is not None and lengths.at(asked) is None:
+                raise ValueError(
+                    f"`latency` is asked for at the {asked}th percentile, of which `{key}` says "
+                    f"nothing: add `p{asked}`, or ask at one of "
+                    + ", ".join(name.removeprefix("p") for name in lengths.stated)
+                )
+        return self
+
+    @model_validator(mode="after")
     def _requests_within_context(self) -> Serve:
         if self.load is None or self.context is None:
             return self

@@ -27,7 +27,7 @@ from planner.inputs.scenario.spelling import (
 if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon
 
-__all__ = ["HOUR_SECONDS", "TRAFFIC", "Latency", "Load", "Percentile"]
+__all__ = ["HOUR_SECONDS", "TRAFFIC", "Latency", "LengthPercentiles", "Load", "Percentile"]
 
 TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 """Keys of a load that say how much arrives; one of them stands."""
@@ -47,6 +47,43 @@ RateByQuarter = Annotated[
 """One figure for every quarter, or figures by quarter, each of which holds until the next."""
 
 Percentile = Annotated[Literal[50, 90, 95, 99], BeforeValidator(whole)]
+
+
+class LengthPercentiles(Frozen):
+    """Tokens that so many of a hundred prompts, or answers, do not exceed; any of them."""
+
+    p50: PositiveCount | None = None
+    """Tokens of the median."""
+    p90: PositiveCount | None = None
+    """Tokens that ten of a hundred exceed."""
+    p95: PositiveCount | None = None
+    """Tokens that five of a hundred exceed."""
+    p99: PositiveCount | None = None
+    """Tokens that one of a hundred exceeds."""
+
+    @property
+    def stated(self) -> dict[str, int]:
+        """Those that are stated, by their names."""
+        tokens = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: one for name, one in tokens.items() if one is not None}
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the highest one."""
+        return max(self.stated.values())
+
+    def at(self, percentile: int) -> int | None:
+        """Tokens at one of them, None if it is not stated."""
+        return self.stated.get(f"p{percentile}")
+
+    @model_validator(mode="after")
+    def _ascending(self) -> LengthPercentiles:
+        tokens = [*self.stated.values()]
+        if not tokens:
+            raise ValueError("give at least one of `p50`, `p90`, `p95` and `p99`")
+        if tokens != sorted(tokens):
+            raise ValueError("a higher percentile has at least as many tokens as a lower one")
+        return self
 
 
 class Load(Frozen):
@@ -81,8 +118,18 @@ class Load(Frozen):
     """Coefficient of variation of the gaps between requests: 1 is Poisson, more is bursts."""
     input_tokens: Annotated[PositiveCount, AsFact("tokens of one request", "tokens")]
     """Mean tokens of one request."""
+    input_percentiles: LengthPercentiles | None = None
+    """How long requests get, `{p50: 600, p95: 4000}`: the longer wait longer for their answer."""
+    input_cv: Annotated[
+        NotNegative,
+        Field(le=100),
+        AsFact("variation of the tokens of requests (0: all alike)", "ratio"),
+    ] = Field(default=0, validate_default=True)
+    """Coefficient of variation of the tokens of requests: 0 is all alike."""
     output_tokens: Annotated[PositiveCount, AsFact("tokens of one answer", "tokens")]
     """Mean tokens of one answer."""
+    output_percentiles: LengthPercentiles | None = None
+    """How long answers get; the longer ones end later."""
     cached_input: Annotated[
         Share,
         Field(ge=0, lt=1),

@@ -1,0 +1,149 @@
+"""A replica with some requests in flight: how many it answers in a second, and how soon.
+
+Searches ask the same dozen rules for hundreds of counts. Which rules these are, and what else they
+rest on, is found once; then their formulas alone are computed, in floating point. What is told of
+the count that was found is exact.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from planner.inputs.rules.expression import exact
+from planner.sizing.engine import Known
+from planner.sizing.tries import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from planner.inputs.rules.expression import Exact, Expression
+    from planner.sizing.engine import Reasoning
+
+    Figures = Callable[[str], Exact | float | None]
+    """Gives the figure of a name; None where it is unknown."""
+
+__all__ = [
+    "HIGH",
+    "PLANNED",
+    "TOLD",
+    "Flight",
+    "in_flight_at",
+    "latency_at",
+    "most_of",
+    "rate_with_room",
+]
+
+HIGH: Final = "in_flight_high"
+PLANNED: Final = "planned_requests_per_second"
+_RATE: Final = "requests_per_second_per_replica"
+
+TOLD: Final = {
+    "ttft_ms": "to the first token",
+    "tpot_ms": "for each further token",
+    "e2e_ms": "to the end of an answer",
+}
+
+_UNITS: Final = {"in_flight": "requests", "ttft_ms": "ms"}
+"""What is given: requests in flight, and the time to the first token where it was found before."""
+
+
+class Flight:
+    """One replica, whose requests in flight vary."""
+
+    def __init__(self, replica: Reasoning) -> None:
+        self.replica = replica
+
+    def exactly(self, **given: Exact | float) -> Figures:
+        """What the rules say with these figures."""
+        return self._with(given).number
+
+    def estimated(self, **given: Exact | float) -> Figures:
+        """The same to a dozen digits: rates and latency alone."""
+        if self._formulas is None:
+            return self.exactly(**given)
+        formulas, fixed = self._formulas
+        figures = fixed | given
+        try:
+            for name, formula in formulas:
+                if name not in given:
+                    figures[name] = formula.estimate(figures)
+        except (ArithmeticError, ValueError):
+            return self.exactly(**given)
+        return figures.get
+
+    def _with(self, given: dict[str, Exact | float]) -> Reasoning:
+        facts = {name: Known(exact(value), _UNITS[name], "tried") for name, value in given.items()}
+        return self.replica.within(facts, frozenset())
+
+    @cached_property
+    def _formulas(self) -> tuple[list[tuple[str, Expression]], dict[str, Exact | float]] | None:
+        """Formulas in the order in which they need each other, and the figures that do not vary.
+
+        None where rules switch with the requests in flight, which no fixed list of them can tell.
+        """
+        alone = self._with({"in_flight": 1})
+        formulas: list[tuple[str, Expression]] = []
+        fixed: dict[str, Exact | float] = {}
+        for derived in walk(alone.derive(name) for name in (_RATE, PLANNED, HIGH, *TOLD)):
+            rule = derived.rule
+            if rule is None or rule.gives is None or not alone.changes_here(rule.gives):
+                continue
+            if rule.expression is None or not alone.given_alike(rule.gives):
+                return None
+            formulas.append((rule.gives, rule.expression))
+            for name, known in derived.inputs:
+                if isinstance(known.value, str) or fixed.get(name, known.value) != known.value:
+                    return None
+                fixed[name] = known.value
+        return formulas, {name: float(value) for name, value in fixed.items()}
+
+
+def in_flight_at(flight: Flight, requests_per_second: Exact, most: int) -> int:
+    """Requests in flight on a replica that takes so many per second; `most` if it cannot."""
+    asked = float(requests_per_second)
+    below = most_of(most, lambda count: (flight.estimated(in_flight=count)(_RATE) or 0) < asked)
+    return min(below + 1, most)
+
+
+def rate_with_room(flight: Flight, places: int) -> Exact | float:
+    """The rate up to which requests hardly ever wait for one of so many places."""
+
+    def has_room(count: int) -> bool:
+        high = flight.estimated(in_flight=count)(HIGH)
+        return high is None or high <= places
+
+    return flight.estimated(in_flight=max(1, most_of(places, has_room)))(_RATE) or 0
+
+
+def latency_at(at: Callable[..., Figures], in_flight: int) -> dict[str, Exact | float | None]:
+    """What users wait at the percentile with so many requests in flight on the average.
+
+    `at` is `exactly` or `estimated` of a flight. Tokens come as slowly as with the requests that
+    the percentile allows for.
+    """
+    mean = at(in_flight=in_flight)
+    first, high = mean("ttft_ms"), mean(HIGH)
+    if high is None:
+        return dict.fromkeys(TOLD)
+    known = {} if first is None else {"ttft_ms": first}
+    crowded = at(in_flight=max(high, 1), **known)
+    return {
+        "ttft_ms": first,
+        "tpot_ms": crowded("tpot_ms"),
+        "e2e_ms": None if first is None else crowded("e2e_ms"),
+    }
+
+
+def most_of(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest figure up to `most` for which it holds, which ends somewhere; 0 if for none."""
+    if holds(most):
+        return most
+    low, high = 0, most - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
