@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -38,7 +39,10 @@ class Progress:
         ctx = click.get_current_context(silent=True)
         if not (ctx and ctx.meta.get(QUIET)):
             shows = self._spin if sys.stderr.isatty() else self._write
+            # A thread begins with the mask of whoever starts it, and Ctrl-C is for that one alone.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             threading.Thread(target=shows, daemon=True).start()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return self
 
     def __exit__(

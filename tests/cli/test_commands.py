@@ -139,7 +139,7 @@ def test_a_mistyped_command_is_recognised(run):
         (("import", "--templ"), "no option '--templ'; did you mean '--template'?"),
         (("export", "kueue", "--q", "1"), "no option '--q'; did you mean '--quarter'?"),
         (("size", "--parameters", "8"), "no option '--parameters'; did you mean '--parameters-b'?"),
-        (("size", "--adapter", "8"), "mean '--adapter-dropout', '--adapter-gb', '--adapter-"),
+        (("size", "--adapter", "8"), "mean '--adapter-dora', '--adapter-dropout', '--adapter-gb'"),
     ],
 )
 def test_a_mistyped_or_shortened_option_is_recognised(run, words, message):

@@ -184,6 +184,16 @@ class Site(Frozen):
         return self.spare_nodes if isinstance(self.spare_nodes, int) else 0
 
     @property
+    def spare_nodes_in_order(self) -> int | dict[str, SpareGroup]:
+        """The same whatever the order in which groups and their node types are written."""
+        if isinstance(self.spare_nodes, int):
+            return self.spare_nodes
+        return {
+            name: group.model_copy(update={"node_types": tuple(sorted(group.node_types))})
+            for name, group in sorted(self.spare_nodes.items())
+        }
+
+    @property
     def spare_groups(self) -> dict[str, SpareGroup]:
         """Node types that share their spare nodes, by name."""
         return {} if isinstance(self.spare_nodes, int) else self.spare_nodes

@@ -203,7 +203,7 @@ def _figures(view: View) -> Findings:
                 len({rack for node in nodes for rack in _racks_in(view, node, label)})
                 for label in view.labels
             ),
-            "spare_nodes": site.spare_nodes,
+            "spare_nodes": site.spare_nodes_in_order,
             "labels": tuple(sorted(site.labels)),
             "cooling": tuple(sorted(site.cooling or ())),
         }

@@ -199,7 +199,7 @@ def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> S
         racks_used=tuple(map(len, in_racks)),
         units_per_rack=racks.units if racks else None,
         power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
-        spare_nodes=site.spare_nodes,
+        spare_nodes=site.spare_nodes_in_order,
     )
 
 

@@ -15,7 +15,7 @@ __all__ = ["CAUSES", "TITLES", "cause_of", "differing", "mixed"]
 CAUSES = ("horizon", "fleet", "demand", "offers", "catalog", "prices", "rules", "policies")
 """In the order in which a waterfall takes them from one side to the other."""
 
-TITLES = ("format", "name", "description")
+TITLES = ("format", "name", "description", "owner", "objective", "benefit", "if_not_met")
 """Sections of a scenario that change no plan."""
 _SECTIONS = {
     **dict.fromkeys(TITLES, "policies"),
