@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-__all__ = ["OPTIONS", "described_job", "flag", "job_options", "option_of", "plain"]
+__all__ = [
+    "OPTIONS",
+    "described_job",
+    "flag",
+    "job_options",
+    "option_of",
+    "plain",
+    "tuning_options",
+]
 
 _NO_OPTION = "gpu_partition"
 """A partition is asked for in a scenario alone: rules refuse it to tuning jobs."""
@@ -87,6 +95,18 @@ def job_options(command: Callable[..., None]) -> Callable[..., None]:
         if option is first:
             told = "Serve it, instead of `--method`."
             command = click.option("--serve", is_flag=True, help=told)(command)
+    return command
+
+
+def tuning_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add every option that describes a tuning job; `--method` is required."""
+    for option in reversed([one for one in OPTIONS if one.tune]):
+        command = click.option(
+            flag(option.name),
+            metavar=option.metavar,
+            help=option.help,
+            required=option.name == "method",
+        )(command)
     return command
 
 
