@@ -249,6 +249,7 @@ class Supply:
     """
 
     name: str
+    """Of the offer; of owned nodes that are let go, of their fleet entry."""
     kind: SupplyKind
     pool: int
     maximum: int | None

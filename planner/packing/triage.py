@@ -21,7 +21,7 @@ from planner.packing import crosscheck
 from planner.packing.limits import SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.searches import Searches
-from planner.packing.statement.job_selection import at_most, with_classes
+from planner.packing.statement.nowhere import at_most, with_classes
 from planner.packing.work import spent
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from planner.packing.incumbent import Incumbent
     from planner.packing.problem import Problem, Supply
     from planner.packing.solution import Opinion
-    from planner.packing.statement.job_selection import Claim, Class
+    from planner.packing.statement.nowhere import Claim, Class
 
 _Way = Literal["dropped", "short", "delayed"]
 

@@ -17,16 +17,21 @@ from planner.planning.annotations.provenance import (
     settings_used,
 )
 from planner.planning.annotations.warnings import warning_notes
-from planner.planning.figures.apis import api_comparisons, api_uses
 from planner.planning.figures.costs import (
     acquisitions,
     break_evens,
     budget_uses,
     cost_lines,
+    node_releases,
     paid_changes,
 )
-from planner.planning.figures.releases import node_releases
-from planner.planning.figures.shares import bill, chargeback, endpoint_uses
+from planner.planning.figures.shares import (
+    api_comparisons,
+    api_uses,
+    bill,
+    chargeback,
+    endpoint_uses,
+)
 from planner.planning.figures.use import pool_uses, site_uses
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
 from planner.planning.placing.moves import current_placement, nodes_today, type_changes

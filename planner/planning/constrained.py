@@ -17,7 +17,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.near_optimal import Aim, reach
 from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
-from planner.planning.apis import solved_with_apis
+from planner.packing.statement.nowhere import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import stuck_jobs
 

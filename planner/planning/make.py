@@ -11,9 +11,9 @@ from planner.inputs.scenario.scenario import NO_SITE
 from planner.packing import solve, translate
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.pack import attempt
+from planner.packing.statement.nowhere import solved_with_apis
 from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
-from planner.planning.apis import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
 from planner.planning.near_miss import near_misses

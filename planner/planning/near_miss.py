@@ -94,7 +94,7 @@ def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:
         gpus = min(held[job.name].values())
         fewer, all_ = ceil(Fraction(over, gpus)), len(held[job.name])
         stated = inputs.scenario.jobs.get(job.name)
-        loaded = stated is not None and stated.serve is not None and stated.serve.load is not None
+        loaded = stated is not None and stated.load is not None
         share = Fraction(fewer, job.units[quarter])
         if loaded:
             share = _less_traffic(plan, job, quarter, all_ - fewer)

@@ -107,7 +107,7 @@ def _entries(scenario: Scenario, earlier: Plan, quarter: int) -> Iterator[Runnin
             held[occupant.job][occupant.unit].append(nodes[use.node])
     owned = node_places(scenario)
     for name, asked in sorted(scenario.jobs.items()):
-        if asked.has_load:
+        if asked.load:
             continue
         most = asked.units(scenario.horizon)[0]
         units = [on for unit, on in sorted(held[name].items()) if unit <= most]

@@ -170,7 +170,7 @@ def _derived(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fault]:
 
 def _api(name: str, job: Job, scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
     """Requests may leave for an API, and none serves the model; an unknown one is passed over."""
-    serve = job.serve if job.api == "allowed" and job.has_load else None
+    serve = job.serve if job.api == "allowed" and job.load else None
     if serve is None or (serve.model is not None and serve.model not in catalog.models):
         return
     if not scenario.apis_of(name):
@@ -184,7 +184,7 @@ def _api(name: str, job: Job, scenario: Scenario, catalog: Catalog) -> Iterator[
 
 def _traffic(name: str, job: Job, horizon: Horizon) -> Iterator[Fault]:
     """Traffic of quarters that never come, or none in any quarter."""
-    load = job.serve.load if job.serve is not None else None
+    load = job.load
     for key in TRAFFIC if load is not None else ():
         stated = getattr(load, key)
         if not isinstance(stated, dict):

@@ -30,7 +30,7 @@ def undroppable(name: str, job: Job, scenario: Scenario) -> Iterator[Fault]:
     elif job.tune is not None and job.tune.deploy is not None:
         told = "the job is kept whole with the deployment that is derived from it"
         yield Fault(path, told, "leave it out, or serve the model by a job of its own")
-    elif job.has_load:
+    elif job.load:
         told = "replicas that follow from a load depend on the GPU type, so they are not counted"
         yield Fault(path, told, "leave it out, or state `replicas` in place of `load`")
     elif job.droppable != "all" and job.droppable > most > 0:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from planner.packing.constraints.base import LIMITED_OFFERS, Rising, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from planner.packing.limits import SpendLimit
     from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 
@@ -56,11 +55,8 @@ def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: i
         master.relaxable(limit.name, row, limit.at_most_cents * cent, cent)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether what is acquired and moved keeps to every budget, in whole cents."""
-    del schedule
     taken = {key: round(values[index]) for key, index in master.acquire.items()}
     for limit in master.problem.budgets:
         spent = sum(nodes * limit.cents[number][q] for (number, q), nodes in taken.items())

@@ -12,11 +12,10 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.base import OWNED_NODES, Condition, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.limits import Reserve
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Pool, Problem
     from planner.packing.statement.translate import Translation
 
@@ -72,11 +71,8 @@ def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
     return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether enough GPUs stay free for growth, in whole numbers."""
-    del schedule
     return all(
         free_to_hold(master, reserve.gpu_type, quarter, values) >= 0
         for reserve in master.problem.reserves

@@ -16,10 +16,9 @@ from planner.packing.constraints.base import Condition
 from planner.packing.problem import NOWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Demand, Problem, Shape
     from planner.packing.statement.translate import Translation
 
@@ -257,11 +256,9 @@ def _released(problem: Problem, number: int) -> Problem:
     return replace(problem, demands=tuple(demands), pools=tuple(pools))
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """True: who stays is counted from the plan, and shapes keep pinned units where they are."""
-    del master, values, schedule
+    del master, values
     return True
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,9 @@ from planner.packing.constraints.base import (
 from planner.packing.constraints.spares import most_spare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import PriceTier, Problem, Supply
     from planner.packing.statement.translate import Translation
 
@@ -140,11 +138,8 @@ def _useful(problem: Problem) -> int:
     return ceil(asked / (1 - free)) + spare
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether the nodes acquired keep to maxima, deliveries and price levels, in whole numbers."""
-    del schedule
     taken = {key: round(values[index]) for key, index in master.acquire.items()}
     return all(
         _within_maximum(master.problem, supplies, taken)
@@ -193,18 +188,16 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 def conditions(translation: Translation) -> Iterator[Condition]:
     """The maxima of offers, their deliveries, and their dates."""
     for supplies in _offers_of(translation.problem):
-        if translation.problem.supplies[supplies[0]].releases:
+        offer = translation.problem.supplies[supplies[0]]
+        if offer.releases:
             continue
-        maximum = translation.problem.supplies[supplies[0]].maximum
-        deliveries = translation.problem.supplies[supplies[0]].deliveries
-        if deliveries is not None:
-            name = f"the deliveries of offer {translation.offers[supplies[0]]}"
-            told = partial(count_of, singular="node")
-            figure = _in_quarters(deliveries, told, translation.quarters)
-            yield _Deliveries(name, figure, None, the_one(deliveries), tuple(supplies))
-        if maximum is not None:
-            name = f"the maximum of offer {translation.offers[supplies[0]]}"
-            yield _Maximum(name, count_of(maximum, "node"), None, tuple(supplies), maximum)
+        if offer.deliveries is not None:
+            name = f"the deliveries of offer {offer.name}"
+            figure = _in_quarters(offer.deliveries, translation.quarters)
+            yield _Deliveries(name, figure, None, the_one(offer.deliveries), tuple(supplies))
+        if offer.maximum is not None:
+            name, figure = f"the maximum of offer {offer.name}", count_of(offer.maximum, "node")
+            yield _Maximum(name, figure, None, tuple(supplies), offer.maximum)
         dates = _Dates.of(translation, supplies)
         if dates:
             yield dates
@@ -261,12 +254,13 @@ class _Dates(Condition):
     @classmethod
     def of(cls, translation: Translation, supplies: Sequence[int]) -> _Dates | None:
         """None where they can enter in every quarter."""
-        costs = translation.problem.supplies[supplies[0]].unit_cost_cents
+        supply = translation.problem.supplies[supplies[0]]
+        costs = supply.unit_cost_cents
         known = [quarter for quarter, cents in enumerate(costs) if cents is not None]
         if len(known) == len(costs):
             return None
         opens = range(known[0], known[-1] + 1) if known else range(len(costs), len(costs))
-        name, labels = translation.offers[supplies[0]], translation.quarters
+        name, labels = supply.name, translation.quarters
         figure = _entries(opens, labels) if known else "after the horizon"
         most = max(opens.start, len(costs) - opens.stop)
         return cls(f"the dates of offer {name}", figure, most, tuple(supplies), name, opens, labels)
@@ -293,18 +287,12 @@ class _Dates(Condition):
         return f"have offer {self.offer} enter service {_entries(self._open(more), self.labels)}"
 
 
-def _in_quarters(
-    deliveries: Sequence[int], told: Callable[[int], str], labels: Sequence[str]
-) -> str:
+def _in_quarters(deliveries: Sequence[int], labels: Sequence[str]) -> str:
     """`2 nodes a quarter`, `2 nodes in 2027Q1, 6 nodes in 2027Q2`."""
     if len(set(deliveries)) == 1:
-        return f"{told(deliveries[0])} a quarter"
-    stated = (
-        f"{told(nodes)} in {label}"
-        for nodes, label in zip(deliveries, labels, strict=True)
-        if nodes
-    )
-    return ", ".join(stated)
+        return f"{count_of(deliveries[0], 'node')} a quarter"
+    stated = zip(deliveries, labels, strict=True)
+    return ", ".join(f"{count_of(nodes, 'node')} in {label}" for nodes, label in stated if nodes)
 
 
 def _entries(opens: range, labels: Sequence[str]) -> str:

@@ -41,6 +41,7 @@ __all__ = [
     "add_rows",
     "conditions",
     "held_all_quarter",
+    "hold_by_hour",
     "holds",
     "whole_units",
 ]
@@ -147,10 +148,15 @@ def held_all_quarter(
     return sum(held, Fraction(0))
 
 
-def holds(
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
+    """Whether what the units hold all quarter keeps to every quota, in whole numbers."""
+    return hold_by_hour(master, values, {})
+
+
+def hold_by_hour(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Whether the units keep to every quota at every hour, in whole numbers."""
+    """Whether the units keep to every quota at every hour, with the runs of each quarter."""
     for quota in master.problem.quotas:
         for quarter, most in enumerate(quota.at_most):
             if most is None:

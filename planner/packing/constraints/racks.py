@@ -13,11 +13,10 @@ from planner.packing.constraints.rack_patterns import kinds, patterns, racked, r
 from planner.packing.constraints.spares import fewest_empty, most_in_rack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.limits import RackSpace, SharedSpares
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Problem
     from planner.packing.solution import Racked
     from planner.packing.statement.translate import Translation
@@ -101,14 +100,11 @@ def _fullest(
     master.program.row(f"fullest[{label}]", fullest, "<=", 0.0)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether the nodes stand in the racks, in every quarter.
 
     So spread that the empty ones of a group stand in for those of its fullest racks.
     """
-    del schedule
     return all(
         _racked(master, values, space, quarter) is not None
         for space in master.problem.racks

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from planner.packing.constraints.base import OWNED_NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.constraints.base import Condition
     from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.statement.translate import Translation
 
 __all__ = ["BILL", "add_rows", "conditions", "holds"]
@@ -54,11 +53,8 @@ def _sells(master: MasterProgram, number: int) -> bool:
     return master.problem.supplies[number].kind == "sell"
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether no node is let go twice, in whole numbers."""
-    del schedule
     return all(
         sum(round(values[index]) for index in gone) <= most for most, gone in _let_go(master)
     )

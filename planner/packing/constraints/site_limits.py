@@ -18,11 +18,10 @@ from planner.packing.constraints.base import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.limits import Limit
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 
@@ -56,11 +55,8 @@ def _nodes(master: MasterProgram, limit: Limit, pool: int, quarter: int) -> Term
     return master.standing(pool, quarter)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether the nodes keep to every limit, in whole numbers."""
-    del schedule
     return all(
         most is None
         or most

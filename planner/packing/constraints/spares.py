@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from planner.packing.limits import RackSpace, SharedSpares
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Choice, Demand, Pool, Problem
     from planner.packing.solution import Racked
     from planner.packing.statement.translate import Translation
@@ -251,14 +250,11 @@ def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Po
     )
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether enough empty nodes stand in for each; layouts use none that a pool keeps for itself.
 
     What racks ask of them is tested with the racks.
     """
-    del schedule
     problem = master.problem
     return all(
         least is None or least >= most_spare(problem, group)

@@ -236,7 +236,7 @@ def _beside_pins(problem: Problem, pool: Pool) -> str:
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
     """Why an offer gives no node, or no more, in a quarter."""
     supply = translation.problem.supplies[number]
-    name = f"offer {translation.offers[number]}"
+    name = f"offer {supply.name}"
     open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
     if not open_in:
         yield f"{name} arrives after the horizon or is not available in it"

@@ -59,8 +59,6 @@ class Translation:
     members: tuple[tuple[Unit, ...], ...]
     """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
     its quarters, a *stage*; every other unit has one."""
-    offers: tuple[str, ...]
-    """By supply: the offer's name; of owned nodes that are let go, that of their fleet entry."""
     quarters: tuple[str, ...]
     """Labels such as `2027Q1`."""
 
@@ -96,8 +94,7 @@ def translate(
         quotas=quotas,
         spare_groups=shared_spares(inputs, pools),
     )
-    offers = tuple(supply.name for supply in supplies)
-    return Translation(problem, members, offers, horizon.labels)
+    return Translation(problem, members, horizon.labels)
 
 
 def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:

@@ -203,7 +203,7 @@ def _moves(inputs: Inputs) -> Iterator[Note]:
             "the start of the horizon",
             origin="policies.shortage",
         )
-    loaded = sorted(name for name, job in scenario.jobs.items() if job.has_load)
+    loaded = sorted(name for name, job in scenario.jobs.items() if job.load)
     if scenario.running and loaded:
         yield Note(
             text=f"{some_of(loaded, _NAMED)}: replicas that follow from a load cannot be told "

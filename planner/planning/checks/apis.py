@@ -26,7 +26,7 @@ def _allowed(view: View) -> Findings:
     stated, apis = view.inputs.scenario.jobs, view.inputs.scenario.apis
     for name, there in view.on_apis.items():
         job = stated.get(name)
-        if job is None or job.api != "allowed" or job.serve is None or job.serve.load is None:
+        if job is None or job.api != "allowed" or job.serve is None or job.load is None:
             yield f"job {name} is on an API, but may not be"
             continue
         for api, units in there:
@@ -70,7 +70,7 @@ def _rates(view: View) -> Findings:
 def tokens_of(view: View, job: str, quarter: int) -> tuple[Fraction, Fraction, Fraction]:
     """Tokens of one unit in a quarter at mean traffic: new and cached prompts, and answers."""
     stated = view.inputs.scenario.jobs[job]
-    load = stated.serve.load if stated.serve else None
+    load = stated.load
     if load is None:
         return Fraction(0), Fraction(0), Fraction(0)
     peak = stated.peaks(view.inputs.scenario.horizon)[quarter]

@@ -314,11 +314,7 @@ def _endpoints(view: View) -> Findings:
                 slot = (*node.pool, quarter)
                 share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
                 held[job, quarter] += share * costs[slot]
-    stated = {
-        name: job.serve.load
-        for name, job in view.inputs.scenario.jobs.items()
-        if job.serve is not None and job.serve.load is not None
-    }
+    stated = {name: load for name, job in view.inputs.scenario.jobs.items() if (load := job.load)}
     found = {use.job: use for use in view.plan.endpoints}
     yield from differences("the list of endpoints", sorted(found), sorted(stated))
     units = {job.name: job.units for job in view.jobs}

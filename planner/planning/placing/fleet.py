@@ -144,7 +144,7 @@ def _slots(
     if not pool.hire:
         yield from _owned(inputs, translation, solution, index)
     supplies = sorted(
-        (translation.offers[number], number)
+        (supply.name, number)
         for number, supply in enumerate(problem.supplies)
         if supply.pool == index and not supply.releases
     )
