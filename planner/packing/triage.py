@@ -231,17 +231,10 @@ class _Triage:
 
     def _weighed(self, weights: Mapping[int, int]) -> Problem:
         """The problem in which nodes of these supplies count, each so much, and no others."""
-        supplies = tuple(
-            replace(
-                supply,
-                unit_cost_cents=tuple(
-                    None if cents is None else _ONE_CENTS * weights.get(number, 0)
-                    for cents in supply.unit_cost_cents
-                ),
-            )
-            for number, supply in enumerate(self._problem.supplies)
+        weighed = self._problem.repriced(
+            lambda supply, _quarter: _ONE_CENTS * weights.get(supply, 0)
         )
-        return replace(self._problem.moving_freely(), supplies=supplies, fixed_cost_cents=0)
+        return replace(weighed, fixed_cost_cents=0)
 
     def _left_s(self) -> float:
         return self._began + self._time_limit_s - spent()

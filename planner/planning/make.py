@@ -16,10 +16,9 @@ from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
-from planner.planning.near_miss import near_misses
 from planner.planning.plan import Note
 from planner.planning.triage import Unfit, give_way, roots
-from planner.planning.what_if import WhatIf, less_headroom, other_types
+from planner.planning.what_if import WhatIf, less_headroom, near_misses, other_types
 from planner.sizing.sizers import Sizers, size_portfolio
 
 if TYPE_CHECKING:

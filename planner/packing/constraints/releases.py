@@ -37,7 +37,7 @@ def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
         if supply.releases:
             alike[supply.name, supply.pool].append(number)
     for group in alike.values():
-        nodes = [supplies[number].maximum or 0 for number in group if not _sells(master, number)]
+        off = [supplies[number] for number in group if supplies[number].kind != "sell"]
         for quarter in range(master.problem.quarters) if len(group) > 1 else ():
             gone = [
                 master.acquire[number, entry]
@@ -46,11 +46,7 @@ def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
                 if (number, entry) in master.acquire
             ]
             if gone:
-                yield max(nodes), gone
-
-
-def _sells(master: MasterProgram, number: int) -> bool:
-    return master.problem.supplies[number].kind == "sell"
+                yield max(one.maximum or 0 for one in off), gone
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:

@@ -48,9 +48,7 @@ def _allowed(view: View, job: ShortJob) -> Iterator[str]:
         if stated.required:
             yield f"job {job.name} is required, but dropped"
         yield from differences(f"job {job.name}: delay, dropped", job.delay_quarters, 0)
-        yield from differences(
-            f"job {job.name}: units short, dropped", any(job.short), expected=False
-        )
+        yield from differences(f"job {job.name}: units short, dropped", any(job.short), False)
     elif job.outcome == "short":
         yield from differences(f"job {job.name}: delay, on time", job.delay_quarters, 0)
         yield from differences(f"job {job.name}: units short", any(job.short), True)

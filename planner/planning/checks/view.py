@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
 
+    from planner.inputs.base import Frozen
     from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.planning.plan import Node, Occupant, Plan, ShortJob
@@ -28,6 +29,7 @@ __all__ = [
     "at_once",
     "differences",
     "each_difference",
+    "field_differences",
     "gpu_hours",
     "in_force",
     "most_at_once",
@@ -286,6 +288,14 @@ def differences(what: str, found: object, expected: object) -> Iterator[str]:
     """One violation if a figure of the plan is not what the inputs give."""
     if found != expected:
         yield f"{what} is {found}, the inputs give {expected}"
+
+
+def field_differences(
+    record: Frozen, expected: Mapping[str, object], before: str, after: str = ""
+) -> Iterator[str]:
+    """The same of each of these fields of a record of the plan; its name stands between words."""
+    for name, value in expected.items():
+        yield from differences(f"{before}{name}{after}", getattr(record, name), value)
 
 
 def each_difference(

@@ -232,10 +232,6 @@ _Loads: TypeAlias = "list[dict[int, list[int]]]"
 """By quarter and rack: rack units, W, and nodes of each group."""
 
 
-def _nodes_of(group: Collection[int], rack: Racked) -> int:
-    return sum(count for pool, count in rack.nodes if pool in group)
-
-
 class _Floor:
     """The racks of one site over the quarters."""
 
@@ -256,7 +252,13 @@ class _Floor:
             (
                 space.units,
                 space.power_w or 0,
-                *(max((_nodes_of(group, rack) for rack in racks), default=0) for group in groups),
+                *(
+                    max(
+                        (sum(n for pool, n in rack.nodes if pool in group) for rack in racks),
+                        default=0,
+                    )
+                    for group in groups
+                ),
             )
             for racks in filled
         ]
