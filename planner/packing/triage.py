@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _Way = Literal["dropped", "short", "delayed"]
 
-__all__ = ["Level", "Step", "Triage", "triage"]
 
 _ONE_CENTS = CENTS_PER_UNIT
 """What one dropped or delayed job counts: one unit of the objective."""

@@ -50,14 +50,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from planner.inputs.base import SourcedFigure
-    from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
     from planner.planning.plan import Node, Shortage
     from planner.sizing.candidate import SizedJob
     from planner.sizing.sizers import Sizers
-
-__all__ = ["SolvedPortfolio", "assemble", "checked_plan", "second_opinion"]
 
 
 class SolvedPortfolio(NamedTuple):
@@ -217,23 +214,16 @@ def _rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ..
         if kind == "rule":
             counts[rule_id] = len(jobs)
     return tuple(
-        _rule_use(inputs, rule_id, used)
+        RuleUse(
+            id=rule.id,
+            title=rule.title,
+            kind=rule.kind,
+            sources=rule.source_texts,
+            errata=tuple(f"{one.says}; {one.arithmetic}; {one.decision}" for one in rule.errata),
+            used=used,
+        )
         for rule_id, used in sorted(counts.items())
-        if rule_id in inputs.rules.rules
-    )
-
-
-def _rule_use(inputs: Inputs, rule_id: str, used: int) -> RuleUse:
-    rule = inputs.rules.rules[rule_id]
-    return RuleUse(
-        id=rule.id,
-        title=rule.title,
-        kind=rule.kind,
-        sources=rule.source_texts,
-        errata=tuple(
-            f"{erratum.says}; {erratum.arithmetic}; {erratum.decision}" for erratum in rule.errata
-        ),
-        used=used,
+        if (rule := inputs.rules.rules.get(rule_id))
     )
 
 
@@ -267,13 +257,11 @@ def _settings_used(inputs: Inputs) -> tuple[SettingUse, ...]:
 
 def _node_facts(inputs: Inputs, nodes: Iterable[Node]) -> tuple[NodeFacts, ...]:
     """What the catalog says of each node type of the plan that a facility asks for; by id."""
-    return tuple(
-        _facts(inputs, name, inputs.catalog.nodes[name])
-        for name in sorted({node.node_type for node in nodes})
-    )
+    return tuple(_facts(inputs, name) for name in sorted({node.node_type for node in nodes}))
 
 
-def _facts(inputs: Inputs, name: str, node: NodeType) -> NodeFacts:
+def _facts(inputs: Inputs, name: str) -> NodeFacts:
+    node = inputs.catalog.nodes[name]
     known: dict[str, SourcedFigure[Any]] = {
         key: figure for key in OWN_FIGURES if (figure := getattr(node, key)) is not None
     }

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.sizing.sizers import Sizers
 
-__all__ = ["Goal", "NearPlan", "Purchase", "committed_plan", "near_plan"]
 
 _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 

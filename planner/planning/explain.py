@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Node, Occupant, Plan
 
-__all__ = ["Explanation", "ModeVerdict", "PlacedUnits", "Reason", "explain"]
-
 
 class PlacedUnits(Frozen):
     """Units of the job on one node (or one set of whole nodes) in one quarter, held alike."""

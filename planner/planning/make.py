@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.sizing import SizedJob
 
-__all__ = ["make_plan"]
 
 _LEAST_ASKED_S = 1.0
 """Of work, for what would save a node, however short the search was; else as long as that."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Node, Plan
 
-__all__ = ["carried_over"]
-
 
 def carried_over(
     inputs: Inputs, text: str, path: Path, warn: Callable[[str], None] = lambda _: None

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from planner.packing.triage import Triage
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["Unfit", "give_way", "roots"]
 
 _NAMED = 6
 _TIME_S = 10.0

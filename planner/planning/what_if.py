@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import SizedJob
     from planner.sizing.sizers import Sizers
 
-__all__ = ["WhatIf", "less_headroom", "near_misses", "other_types"]
-
 
 _MOST_PLACES = 8
 _TIME_S = 10.0
@@ -91,6 +89,11 @@ class WhatIf:
             return "not proved", None
         proved = found.status is Status.PROVED
         return ("proved", found.cost_cents) if proved else ("not proved", None)
+
+    def dearer(self, other: Translation) -> tuple[OtherPlan, int | None]:
+        """By how much the best other plan is dearer, cents, where both are proved."""
+        outcome, cents = self.cost_of(other)
+        return outcome, None if cents is None else max(0, cents - self.solved.solution.cost_cents)
 
     def spare_costs(self) -> tuple[SpareCost | None, tuple[SparePrice, ...]]:
         """What all spare nodes cost together, then the last one of each place, the others kept.
@@ -150,8 +153,7 @@ class WhatIf:
         whole = tuple(map(_on_whole_gpus, jobs))
         if any(any(job.units) and not job.sizing.candidates for job in whole):
             return PartitionSaving(outcome="no other plan", cents=None)
-        outcome, cents = self.cost_of(translate(inputs, whole))
-        saved = None if cents is None else max(0, cents - solution.cost_cents)
+        outcome, saved = self.dearer(translate(inputs, whole))
         return PartitionSaving(outcome=outcome, cents=saved)
 
     def api_saving_cents(self) -> int | None:
@@ -161,10 +163,7 @@ class WhatIf:
             return None
         placed = tuple(map(_on_gpus, solved.jobs))
         translation = translate(solved.inputs, placed)
-        if stuck_jobs(placed, translation):
-            return None
-        _, cents = self.cost_of(translation)
-        return None if cents is None else max(0, cents - solved.solution.cost_cents)
+        return None if stuck_jobs(placed, translation) else self.dearer(translation)[1]
 
     def hourly_uses(self, plan: Plan) -> Iterator[HourlyUse]:
         """Each offer by the hour or by the week that the plan uses, and where its price turns.
@@ -194,8 +193,7 @@ class WhatIf:
                 for number, supply in enumerate(problem.supplies)
             )
             others = replace(self.solved.translation, problem=replace(problem, supplies=withdrawn))
-            outcome, cents = self.cost_of(others)
-            more = None if cents is None else max(0, cents - self.solved.solution.cost_cents)
+            outcome, more = self.dearer(others)
             yield HourlyUse(
                 offer=offer.name,
                 gpu_hours=sum(

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.statement.translate import Translation
 
-__all__ = ["add_rows", "conditions_of", "holds", "nodes_allowed"]
-
 
 class Kind(Protocol):
     """What each module of this package offers."""

@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     from planner.packing.limits import Limit
     from planner.packing.problem import Problem, Quota, Supply
 
-__all__ = [
-    "LIMITED_OFFERS",
-    "OWNED_NODES",
-    "SITES",
-    "Condition",
-    "Raised",
-    "by_quarter",
-    "by_quarter_wider",
-    "resupplying",
-    "rising",
-    "the_one",
-    "widening",
-]
-
 
 OWNED_NODES, LIMITED_OFFERS, SITES = "owned nodes", "limited offers", "limits of the sites"
 """What shares of several kinds in the bound are called."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from planner.packing.master import MasterProgram
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds", "state_budgets"]
 
 BILL = LIMITED_OFFERS
 _LARGE = 1000

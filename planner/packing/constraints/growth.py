@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Pool, Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "free_to_hold", "holds"]
 
 BILL = OWNED_NODES
 

@@ -23,20 +23,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Demand, Problem, Shape
     from planner.packing.statement.translate import Translation
 
-__all__ = [
-    "BILL",
-    "add_rows",
-    "conditions",
-    "holds",
-    "homes",
-    "kept_by_pool",
-    "main_pools",
-    "move_costs",
-    "moved_units",
-    "moves_held",
-    "stay_rewards",
-    "with_stays",
-]
 
 BILL = "units that run today"
 

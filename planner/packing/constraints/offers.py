@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import PriceTier, Problem, Supply
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
 
 BILL = LIMITED_OFFERS
 

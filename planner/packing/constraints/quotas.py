@@ -35,17 +35,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Choice, Demand, Problem, Quota, RunWindow
     from planner.packing.statement.translate import Translation
 
-__all__ = [
-    "BILL",
-    "Allowance",
-    "add_rows",
-    "conditions",
-    "held_all_quarter",
-    "hold_by_hour",
-    "holds",
-    "whole_units",
-]
-
 
 BILL = "quotas of the teams"
 

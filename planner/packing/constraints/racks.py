@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "all_racked", "conditions", "holds", "patterns", "racked"]
-
 
 BILL = SITES
 _TIME_S = 10.0

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from planner.packing.master import MasterProgram
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
 
 BILL = OWNED_NODES
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from planner.packing.master import MasterProgram, Terms
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
 
 BILL = SITES
 

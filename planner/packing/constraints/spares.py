@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from planner.packing.solution import Racked
     from planner.packing.statement.translate import Translation
 
-__all__ = [
-    "BILL",
-    "add_rows",
-    "conditions",
-    "fewest_empty",
-    "holds",
-    "kept_for_groups",
-    "most_in_rack",
-    "most_spare",
-    "stand_ins",
-]
 
 BILL = OWNED_NODES
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Choice, Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds", "with_changes"]
 
 BILL = "changes of GPU type"
 

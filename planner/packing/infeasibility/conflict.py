@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["Conflict", "conflict_of", "without_costs"]
 
 _TIME_S = 30.0
 """For all questions together."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Demand, Pool, Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["explain_infeasible"]
-
 
 _TIME_S = 10.0
 _UNMENDED = "time did not suffice to tell what would mend it"

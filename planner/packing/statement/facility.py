@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing.problem import Pool
 
-__all__ = ["growth_reserves", "rack_spaces", "shared_spares", "site_limits", "spare_nodes"]
 
 Stand = tuple[int, "NodeType"]
 """Pool, and the type of its nodes."""

@@ -34,15 +34,6 @@ if TYPE_CHECKING:
     from planner.packing.statement.translate import Running, Translation, Unit
     from planner.sizing.candidate import SizedJob
 
-__all__ = [
-    "Claim",
-    "Class",
-    "at_most",
-    "claims_of",
-    "solved_with_apis",
-    "with_apis",
-    "with_classes",
-]
 
 _API = "API"
 """In place of a node type."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Pool
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["releases_of", "spend_limits", "supplies_of"]
-
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
     """One supply for each offer, site and price level, named as the offer."""

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Running", "Translation", "divisions_of", "held_name", "shareable", "translate"]
-
 
 Unit = tuple[str, int]
 """Job name and unit number, from 1."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["assumption_notes"]
 
 _NAMED = 6
 

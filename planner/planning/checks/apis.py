@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.planning.checks.view import Findings
 
-__all__ = ["CHECKS", "FIRST", "token_cents", "tokens_of"]
 
 Cents = tuple[int, int]
 """Not discounted, and in present value."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Node, NodeFacts, Occupant, PoolUse, SettingUse
 
-__all__ = ["CHECKS"]
-
 
 def _pools(view: View) -> Findings:
     in_pool: dict[tuple[str, str, str], list[Node]] = defaultdict(list)

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Origin
 
-__all__ = [
-    "CHECKS",
-    "CostSums",
-    "costs_of_changes",
-    "costs_of_tokens",
-    "expected_costs",
-    "node_costs",
-    "released_cents",
-    "sale_usd",
-]
 
 _CHANGES = "type changes"
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Acquisition, Node
 
-__all__ = ["CHECKS", "FIRST", "entering", "horizon", "owned"]
-
 
 def horizon(view: View) -> Findings:
     """The quarters and the first day of an order are those of the scenario."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Shortage, ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["CHECKS", "FIRST"]
-
 
 def _listed(view: View) -> Iterator[str]:
     """Each is a job of the scenario, once, and gives way no further than it may."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Node
 
-__all__ = ["CHECKS", "LIMITED", "each_takes"]
-
 
 class Limited(NamedTuple):
     """What the nodes of a site take together, and may take so much of."""

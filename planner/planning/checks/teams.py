@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Chargeback, Occupant, TeamUse
 
-__all__ = ["CHECKS"]
 
 PoolQuarter = tuple[str, str, str, int]
 """Pool and quarter."""

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Occupant, Plan, ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = [
-    "Findings",
-    "Piece",
-    "Unit",
-    "View",
-    "at_once",
-    "differences",
-    "each_difference",
-    "field_differences",
-    "gpu_hours",
-    "in_force",
-    "most_at_once",
-    "node_hours",
-]
 
 Unit = tuple[str, int]
 """Job and unit number."""

@@ -47,18 +47,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement
     from planner.sizing.candidate import SizedJob
 
-__all__ = [
-    "acquired_cents",
-    "acquisitions",
-    "break_evens",
-    "budget_uses",
-    "colocation_text",
-    "cost_lines",
-    "licence_text",
-    "network_text",
-    "node_releases",
-    "paid_changes",
-]
 
 _PRICES = 6
 """Of changes: at most so many are named."""

@@ -39,17 +39,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement, Node, NodeUse, Occupant
     from planner.sizing.candidate import SizedJob
 
-__all__ = [
-    "JOB_TAGS",
-    "Bill",
-    "api_comparisons",
-    "api_uses",
-    "bill",
-    "chargeback",
-    "endpoint_uses",
-    "largest_remainder",
-    "most_saved",
-]
 
 Key = TypeVar("Key")
 

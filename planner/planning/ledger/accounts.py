@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Acquisition, BudgetUse, Plan
 
-__all__ = ["Accounts", "Meets", "Price", "Year"]
 
 _RUNNING = ("support", "energy", "licence", "colocation")
 """Costs that are paid by a price of their own, which moves all of them."""

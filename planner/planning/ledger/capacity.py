@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Acquisition, Plan, PoolUse
 
-__all__ = ["Capacity", "FirstOrder", "LimitMargin"]
 
 _STANDING = frozenset(limit.need for limit in SITE_LIMITS if not limit.drawn)
 """What a node takes that is switched off, too."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Part, Pool, Problem, Shape
 
-__all__ = ["EjectionChains", "Group", "SharedNode", "empty_node"]
 
 Group = tuple[int, int]
 """Demand and choice: units of one group are interchangeable in a layout."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planner.packing.solution import Racked, Solution
     from planner.planning.plan import Origin
 
-__all__ = ["Fleet", "build_fleet", "racks_by_node", "with_racks"]
-
 
 class NodeTerm(NamedTuple):
     """What a server is from, and when it is there; quarters from 0."""

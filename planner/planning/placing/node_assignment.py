@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Part, Problem, Shape
     from planner.planning.placing.fleet import Fleet
 
-__all__ = ["Group", "NodeAssignment", "QuarterNodes"]
 
 _ROOMY = 50
 """Nodes, those with most room, among which a unit may make room for another."""
