@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.packing.problem import Choice, Part, Pool
     from planner.packing.solution import Bundle, Solution
-    from planner.planning.placing.ejection_chains import Group
     from planner.planning.placing.fleet import Fleet
     from planner.planning.placing.node_assignment import NodeAssignment
+    from planner.planning.placing.shared_nodes import Group
 
 
 Piece = tuple[int, int, int]
