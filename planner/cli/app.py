@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from planner.cli.guard import guarded, require_output, say_nothing_of_memory, told_of
-from planner.cli.typos import Group, with_hint
+from planner.cli.options import Group, with_hint
 from planner.errors import ExitCode
 from planner.version import __version__
 
@@ -21,7 +21,7 @@ __all__ = ["COMMANDS", "GROUPS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
 
 GROUPS = {
     "Decide": {
-        "init": ("init", "Write a first scenario of a few answers, or of what a cluster tells."),
+        "init": ("tables", "Write a first scenario of a few answers, or of what a cluster tells."),
         "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
         "size": ("size", "Size one job on every GPU type, the cheapest first."),
         "check": ("check", "Find all mistakes of scenarios at once."),
@@ -29,35 +29,32 @@ GROUPS = {
     "Understand": {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
         "compare": ("compare", "Show what differs between two plans, and why."),
-        "replay": ("replay", "Make a saved plan again and say whether it is the same."),
+        "replay": ("plan", "Make a saved plan again and say whether it is the same."),
         "view": ("view", "Look at plans, compare them and ask what if, on a local page."),
     },
     "Ask what if": {
-        "sweep": ("sweep", "Plan many variants of a scenario, a row each."),
-        "sensitivity": ("sensitivity", "Show which figures cost and recommendation hang on."),
+        "sweep": ("whatif", "Plan many variants of a scenario, a row each."),
+        "sensitivity": ("whatif", "Show which figures cost and recommendation hang on."),
         "alternatives": (
-            "alternatives",
+            "whatif",
             "Show plans that differ where people care, beside the cheapest.",
         ),
-        "risk": ("risk", "Plan many futures: cost bands, and the chance of falling short."),
+        "risk": ("whatif", "Plan many futures: cost bands, and the chance of falling short."),
     },
     "Hand on": {
         "report": ("report", "Write the justification and the quarterly plan of a saved plan."),
         "export": (
-            "export",
+            "tables",
             "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.",
         ),
         "mcp": ("mcp", "Answer an assistant over MCP: size, check, plan, explain, compare."),
-        "import": (
-            "import_",
-            "Read jobs from a table, loads from traffic, actuals from a cluster.",
-        ),
+        "import": ("tables", "Read jobs from a table, loads from traffic, actuals from a cluster."),
     },
     "Look up": {
         "rules": ("knowledge", "List, show and test the rules."),
         "catalog": ("knowledge", "List and show the facts."),
         "schema": ("check", "Print the JSON Schema of a scenario."),
-        "doctor": ("doctor", "Say whether the installed solver can be trusted."),
+        "doctor": ("check", "Say whether the installed solver can be trusted."),
     },
 }
 """Commands by what one wants to do: the module that has the function of each, and what it does in

@@ -1,4 +1,4 @@
-"""`planner check` and `planner schema`."""
+"""`planner check`, `schema` and `doctor`: what may be written, and whether the solver is sound."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 
 import planner
 from planner.cli.options import FILE, asking
-from planner.cli.screen import print_exact
-from planner.errors import InputError
+from planner.cli.screen import print_exact, print_result
+from planner.errors import ExitCode, InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner import Changes
     from planner.errors import Finding
 
-__all__ = ["check", "schema"]
+__all__ = ["check", "doctor", "schema"]
 
 
 @click.command()
@@ -55,3 +55,16 @@ def check(scenarios: tuple[Path, ...], changes: Changes, resolved: bool) -> None
 def schema() -> None:
     """Print the JSON Schema of a scenario, for editors that complete and check YAML."""
     print_exact(json.dumps(planner.schema(), indent=2, ensure_ascii=False) + "\n")
+
+
+@click.command()
+@click.pass_context
+def doctor(ctx: click.Context) -> None:
+    """Put small programs on which released solvers have lied to the solver installed here.
+
+    Exit code 0: every answer of the solver that plans rest on is right. 5: one is wrong.
+    """
+    found = planner.doctor()
+    print_result(found)
+    if found.failed:
+        ctx.exit(ExitCode.UNVERIFIED)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 import planner
-from planner.cli.options import catalog_option, rules_option
+from planner.cli.options import Group, catalog_option, rules_option
 from planner.cli.screen import print_result
-from planner.cli.typos import Group
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
