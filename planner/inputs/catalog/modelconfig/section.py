@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from planner.errors import Finding, InputError
-from planner.inputs.base import LARGEST_COUNT
+from planner.inputs.catalog.modelconfig.types import ModelType
 from planner.inputs.text.words import described
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ __all__ = ["Section", "parse_config"]
 
 LARGEST_CONFIG_BYTES = 4 * 1024 * 1024
 LONGEST_NUMBER = 40
+WIDEST = 10_000_000
+_CALLED = {"expert_intermediate": ("intermediate_size",)}
+"""Figures that most configurations call by the name of another."""
+_AS_LLAMA = ModelType()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +37,7 @@ class Section:
     text: str
     data: Mapping[str, Any]
     findings: list[Finding]
+    kind: ModelType = _AS_LLAMA
     prefix: str = ""
 
     def within(self, name: str) -> Section | None:
@@ -66,26 +71,35 @@ class Section:
         """Whether the key is there and means something: neither null nor false, 0 or empty."""
         return bool(self.data.get(name))
 
-    def count(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
+    def count(self, *names: str, least: int = 1, most: int = WIDEST) -> int:
         """Give a whole number that must be there; where it is missing or wrong, note it."""
         found = self.optional(*names, least=least, most=most)
         if found is None:
-            if all(self.data.get(name) is None for name in names):
-                self.fault(names[0], "is missing")
+            keys = self._keys(names)
+            if all(self.data.get(key) is None for key in keys):
+                self.fault(keys[0], "is missing")
             return least
         return found
 
-    def optional(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int | None:
-        """Give a whole number under the first name that has one; None where none does."""
-        present = [name for name in names if self.data.get(name) is not None]
-        figures = {name: self._whole(name, least, most) for name in present}
+    def optional(self, *names: str, least: int = 1, most: int = WIDEST) -> int | None:
+        """Give a whole number under the first name that has one, or what its absence stands for."""
+        present = [key for key in self._keys(names) if self.data.get(key) is not None]
+        figures = {key: self._whole(key, least, most) for key in present}
         if len({figure for figure in figures.values() if figure is not None}) > 1:
-            other = present[1]
-            self.fault(
-                present[0],
-                f"{figures[present[0]]} contradicts `{other}`, which is {figures[other]}",
-            )
-        return figures[present[0]] if present else None
+            first, second = present[:2]
+            message = f"{figures[first]} contradicts `{second}`, which is {figures[second]}"
+            self.fault(first, message)
+        return figures[present[0]] if present else self.kind.defaults.get(names[0])
+
+    def _keys(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What configurations of this type call a figure that is asked for by its usual name."""
+        if len(names) > 1:
+            return names
+        return self.kind.names.get(names[0]) or _CALLED.get(names[0], names)
+
+    def has(self, bias: bool | str) -> bool:
+        """Whether there is a bias, which a key may say."""
+        return self.truth(bias) if isinstance(bias, str) else bias
 
     def truth(self, name: str, *, default: bool = False) -> bool:
         """Give a true or false."""
