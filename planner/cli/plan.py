@@ -1,4 +1,4 @@
-"""`planner plan`, `explain` and `replay`: one plan, why it is so, and whether it is so again."""
+"""`planner check`, `plan`, `explain` and `replay`: a question, its answer, why, and once more."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from planner.cli.options import (
     out_option,
     quiet_option,
 )
-from planner.cli.screen import Progress, page_width, print_result, say_written, write
-from planner.errors import ExitCode
+from planner.cli.screen import Progress, page_width, print_exact, print_result, say_written, write
+from planner.errors import ExitCode, InputError
 
 if TYPE_CHECKING:
     from planner import Changes, Effort
+    from planner.errors import Finding
 
-__all__ = ["explain", "plan", "replay"]
+__all__ = ["check", "explain", "plan", "replay"]
 
 _FILES = ("plan.json", "plan.md")
 _MORE = "All of it, with schedule, use, assumptions, sources and proof"
@@ -152,3 +153,33 @@ def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> N
     print_result(found, format_)
     if not found.identical:
         ctx.exit(ExitCode.DIFFERENT)
+
+
+@click.command()
+@click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
+@asking
+@click.option(
+    "--resolved",
+    is_flag=True,
+    help="Print the whole scenario as YAML, each value with the file and line it is from.",
+)
+def check(scenarios: tuple[Path, ...], changes: Changes, resolved: bool) -> None:
+    """Find all mistakes of scenarios at once, each with file, line, column and a hint.
+
+    Overrides and scenarios that a file names are tried as well.
+    """
+    if resolved and len(scenarios) > 1:
+        raise click.UsageError("--resolved prints one scenario at a time")
+    mistakes: list[Finding] = []
+    for path in scenarios:
+        try:
+            found = planner.check(path, **changes)
+        except InputError as error:
+            mistakes += error.findings
+            continue
+        if resolved:
+            print_exact(found.to_yaml())
+        else:
+            click.echo(f"{path}: no mistakes in {'; '.join(found.summary)}")
+    if mistakes:
+        raise InputError(*dict.fromkeys(mistakes))

@@ -14,9 +14,8 @@ from pydantic import Field, model_validator
 from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.checks.faults import unknown_reference
-from planner.inputs.reading.builder import MOST_FINDINGS
 from planner.inputs.reading.grid import table_rows
-from planner.inputs.reading.reader import read_text
+from planner.inputs.reading.reader import MOST_FINDINGS, read_text
 from planner.inputs.scenario.job import Job, Tune
 
 if TYPE_CHECKING:

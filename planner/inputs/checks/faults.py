@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Fault",
+    "Whole",
     "alike_names",
     "entries",
     "held_figures",
@@ -49,6 +50,13 @@ class Fault(NamedTuple):
     hint: str | None = None
     at_key: bool = False
     """Whether the key is to be pointed at, and not its value."""
+
+
+class Whole(NamedTuple):
+    """What a check sees, beside the entry that it is of."""
+
+    scenario: Scenario
+    catalog: Catalog
 
 
 def known(*parts: Iterable[Fault]) -> Iterator[Fault]:

@@ -15,19 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.checks.faults import Whole
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.places import NodePlace
     from planner.inputs.scenario.scenario import Running, Scenario
 
-__all__ = ["not_running", "not_staying"]
+__all__ = ["not_staying", "nothing_to_keep", "running"]
 
 _LISTED = 8
-
-
-def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    """Find all of these, in the order of the entries."""
-    yield from known(_listed(scenario, catalog), _nothing_to_keep(scenario))
 
 
 @dataclass
@@ -47,11 +43,12 @@ class _Today:
         return pool_places(self.scenario)
 
 
-def _listed(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    today = _Today(scenario)
-    for position, entry in enumerate(scenario.running):
+def running(whole: Whole) -> Iterator[Fault]:
+    """What the entries say that cannot be, in their order."""
+    today = _Today(whole.scenario)
+    for position, entry in enumerate(whole.scenario.running):
         path = ("running", position)
-        yield from known(_of_job(today, path, entry), _at_places(today, catalog, path, entry))
+        yield from known(_of_job(today, path, entry), _at_places(today, whole.catalog, path, entry))
 
 
 def _of_job(today: _Today, path: Path, entry: Running) -> Iterator[Fault]:
@@ -232,11 +229,11 @@ def _one_pool(path: Path, places: list[NodePlace]) -> Iterator[Fault]:
         yield Fault((*path, "nodes"), "names a node twice")
 
 
-def _nothing_to_keep(scenario: Scenario) -> Iterator[Fault]:
+def nothing_to_keep(whole: Whole) -> Iterator[Fault]:
     """With the current placement listed, a job that is pinned must be in it."""
-    listed = {entry.job for entry in scenario.running}
-    for name, job in scenario.jobs.items():
-        if scenario.running and name not in listed:
+    listed = {entry.job for entry in whole.scenario.running}
+    for name, job in whole.scenario.jobs.items():
+        if listed and name not in listed:
             yield from known(_pinned_nowhere(("jobs", name, "pinned"), job))
 
 

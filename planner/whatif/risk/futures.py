@@ -18,9 +18,8 @@ from pydantic import Field, model_validator
 
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen, Name, Number, share
-from planner.inputs.layers.changes import matching
 from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import Override
+from planner.inputs.layers.override import Override, matching
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import read_document

@@ -19,8 +19,12 @@ from planner.errors import InputError
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig.decoder import read_decoder
-from planner.inputs.catalog.modelconfig.section import parse_config
-from planner.inputs.catalog.modelconfig.types import FOREIGN_KEYS, model_types, structure_keys
+from planner.inputs.catalog.modelconfig.section import (
+    FOREIGN_KEYS,
+    model_types,
+    parse_config,
+    structure_keys,
+)
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.locate import InputFile, fault_of_path
 from planner.inputs.reading.reader import read_bytes
@@ -28,8 +32,7 @@ from planner.inputs.text.words import described, did_you_mean
 
 if TYPE_CHECKING:
     from planner.errors import Finding
-    from planner.inputs.catalog.modelconfig.section import Section
-    from planner.inputs.catalog.modelconfig.types import ModelType
+    from planner.inputs.catalog.modelconfig.section import ModelType, Section
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.locate import Located
 

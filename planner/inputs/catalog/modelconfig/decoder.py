@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.inputs.catalog.modelconfig.types import EXPERT_KEYS
+from planner.inputs.catalog.modelconfig.section import EXPERT_KEYS
 
 if TYPE_CHECKING:
     from planner.inputs.catalog.modelconfig.section import Section
