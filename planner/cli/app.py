@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = [
-    "BROKEN_PIPE",
-    "COMMANDS",
-    "GROUPS",
-    "OBJECTS_BETWEEN_SCANS",
-    "guarded",
-    "main",
-    "planner",
-    "require_output",
-    "say_nothing_of_memory",
-    "told_of",
-]
-
 _INTERRUPTED = threading.Event()
 _AGAIN_S = 0.02
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner import Changes, Effort, PlanResult, Scenario
     from planner.api.folder import Folder
 
-__all__ = ["compare"]
-
 _FILES = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
 
 

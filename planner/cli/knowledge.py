@@ -15,8 +15,6 @@ from planner.errors import ExitCode
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["catalog", "doctor", "rules", "schema"]
-
 _KINDS = ("gpus", "nodes", "models", "prices")
 
 

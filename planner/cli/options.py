@@ -24,29 +24,6 @@ if TYPE_CHECKING:
 
     _Adds = Callable[[Callable[..., None]], Callable[..., None]]
 
-__all__ = [
-    "FILE",
-    "FOLDER",
-    "NEW_FILE",
-    "Group",
-    "asking",
-    "catalog_option",
-    "effort_options",
-    "file_option",
-    "folder_option",
-    "force_option",
-    "format_choice",
-    "format_option",
-    "jobs_option",
-    "number_option",
-    "out_option",
-    "quiet_option",
-    "rules_option",
-    "share_option",
-    "with_hint",
-    "work_options",
-]
-
 
 class _Named(click.Path):
     """What a name stands for, there or not; an empty name stands for nothing."""

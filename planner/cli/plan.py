@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from planner import Changes, Effort
     from planner.errors import Finding
 
-__all__ = ["check", "explain", "plan", "replay"]
-
 _FILES = ("plan.json", "plan.md")
 _MORE = "All of it, with schedule, use, assumptions, sources and proof"
 _DISAGREEMENT = ("disagreement.json", "disagreement.mps")

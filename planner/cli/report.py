@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner import AlternativesResult, Effort, PlanResult, RiskResult, SensitivityResult
     from planner.api.folder import Folder
 
-__all__ = ["report"]
-
 _DOCUMENTS = ("justification", "quarterly")
 _KINDS = ("html", "xlsx", "md")
 _ALTERNATIVES, _SENSITIVITY, _RISK = "alternatives.json", "sensitivity.json", "risk.json"

@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from planner import Result
     from planner.api.folder import Folder
 
-__all__ = [
-    "QUIET",
-    "Progress",
-    "error_pen",
-    "page_width",
-    "print_exact",
-    "print_result",
-    "say_written",
-    "warnings_told",
-    "write",
-]
-
 _PIPE_WIDTH = 100
 _SYMBOLS = "×–·…─ä"
 

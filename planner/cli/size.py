@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-__all__ = ["OPTIONS", "flag", "size"]
-
 _NO_OPTION = "gpu_partition"
 """A partition is asked for in a scenario alone: rules refuse it to tuning jobs."""
 _CALLED = {"adapter_rank": "rank", "adapters.count": "adapters", "adapters.size_gb": "adapter_gb"}

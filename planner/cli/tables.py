@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from planner import Changes, ExportResult
 
-__all__ = ["export", "import_", "init"]
-
 
 class _Question(NamedTuple):
     words: str

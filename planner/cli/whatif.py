@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner import AlternativesResult, Changes, SensitivityResult, Work
     from planner.api.folder import Folder
 
-__all__ = ["alternatives", "risk", "sensitivity", "sweep"]
-
 _OF_ALTERNATIVES = (
     *("alternatives.json", "alternatives.md", "alternatives.html"),
     *("headroom.svg", "power.svg"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import Catalog, GpuType
 
-__all__ = ["KnownServers", "Server", "gpu_types_by_name", "plain_name", "recognized"]
-
 _PARTITIONED = re.compile(r"(?P<product>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb)(?:\..+)?", re.I)
 """How a cluster calls GPUs whose partitions are all of one profile; then it counts these."""
 _SHARED = "-SHARED"

@@ -51,14 +51,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path as DocumentPath
     from planner.inputs.rules.book import RuleBook
 
-__all__ = [
-    "Question",
-    "inputs_from",
-    "load_catalog",
-    "load_inputs",
-    "load_rules",
-]
-
 R = TypeVar("R")
 
 _LEAST_KEPT, _MOST_KEPT, _MOST_JOBS_KEPT = 4, 256, 20_000

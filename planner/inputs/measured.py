@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.grid import TableRow
 
-__all__ = ["COLUMNS", "Measurement", "read_measurements"]
-
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
 _NOT_COLUMNS: Final = frozenset(
     {"dataset_tokens", "epochs", "deadline_hours", "gpu_partition", "deploy"}

@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.scenario import Horizon, Offer
 
-__all__ = [
-    "ChangeNote",
-    "Inputs",
-    "Options",
-    "PriceLevel",
-    "Setting",
-    "Settings",
-    "SettledOffer",
-    "settled_catalog",
-    "settled_offers",
-    "settled_settings",
-]
-
 
 class Setting(Frozen):
     """One parameter with its origin."""

@@ -24,7 +24,8 @@ from planner.inputs.catalog.catalog import (
     Source,
 )
 from planner.inputs.reading.locate import InputFile
-from planner.inputs.rules.book import Rule, RuleBook
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
 from planner.inputs.scenario.quarter import Quarter

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     _Origin = dict[tuple[str, str], Document]
     """By section and id: the file that has the last word."""
 
-__all__ = ["merged_catalog"]
-
 _SECTIONS = ("sources", "gpus", "nodes", "models", "neighbours", "purchase", "rent")
 _EXTENDED = ("gpus", "nodes")
 """Sections whose entries may take over the figures of another."""

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     _Check = Callable[[Whole], Iterator[Fault]]
     _CheckOfEntry = Callable[[Whole, Path, Any], Iterator[Fault]]
 
-__all__ = ["inconsistencies"]
-
 
 def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
     """Find what contradicts itself, the horizon, or the catalog; unknown names are passed over."""

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
 
-__all__ = [
-    "Fault",
-    "Whole",
-    "alike_names",
-    "entries",
-    "held_figures",
-    "known",
-    "late_figures",
-    "unknown_reference",
-    "unknown_references",
-    "unstated_figure",
-]
-
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS
 } | {

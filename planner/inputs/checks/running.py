@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.places import NodePlace
     from planner.inputs.scenario.scenario import Running, Scenario
 
-__all__ = ["not_staying", "nothing_to_keep", "running"]
-
 _LISTED = 8
 
 

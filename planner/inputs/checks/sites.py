@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.scenario import FleetEntry, Scenario
     from planner.inputs.scenario.site import Site
 
-__all__ = [
-    "cooled_by",
-    "figures_by_quarter",
-    "job_places",
-    "misstated",
-    "node_sites",
-    "site_needs",
-    "spare_groups",
-    "taken_already",
-]
-
 
 def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
     """Limits that begin too late, or never."""

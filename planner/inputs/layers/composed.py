@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner.inputs.layers.override import Applied, Listed, Override
     from planner.inputs.reading.document import Entry, Path
 
-__all__ = ["Composed", "Layers", "base_path", "read_layers", "resolved"]
-
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""
 _MOST_LAYERS = 20

@@ -33,21 +33,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.reading.document import Branch, Path
 
-__all__ = [
-    "OPTION",
-    "Applied",
-    "Change",
-    "Listed",
-    "Override",
-    "RelativeChange",
-    "changed",
-    "changes_of",
-    "grafted",
-    "matching",
-    "move_written",
-    "quoted",
-]
-
 EVERY = "*"
 _MOVE = re.compile(r"([+-][0-9]{1,15}(?:\.[0-9]{1,20})?)\s*(%?)")
 _DIGITS = Decimal("0.000001")

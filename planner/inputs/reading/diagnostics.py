@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.reading.document import Path
 
-__all__ = [
-    "Attempts",
-    "Told",
-    "kept_as_written",
-    "nothing_of",
-    "read_as",
-    "require_kind",
-    "told",
-    "validate",
-    "validate_values",
-]
-
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
 _FIGURE_WITH_MORE = re.compile(

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from os import stat_result
     from pathlib import Path as FilePath
 
-__all__ = ["MOST_FINDINGS", "Builder", "parse_document", "read_bytes", "read_document", "read_text"]
-
 _LONGEST_NAME = 120
 _LONGEST_KEY = 1000
 """The parser looks for the ':' of a key within 1,024 characters alone."""

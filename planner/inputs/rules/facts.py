@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-__all__ = ["FACTS", "SETTINGS", "UNITS", "Fact", "Kind"]
-
 Kind = Literal["number", "text", "truth"]
 
 

@@ -22,8 +22,6 @@ from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER, ByQuarte
 if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon
 
-__all__ = ["HOUR_SECONDS", "TRAFFIC", "Latency", "LengthPercentiles", "Load", "Percentile"]
-
 TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 """Keys of a load that say how much arrives; one of them stands."""
 

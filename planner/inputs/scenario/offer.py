@@ -31,8 +31,6 @@ from planner.inputs.scenario.spelling import (
 if TYPE_CHECKING:
     from decimal import Decimal
 
-__all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBreak", "Sale"]
-
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
 

@@ -9,17 +9,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.scenario.scenario import Running, Scenario
 
-__all__ = [
-    "NodePlace",
-    "RunningUnit",
-    "fleet_by_pool",
-    "node_places",
-    "place_of",
-    "plain",
-    "pool_places",
-    "running_units",
-]
-
 
 class NodePlace(NamedTuple):
     """A pool, or nodes of it."""

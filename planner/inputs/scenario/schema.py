@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import core_schema
 
-__all__ = ["scenario_schema", "scenario_schema_text"]
-
 _QUARTER = r"[0-9]{4}-?Q[1-4]"
 _QUARTERS = {"type": "string", "pattern": rf"^({_QUARTER}(\.\.{_QUARTER})?|all)$"}
 _BOUNDS = {

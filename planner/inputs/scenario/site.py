@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = [
-    "HEIGHT",
-    "POWER",
-    "SITE_LIMITS",
-    "Cooling",
-    "Racks",
-    "Site",
-    "SiteLimit",
-    "SpareGroup",
-    "limits_told",
-]
-
 Cooling = Literal["air", "liquid"]
 
 _MOST_KW = 10**6

@@ -9,29 +9,6 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from planner.inputs.base import Count, Name, PositiveCount, whole
 from planner.inputs.scenario.quarter import Quarter
 
-__all__ = [
-    "LARGEST_COUNT_PER_QUARTER",
-    "LARGEST_FLEET",
-    "ONE_OR_BY_KEY",
-    "PRIORITIES",
-    "Bits",
-    "ByQuarter",
-    "CountByNodeType",
-    "CountByQuarter",
-    "Droppable",
-    "Format",
-    "KvBits",
-    "Names",
-    "OneOrMoreBits",
-    "OneOrMoreKvBits",
-    "OneOrMoreNames",
-    "Priority",
-    "QuarterKey",
-    "Quarters",
-    "canonical_quarter",
-    "in_force",
-]
-
 KNOWN_FORMAT = 1
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.horizon import Horizon
 
-__all__ = ["ALL_GPU_TYPES", "Team", "kind_of_quota"]
-
 ALL_GPU_TYPES = "total"
 """The key that stands for all GPU types together, beside some of them."""
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.locate import Located
 
-__all__ = ["catalogued_models", "parse_model_config", "read_model_config"]
-
 LARGEST_MODEL = 100_000 * 10**9
 
 _INSTEAD = "give `parameters_b`, or a fixed job with the memory that was measured"

@@ -10,8 +10,6 @@ from planner.inputs.catalog.modelconfig.section import EXPERT_KEYS
 if TYPE_CHECKING:
     from planner.inputs.catalog.modelconfig.section import Section
 
-__all__ = ["Decoder", "read_decoder"]
-
 MOST_LAYERS = 10_000
 _MOST_HEADS = _MOST_EXPERTS = 100_000
 _LONGEST_KERNEL = _MOST_TIMES = 1000

@@ -21,16 +21,6 @@ from planner.inputs.text.words import described
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "EXPERT_KEYS",
-    "FOREIGN_KEYS",
-    "ModelType",
-    "Section",
-    "model_types",
-    "parse_config",
-    "structure_keys",
-]
-
 
 class ModelType(Frozen):
     """How to read the configuration of one kind of decoder."""
