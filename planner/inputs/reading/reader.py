@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,7 @@ from planner.inputs.text.scalars import (
     character_name,
     plain_value,
 )
+from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,69 +36,49 @@ _LONGEST_KEY = 1000
 """The parser looks for the ':' of a key within 1,024 characters alone."""
 _BETWEEN_MARKS = re.compile(r"[^,\[\]{}]+")
 _END_OF_KEY = re.compile(r":(?=\s|$)")
-_AT_START = "start"
-_AT_PROBLEM = "problem"
-
-_MEANINGS: tuple[tuple[str, str, str, str | None], ...] = (
-    (
-        "mapping values are not allowed",
-        _AT_PROBLEM,
+_AT_PROBLEM: dict[str, tuple[str, str | None]] = {
+    "mapping values are not allowed": (
         "a ':' stands where no key can be",
         "check the indentation here and the line above, and quote a text that holds ': '",
     ),
-    (
-        "could not find expected ':'",
-        _AT_START,
-        "a key without ':'",
-        "write `key: value`",
-    ),
-    (
-        "did not find expected key",
-        _AT_PROBLEM,
+    "did not find expected key": (
         "this line does not continue the block above",
         "indent it like the keys beside it",
     ),
-    (
-        "did not find expected '-' indicator",
-        _AT_PROBLEM,
+    "did not find expected '-' indicator": (
         "this line does not continue the list above",
         "indent it like the items beside it",
     ),
-    ("did not find expected ',' or ']'", _AT_START, "a list '[' is not closed by ']'", None),
-    ("did not find expected ',' or '}'", _AT_START, "a mapping '{' is not closed by '}'", None),
-    (
-        "found unexpected end of stream",
-        _AT_START,
-        "a text in quotes is not closed before the file ends",
-        None,
-    ),
-    (
-        "found unexpected document indicator",
-        _AT_START,
-        "a text in quotes is not closed before the document ends",
-        None,
-    ),
-    (
-        "found unknown escape character",
-        _AT_PROBLEM,
+    "found unknown escape character": (
         "unknown escape in a text in double quotes",
         "use single quotes, they take a backslash as it is",
     ),
-    (
-        "expected alphabetic or numeric character",
-        _AT_START,
-        "anchors and aliases (`&name`, `*name`) are not read",
-        "put a text that starts with & or * in quotes",
-    ),
-    (
-        "did not find expected node content",
-        _AT_PROBLEM,
+    "did not find expected node content": (
         "a value is missing here",
         "write the value, or close the list or mapping",
     ),
-    ("found undefined tag handle", _AT_START, "tags (`!name`) are not read", "delete the tag"),
-    ("found duplicate", _AT_PROBLEM, "a directive stands twice", None),
-)
+    "found duplicate": ("a directive stands twice", None),
+}
+"""What the parser says where it stops, and what that means, with what mends it."""
+_AT_START: dict[str, tuple[str, str | None]] = {
+    "could not find expected ':'": ("a key without ':'", "write `key: value`"),
+    "did not find expected ',' or ']'": ("a list '[' is not closed by ']'", None),
+    "did not find expected ',' or '}'": ("a mapping '{' is not closed by '}'", None),
+    "found unexpected end of stream": (
+        "a text in quotes is not closed before the file ends",
+        None,
+    ),
+    "found unexpected document indicator": (
+        "a text in quotes is not closed before the document ends",
+        None,
+    ),
+    "expected alphabetic or numeric character": (
+        "anchors and aliases (`&name`, `*name`) are not read",
+        "put a text that starts with & or * in quotes",
+    ),
+    "found undefined tag handle": ("tags (`!name`) are not read", "delete the tag"),
+}
+"""The same of what is told where it began."""
 
 
 def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
@@ -105,8 +87,16 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     problem = str(fields.get("problem") or fields.get("reason") or "unreadable")
     context = str(fields.get("context") or "")
     at_problem, at_start = fields.get("problem_mark"), fields.get("context_mark")
-    where, message, hint = _meaning(problem, context)
-    mark = (at_start if where == _AT_START else at_problem) or at_problem or at_start
+    begun = _meaning(problem, _AT_START)
+    message, hint = (
+        begun
+        or _meaning(problem, _AT_PROBLEM)
+        or (
+            f"not readable as YAML: {' '.join((context, problem)).strip()}",
+            None,
+        )
+    )
+    mark = (at_start if begun else at_problem) or at_problem or at_start
     lines = text.rstrip("\n").split("\n")
     index = min(mark.line, len(lines) - 1) if mark else 0
     column = mark.column if mark and mark.line == index else len(lines[index])
@@ -131,11 +121,10 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     )
 
 
-def _meaning(problem: str, context: str) -> tuple[str, str, str | None]:
-    for words, where, message, hint in _MEANINGS:
-        if words in problem:
-            return where, message, hint
-    return _AT_PROBLEM, f"not readable as YAML: {' '.join((context, problem)).strip()}", None
+def _meaning(
+    problem: str, meanings: dict[str, tuple[str, str | None]]
+) -> tuple[str, str | None] | None:
+    return next((meant for words, meant in meanings.items() if words in problem), None)
 
 
 def _long_key(lines: Sequence[str], index: int) -> tuple[int, int, int] | None:
@@ -175,23 +164,21 @@ class _Event(Protocol):
     style: str | None
 
 
+@dataclass(slots=True)
 class _Container:
     """A mapping or list while it is being read."""
 
-    __slots__ = ("branch", "data", "is_key", "is_mapping", "is_whole", "key", "key_mark", "start")
-
-    def __init__(self, data: dict[str, Any] | list[Any], start: Mark, is_key: bool) -> None:
-        self.data = data
-        self.is_mapping = isinstance(data, dict)
-        self.branch: dict[str | int, Entry] = {}
-        self.start = start
-        self.is_key = is_key
-        """Whether it stands where a key should; reported, and dropped when it ends."""
-        self.key: str | Refused | None = None
-        """Of the entry being read; None while a key is awaited."""
-        self.is_whole = True
-        """Whether nothing is left out of it, so that what it lacks is missing."""
-        self.key_mark = start
+    data: dict[str, Any] | list[Any]
+    start: Mark
+    key_mark: Mark
+    is_key: bool
+    """Whether it stands where a key should; reported, and dropped when it ends."""
+    is_whole: bool
+    """Whether nothing is left out of it, so that what it lacks is missing."""
+    is_mapping: bool
+    key: str | Refused | None = None
+    """Of the entry being read; None while a key is awaited."""
+    branch: dict[str | int, Entry] = field(default_factory=dict)
 
     def awaits_key(self) -> bool:
         return self.key is None and self.is_mapping
@@ -371,8 +358,8 @@ class Builder:
             self._refuse(mark, "a key must be text, not a list or a mapping")
         if (placeholder or is_key) and self.muted_depth is None:
             self.muted_depth = len(self.stack)
-        self.stack.append(_Container(data, mark, is_key))
-        self.stack[-1].is_whole = not placeholder
+        whole, mapping = not placeholder, isinstance(data, dict)
+        self.stack.append(_Container(data, mark, mark, is_key, whole, mapping))
 
     def _close(self) -> None:
         done = self.stack.pop()
@@ -459,8 +446,6 @@ def _too_large(size: int, shown_as: str) -> Finding:
 
 
 def _not_found(path: FilePath, shown_as: str) -> Finding:
-    from planner.inputs.text.words import did_you_mean  # noqa: PLC0415 - only a mistake needs it
-
     try:
         beside = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:
