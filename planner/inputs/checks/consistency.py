@@ -43,14 +43,16 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.scenario import Offer, Scenario
+    from planner.inputs.scenario.scenario import Offer, ResolvedScenario
     from planner.inputs.scenario.team import Team
 
     _Check = Callable[[Whole], Iterator[Fault]]
     _CheckOfEntry = Callable[[Whole, Path, Any], Iterator[Fault]]
 
 
-def inconsistencies(document: Document, scenario: Scenario, catalog: Catalog) -> Iterator[Finding]:
+def inconsistencies(
+    document: Document, scenario: ResolvedScenario, catalog: Catalog
+) -> Iterator[Finding]:
     """Find what contradicts itself, the horizon, or the catalog; unknown names are passed over."""
     whole = Whole(scenario, catalog)
     of_entries = (_of_entries(whole, section, checks) for section, checks in _OF_ENTRIES.items())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.scenario.horizon import Horizon
-    from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
+    from planner.inputs.scenario.scenario import FleetEntry, Offer, ResolvedScenario
 
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS
@@ -42,7 +42,7 @@ class Fault(NamedTuple):
 class Whole(NamedTuple):
     """What a check sees, beside the entry that it is of."""
 
-    scenario: Scenario
+    scenario: ResolvedScenario
     catalog: Catalog
 
 
@@ -53,7 +53,7 @@ def known(*parts: Iterable[Fault]) -> Iterator[Fault]:
             yield from part
 
 
-def entries(scenario: Scenario) -> Iterator[tuple[Path, FleetEntry | Offer]]:
+def entries(scenario: ResolvedScenario) -> Iterator[tuple[Path, FleetEntry | Offer]]:
     """Each fleet entry and each offer, with its path."""
     for name, owned in scenario.fleet.items():
         yield ("fleet", name), owned

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.scenario.scenario import FleetEntry, Scenario
+    from planner.inputs.scenario.scenario import FleetEntry, ResolvedScenario
     from planner.inputs.scenario.site import Site
 
 
@@ -179,7 +179,7 @@ def job_places(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     yield from unlike or known(_nowhere(scenario, path, job))
 
 
-def _sites_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+def _sites_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
     for position, site in enumerate(job.sites or ()):
         if site not in sites:
@@ -187,7 +187,7 @@ def _sites_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
             yield Fault((*path, "sites", position), message, _nearest(site, sites))
 
 
-def _labels_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+def _labels_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     if scenario.may_give_way(job):
         return  # it is dropped, and a warning tells why
     labels = sorted({label for site in scenario.sites.values() for label in site.labels})
@@ -198,7 +198,7 @@ def _labels_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
             yield Fault((*path, "labels", position), message, hint)
 
 
-def _nowhere(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+def _nowhere(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     if scenario.sites_of(job) == (NO_SITE,) and not scenario.may_give_way(job):
         asked = ", ".join(job.labels)
         among = " among those it names" if job.sites else ""
@@ -206,7 +206,7 @@ def _nowhere(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
         yield Fault((*path, "labels"), message)
 
 
-def _labelled(label: str, scenario: Scenario) -> str:
+def _labelled(label: str, scenario: ResolvedScenario) -> str:
     """How a site is given a label; once one site is listed, all of them must be."""
     labels = {"labels": (label,)}
     if scenario.sites:

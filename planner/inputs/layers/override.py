@@ -22,7 +22,7 @@ from planner.inputs.reading.document import Document, Entry, Refused, dotted, pa
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import DELETE, REPLACE, Scenario
+from planner.inputs.scenario.scenario import DELETE, REPLACE, ResolvedScenario
 from planner.inputs.text.words import did_you_mean, key_meant
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _names(data: Any, path: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401
 
 
 _VERBS = {REPLACE: "mapping", DELETE: "list"}
-_SHAPE = FieldTree(Scenario)
+_SHAPE = FieldTree(ResolvedScenario)
 _FIXED = ("format",)
 """Keys that say how to read the file and so are not changed."""
 

@@ -96,7 +96,7 @@ def scenario_schema() -> dict[str, Any]:
     schema["anyOf"] = [{"required": ["extends"]}, whole]
     parts = schema["$defs"]
     inherited = [("Nodes", parts[name]) for name in ("FleetEntry", "Offer")]
-    sections = (("Scenario", schema), ("Variations", schema), *inherited, *parts.items())
+    sections = (("ResolvedScenario", schema), ("Variations", schema), *inherited, *parts.items())
     for name, definition in sections:
         for key, field in definition.get("properties", {}).items():
             if meaning := meanings.get((name, key)):
