@@ -28,7 +28,7 @@ __all__ = ["size"]
     "--measured",
     type=FILE,
     metavar="FILE",
-    help="Your own measured runs (CSV): they correct the expected peaks.",
+    help="Your own measured runs (CSV): they correct what is expected.",
 )
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
 @click.option("--mig", is_flag=True, help="Serving: on MIG partitions as well.")
