@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.layers.written import stated
+from planner.inputs.reading.locate import USED
 from planner.inputs.reading.reader import parse_document
 from planner.planning.store import digest_of, each_once
 
@@ -49,7 +50,7 @@ def question_behind(plan: Plan) -> str:
 def _digest(question: str, files: Iterable[tuple[str, str]]) -> str:
     # Neither the order of keys nor the place where a value was written is asked about.
     data = parse_document(question, "scenario").data if question else {}
-    facts = sorted(file for file in files if file[0] in ("catalog", "rules"))
+    facts = sorted(file for file in files if file[0] in USED)
     return sha256(repr((stated(data), facts)).encode()).hexdigest()
 
 

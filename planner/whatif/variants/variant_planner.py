@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.inputs.load import Question
+from planner.inputs.reading.locate import USED
 from planner.packing import translate
 from planner.planning.make import make_plan
 from planner.sizing.sizers import Sizers
@@ -100,9 +101,7 @@ class VariantPlanner:
 
     def _key(self, variant: Variant) -> str:
         inputs = self.inputs(variant)
-        files = [
-            (file.role, file.sha256) for file in inputs.files if file.role in ("catalog", "rules")
-        ]
+        files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
         config = self.config
         given = config.committed if config.purchases is None else config.purchases
         effort = (config.gap, config.time_limit_s, given)
