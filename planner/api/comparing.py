@@ -21,10 +21,10 @@ from planner.reporting.sections.comparison import (
     replay_document,
     waterfall_chart,
 )
-from planner.whatif.comparison.actuals import read_actuals
-from planner.whatif.comparison.compare import compare as compared_with
-from planner.whatif.comparison.replay import replay as replayed
-from planner.whatif.comparison.sides import planned_side, saved_side
+from planner.whatif.actuals import read_actuals
+from planner.whatif.causes import planned_side, saved_side
+from planner.whatif.compare import compare as compared_with
+from planner.whatif.replay import replay as replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan
     from planner.reporting.document import Document, Picture
-    from planner.whatif.comparison.comparison import Comparison
-    from planner.whatif.comparison.replay import Replay
-    from planner.whatif.comparison.sides import Side
+    from planner.whatif.causes import Side
+    from planner.whatif.compare import Comparison
+    from planner.whatif.replay import Replay
 
 __all__ = ["ComparisonResult", "ReplayResult", "compare", "compared", "replay"]
 

@@ -41,9 +41,9 @@ from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.alternatives import standard_alternatives
-from planner.whatif.comparison.sides import saved_side
-from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
-from planner.whatif.variants.plan_summary import summary_of
+from planner.whatif.causes import saved_side
+from planner.whatif.plan_summary import summary_of
+from planner.whatif.sensitivity import sensitivity as found_sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -40,20 +40,22 @@ from planner.reporting.sections.variants import (
     titles_of,
 )
 from planner.whatif.alternatives import alternatives as found_alternatives
-from planner.whatif.grid import read_grid
-from planner.whatif.results import Alternatives, Sensitivity
-from planner.whatif.risk.choices import PURCHASES
-from planner.whatif.risk.futures import read_futures
-from planner.whatif.risk.risk import Risk
-from planner.whatif.risk.risk import risk as found_risk
-from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
-from planner.whatif.stored_result import StoredResult, dumps, loads, question_behind
-from planner.whatif.sweep import RESULTS, Shard, require_rows, results_name
+from planner.whatif.executors import DaskExecutor, ProcessExecutor
+from planner.whatif.futures import read_futures
+from planner.whatif.results import (
+    Alternatives,
+    Sensitivity,
+    StoredResult,
+    dumps,
+    loads,
+    question_behind,
+)
+from planner.whatif.risk import PURCHASES, Risk
+from planner.whatif.risk import risk as found_risk
+from planner.whatif.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.sweep import RESULTS, Shard, read_grid, require_rows, results_name
 from planner.whatif.sweep import sweep as swept
-from planner.whatif.variants.cached_runner import CachedRunner
-from planner.whatif.variants.dask_executor import DaskExecutor
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,9 +67,9 @@ if TYPE_CHECKING:
     from planner.errors import ExitCode
     from planner.inputs.layers.override import Override
     from planner.reporting.document import Document, Picture
+    from planner.whatif.plan_summary import PlanSummary
     from planner.whatif.sweep import SweepRow as SweptRow
-    from planner.whatif.variants.executor import Executor
-    from planner.whatif.variants.plan_summary import PlanSummary
+    from planner.whatif.variants import Executor
 
 __all__ = [
     "AlternativesResult",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Plan
     from planner.reporting.editions import Edition
-    from planner.whatif.comparison.comparison import Comparison
+    from planner.whatif.compare import Comparison
 
 __all__ = ["quarterly_document"]
 

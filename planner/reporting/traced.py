@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from planner.planning.ledger.traced import TracedFigure
     from planner.planning.plan import Acquisition, Plan
     from planner.reporting.format import Style
-    from planner.whatif.comparison.comparison import Comparison
+    from planner.whatif.compare import Comparison
     from planner.whatif.results import Alternatives, Sensitivity
-    from planner.whatif.risk.risk import Risk
+    from planner.whatif.risk import Risk
 
 __all__ = ["RelatedResults", "TracedFile", "TracedPlan", "anchor_of"]
 

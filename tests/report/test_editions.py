@@ -14,7 +14,7 @@ from planner.reporting.html.render import render
 from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.quarterly import quarterly_document
-from planner.whatif.risk.risk import Chance, Risk
+from planner.whatif.risk import Chance, Risk
 from tests.report.conftest import TOTAL, came
 from tests.report.pages import Page
 from tests.report.sums import again_in

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from planner.planning.ledger.traced import TracedFigure
     from planner.reporting.format import Style
-    from planner.whatif.comparison.actuals import PlannedAndActual
-    from planner.whatif.comparison.comparison import Amount, Comparison
-    from planner.whatif.comparison.replay import Origin, Replay
+    from planner.whatif.actuals import PlannedAndActual
+    from planner.whatif.compare import Amount, Comparison
+    from planner.whatif.replay import Origin, Replay
 
 __all__ = ["OPEN", "changes_since", "comparison_document", "replay_document", "waterfall_chart"]
 

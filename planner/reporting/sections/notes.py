@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from planner.planning.plan import Note
     from planner.reporting.document import Tone
     from planner.reporting.traced import TracedPlan
-    from planner.whatif.risk.risk import Risk
+    from planner.whatif.risk import Risk
 
 __all__ = ["assumptions_section", "changes_section", "notes_section", "risks_section"]
 

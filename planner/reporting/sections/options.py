@@ -37,15 +37,15 @@ from planner.reporting.format import (
 from planner.reporting.sections.risk import traced_chance
 from planner.reporting.sections.variants import acquired_short
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.variants.plan_summary import summary_of
+from planner.whatif.plan_summary import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.planning.plan import Plan
     from planner.reporting.traced import RelatedResults
+    from planner.whatif.plan_summary import PlanSummary
     from planner.whatif.results import AlternativePlan, Alternatives, Best
-    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = [
     "alternatives_document",

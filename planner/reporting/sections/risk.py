@@ -17,15 +17,13 @@ from planner.reporting.document import (
 from planner.reporting.format import code, count_of, dollars, money_short, percent, usd
 from planner.reporting.sections.variants import acquired_text
 from planner.reporting.traced import TracedFile
-from planner.whatif.risk.choices import WORST_PER_CENT
-from planner.whatif.risk.risk import at_percentile
+from planner.whatif.risk import WORST_PER_CENT, at_percentile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.reporting.document import Cell, Figure
-    from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
-    from planner.whatif.risk.risk import Chance, Risk
+    from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans, Risk
 
 __all__ = ["RiskRow", "cost_bands", "risk_document", "risk_rows", "traced_chance"]
 

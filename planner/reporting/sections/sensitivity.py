@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import End
     from planner.reporting.traced import TracedPlan
+    from planner.whatif.plan_summary import PlanSummary
     from planner.whatif.results import Corner, Moved, Pair, Sensitivity, Swing
-    from planner.whatif.variants.plan_summary import PlanSummary
 
 __all__ = ["headline", "sensitivity_document", "sensitivity_section", "then_acquired", "tornado"]
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from planner.reporting.document import End
+    from planner.whatif.plan_summary import Acquired, PlanSummary
     from planner.whatif.sweep import SweepRow
-    from planner.whatif.variants.plan_summary import Acquired, PlanSummary
 
 __all__ = [
     "NO_PLAN",

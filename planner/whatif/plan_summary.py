@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Plan, Shortage
 
-__all__ = ["Acquired", "JobShort", "PlanSummary", "require_plan", "summary_of", "tried"]
-
 Result = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
 
 _EXIT_CODES: dict[Result, ExitCode] = {

@@ -27,9 +27,9 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.scenario import Scenario, VariationName
 from planner.inputs.scenario.spelling import Format
-from planner.whatif.grid import placed, unknown_names
+from planner.whatif.sweep import placed, unknown_names
 from planner.whatif.uncertain_figures import price_of, repriced
-from planner.whatif.variants.variant_planner import AS_STATED, Variant
+from planner.whatif.variants import AS_STATED, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
-    from planner.whatif.variants.variant_planner import VariantPlanner
-
-__all__ = ["Futures", "read_futures"]
+    from planner.whatif.variants import VariantPlanner
 
 _DIGITS = Decimal("0.000001")
 _SHAPE = FieldTree(Scenario)

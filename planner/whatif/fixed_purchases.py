@@ -16,7 +16,7 @@ from planner.packing.statement.apis import with_apis
 from planner.packing.statement.job_selection import Claim
 from planner.packing.triage import triage
 from planner.planning.eligible import stuck_jobs
-from planner.whatif.variants.plan_summary import JobShort
+from planner.whatif.plan_summary import JobShort
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from planner.sizing import SizedJob
     from planner.sizing.candidate import Sizing
     from planner.sizing.sizers import Sizers
-
-__all__ = ["Commitment", "commitments", "short_quarters", "units_short"]
 
 _FIRST = 101
 """The priority of units that are required, before all that may be stated."""

@@ -14,17 +14,14 @@ from planner.planning.plan import Plan
 from planner.planning.rolling_horizon import carried_over
 from planner.planning.saved import read_saved
 from planner.planning.store import loads
-from planner.whatif.comparison.compare import compare
-from planner.whatif.comparison.comparison import FORMAT, Comparison
-from planner.whatif.comparison.sides import planned_side, saved_side
+from planner.whatif.causes import planned_side, saved_side
+from planner.whatif.compare import FORMAT, Comparison, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Provenance
-
-__all__ = ["Origin", "Replay", "replay"]
 
 
 class Origin(Frozen):

@@ -1,4 +1,4 @@
-"""Plans variants of one scenario, one after the other.
+"""Plans variants of one scenario, each once.
 
 What a variant comes to does not depend on who plans it, nor beside which others.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 from planner.errors import LimitError
 from planner.inputs.load import Question
@@ -15,10 +16,11 @@ from planner.packing import translate
 from planner.planning.make import make_plan
 from planner.sizing.sizers import Sizers
 from planner.version import __version__
-from planner.whatif.variants.fixed_purchases import short_quarters, units_short
-from planner.whatif.variants.plan_summary import tried
+from planner.whatif.fixed_purchases import short_quarters, units_short
+from planner.whatif.plan_summary import tried
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from planner.inputs.layers.override import Override
@@ -26,10 +28,8 @@ if TYPE_CHECKING:
     from planner.packing import Translation
     from planner.planning.constrained import Goal, NearPlan, Purchase
     from planner.planning.plan import Plan
-    from planner.whatif.variants.fixed_purchases import Commitment
-    from planner.whatif.variants.plan_summary import JobShort, PlanSummary
-
-__all__ = ["AS_STATED", "Variant", "VariantPlanner", "WorkerConfig"]
+    from planner.whatif.fixed_purchases import Commitment
+    from planner.whatif.plan_summary import JobShort, PlanSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +163,71 @@ class VariantPlanner:
         except LimitError:
             return figures
         return figures.model_copy(update={"short_quarters": short})
+
+
+class Executor(Protocol):
+    """Plans any number of variants; what they come to does not depend on who is in it."""
+
+    def plan(
+        self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
+    ) -> None:
+        """Plan variants by their keys and hand over each as it is done.
+
+        Raises LimitError where workers die again and again.
+        """
+
+
+class CachedRunner:
+    """Plans of what is asked, with more settings."""
+
+    def __init__(
+        self,
+        planner: VariantPlanner,
+        executor: Executor,
+        asked: Variant,
+        progress: Callable[[str], None],
+    ) -> None:
+        self.planner = planner
+        self.progress = progress
+        self._executor = executor
+        self._asked = asked
+        self._figures: dict[str, PlanSummary] = {}
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The inputs of what is asked; raises InputError."""
+        return self.planner.inputs(self._asked)
+
+    def inputs_with(self, settings: tuple[Override, ...]) -> Inputs:
+        """The same with more settings; raises InputError."""
+        return self.planner.inputs(self._with(settings))
+
+    def _with(self, settings: tuple[Override, ...]) -> Variant:
+        return Variant(self._asked.apply, (*self._asked.settings, *settings))
+
+    def know(self, figures: PlanSummary) -> None:
+        """What is asked need not be planned: it comes to this."""
+        self._figures[self.planner.key(self._asked)] = figures
+
+    def one(self, settings: tuple[Override, ...] = ()) -> PlanSummary:
+        """One plan; without settings that of what is asked."""
+        (figures,) = self.all([settings])
+        return figures
+
+    def all(self, wanted: Iterable[tuple[Override, ...]]) -> list[PlanSummary]:
+        """Several plans, in this order; those that there are not yet are made together."""
+        variants = [self._with(one) for one in wanted]
+        keys = [self.planner.key(variant) for variant in variants]
+        fresh = {
+            key: variant
+            for key, variant in zip(keys, variants, strict=True)
+            if key not in self._figures
+        }
+        number = len(self._figures) + len(fresh)
+
+        def done(key: str, figures: PlanSummary) -> None:
+            self._figures[key] = figures
+            self.progress(f"planning, {len(self._figures):,} of {number:,} or a few more")
+
+        self._executor.plan(fresh, done)
+        return [self._figures[key] for key in keys]
