@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from planner.whatif.compare import Comparison
     from planner.whatif.replay import Replay
 
-__all__ = ["ComparisonResult", "ReplayResult", "compare", "compared", "replay"]
-
 _ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 
 

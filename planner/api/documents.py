@@ -30,13 +30,11 @@ from planner.planning.saved import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Column, Heading, Table
-from planner.reporting.editions import Edition
-from planner.reporting.excel.render import render as excel
+from planner.reporting.documents import Edition, justification_document, quarterly_document
+from planner.reporting.excel import render as excel
 from planner.reporting.format import listed
 from planner.reporting.html.render import render as html
-from planner.reporting.justification import justification_document
 from planner.reporting.pages import printer
-from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
 from planner.whatif.alternatives import alternatives as found_alternatives
@@ -53,8 +51,6 @@ if TYPE_CHECKING:
     from planner.api.result import FilePath, Progress, Row
     from planner.api.scenario import Changes, Source
     from planner.reporting.document import Document
-
-__all__ = ["ExportResult", "ReportResult", "export", "report"]
 
 WhatIf = Literal["none", "options", "all"]
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from planner.api.result import FilePath, Row
     from planner.reporting.document import Document
 
-__all__ = ["KINDS", "KnowledgeResult", "catalog", "doctor", "examine_rules", "rules", "schema"]
-
 KINDS = ("gpus", "nodes", "models", "prices")
 
 

@@ -48,19 +48,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.reporting.document import Document
 
-__all__ = [
-    "Effort",
-    "ExplainResult",
-    "JobsResult",
-    "PlanResult",
-    "PlanSource",
-    "explain",
-    "plan",
-    "read_plan",
-    "require_effort",
-    "text_of",
-]
-
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
 
@@ -271,7 +258,7 @@ class PlanResult(Result):
         return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
 
     def _on_page(self) -> Document:
-        return drawn_document(self._plan, FULL)
+        return drawn_document(self._plan)
 
     def _brief(self, page: int = SCREEN.page) -> Document:
         return brief_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Document, Picture
 
-__all__ = ["FilePath", "Progress", "Result", "Row", "page_files", "paths", "require", "warn"]
-
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"
 """Is told what is being done, in words that change with any version."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from planner.sizing.calibration import Calibration
     from planner.sizing.candidate import Candidate, Sizing
 
-__all__ = ["SizeResult", "size"]
-
 
 class SizeResult(Result):
     """What one job takes on each GPU type, or what rules the GPU type out."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog
     from planner.reporting.document import Document
 
-__all__ = ["InitResult", "init"]
-
 _BEFORE = b"\xef\xbb\xbf \t\r\n"
 
 

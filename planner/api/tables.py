@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from planner.exchange.usage import ClusterUsage
     from planner.reporting.document import Document
 
-__all__ = ["ImportResult", "import_table", "table_template"]
-
 _EXCEL = (".xlsx", ".xlsm", ".xls")
 _ZIPPED = b"PK\x03\x04"
 """The first bytes of a workbook."""

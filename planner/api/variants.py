@@ -71,25 +71,6 @@ if TYPE_CHECKING:
     from planner.whatif.sweep import SweepRow as SweptRow
     from planner.whatif.variants import Executor
 
-__all__ = [
-    "AlternativesResult",
-    "RiskResult",
-    "SensitivityResult",
-    "SweepResult",
-    "Work",
-    "alternatives",
-    "executor",
-    "read_alternatives",
-    "read_risk",
-    "read_sensitivity",
-    "risk",
-    "runner_beside",
-    "sensitivity",
-    "sweep",
-    "time_left",
-    "usable_cores",
-]
-
 K = TypeVar("K", bound=StoredResult)
 Share: TypeAlias = "float | Decimal | Fraction"
 _FUTURES_AT_MOST, _PAIRS_AT_MOST, _PLANS_AT_MOST = 100_000, 50, 9

@@ -16,39 +16,7 @@ from planner.inputs.text.words import count_of, usd
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = [
-    "Style",
-    "ascii_only",
-    "cells_of",
-    "code",
-    "code_and_words",
-    "copies_of",
-    "count_of",
-    "dollars",
-    "duration",
-    "figure",
-    "filled",
-    "gap_percent",
-    "gibibytes",
-    "gigabytes",
-    "hours",
-    "listed",
-    "memory",
-    "moments",
-    "money_short",
-    "numbers",
-    "percent",
-    "quarter_runs",
-    "quarter_span",
-    "range_of",
-    "shortened",
-    "signed_percent",
-    "styled",
-    "towards_zero",
-    "usd",
-    "visible",
-    "with_unit",
-]
+__all__ = ["count_of", "usd"]  # as they are told elsewhere; and all that is defined here
 
 _LONG_HOURS = 72
 """From so many on, hours are told as days."""

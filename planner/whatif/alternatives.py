@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from planner.whatif.plan_summary import PlanSummary
     from planner.whatif.variants import CachedRunner
 
-__all__ = ["alternatives", "standard_alternatives"]
-
 NOTHING = "do nothing"
 _MOST_TRIES = 64
 """Plans that are made for one alternative."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.offer import Offer
     from planner.inputs.settled import Inputs
 
-__all__ = ["UncertainFigure", "price_of", "repriced", "uncertain_figures"]
-
 _FINANCE = {
     "discount_rate_per_year": ("discount rate", "{percent} a year"),
     "energy_usd_per_kwh": ("price of energy", "${value} per kWh"),

@@ -18,9 +18,8 @@ from planner.planning.plan import BudgetUse, SpareCost
 from planner.planning.store import dumps, loads
 from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
+from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
-from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.notes import assumptions_section
 from planner.reporting.sections.options import (
     are_equal,

@@ -19,10 +19,10 @@ from planner.planning.store import dumps
 from planner.planning.verify import verify
 from planner.reporting import markdown
 from planner.reporting.document import Figure
-from planner.reporting.excel.looks import number
+from planner.reporting.documents import justification_document
+from planner.reporting.excel import number
 from planner.reporting.format import styled
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
 from planner.reporting.traced import RelatedResults
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.sensitivity import sensitivity

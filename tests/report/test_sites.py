@@ -4,7 +4,7 @@ import pytest
 
 from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
 from planner.reporting import markdown
-from planner.reporting.justification import justification_document
+from planner.reporting.documents import justification_document
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.placement import moves_section
 from planner.reporting.sections.shortage import shortage_section

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from planner.whatif.compare import Amount, Comparison
     from planner.whatif.replay import Origin, Replay
 
-__all__ = ["OPEN", "changes_since", "comparison_document", "replay_document", "waterfall_chart"]
-
 OPEN = ("Purchases and rents", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
 

@@ -18,20 +18,18 @@ if TYPE_CHECKING:
 
     from planner.planning.ledger.traced import TracedFigure
     from planner.reporting.document import Cell
-    from planner.reporting.traced import RelatedResults, TracedPlan
-
-__all__ = ["decision_section"]
+    from planner.reporting.traced import TracedPlan
 
 _ORDERS = 7
 _QUARTERS = 8
 """A table of more of them counts years."""
 
 
-def decision_section(traced: TracedPlan, related: RelatedResults) -> Iterator[Block]:
+def decision_section(traced: TracedPlan) -> Iterator[Block]:
     """All that a decision needs, on one sheet of paper."""
     yield Paragraph(ask_sentence(traced.plan), tone="strong")
-    yield Paragraph(why_recommended(traced, related))
-    yield from cheaper_warnings(traced, related)
+    yield Paragraph(why_recommended(traced))
+    yield from cheaper_warnings(traced)
     illustrative = [line.offer for _, line in traced.bill if line.illustrative]
     illustrative += unquoted_sales(traced.plan)
     if illustrative:
@@ -45,9 +43,9 @@ def decision_section(traced: TracedPlan, related: RelatedResults) -> Iterator[Bl
     if traced.bill:
         yield orders_table(traced, _ORDERS)
     yield _paid(traced)
-    yield options_brief(traced, related)
-    yield from flips_table(traced, related.sensitivity)
-    yield Fields((*money_rows(traced), *_case(traced, related)))
+    yield options_brief(traced)
+    yield from flips_table(traced)
+    yield Fields((*money_rows(traced), *_case(traced)))
 
 
 def _sites(traced: TracedPlan) -> Table:
@@ -112,14 +110,14 @@ def _paid(traced: TracedPlan) -> Table:
     )
 
 
-def _case(traced: TracedPlan, related: RelatedResults) -> Iterator[tuple[str, Cell]]:
+def _case(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     """Who asks for what, and why, as the scenario says."""
-    plan = traced.plan
+    plan, risk = traced.plan, traced.beside.risk
     running = [job for job in plan.jobs if job.ways or job.on_apis]
     teams = {job.team for job in running if job.team}
     of_teams = f" of {count_of(len(teams), 'team')}" if teams else ""
     yield "In support of", traced.link(f"{count_of(len(running), 'job')}{of_teams}", "need")
-    if related.risk is None or not related.risk.chances:
+    if risk is None or not risk.chances:
         likely = Blank(f"{code('planner risk FUTURES --out DIR')}, then report again")
         yield "Share of futures in which what is bought now falls short", likely
     for title, key in (

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner.planning.explain import Explanation, ModeVerdict, PlacedUnits
     from planner.sizing.candidate import Candidate
 
-__all__ = ["explanation_document"]
-
 _MOST_NODES_NAMED = 12
 
 _READING_AID = (

@@ -1,4 +1,4 @@
-"""What a plan rests on: changes to the scenario, warnings, assumptions, parameters and risks."""
+"""What a plan rests on: changes, warnings, assumptions, parameters, risks, and near misses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.rules.facts import SETTINGS
 from planner.reporting.document import Blank, Block, Bullets, Fields, Paragraph, columns_for, table
-from planner.reporting.format import code, count_of, listed, shortened
+from planner.reporting.format import code, count_of, listed, percent, shortened, usd
 from planner.reporting.sections.purchases import nodes_of, price_source
 from planner.reporting.sections.risk import RiskRow, risk_rows
 
@@ -15,12 +15,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from planner.inputs.settled import ChangeNote
-    from planner.planning.plan import Note
-    from planner.reporting.document import Tone
+    from planner.planning.plan import NearMiss, Note, Plan
+    from planner.reporting.document import Block, Tone
     from planner.reporting.traced import TracedPlan
-    from planner.whatif.risk import Risk
 
-__all__ = ["assumptions_section", "changes_section", "notes_section", "risks_section"]
+
+def near_miss_section(plan: Plan) -> Iterator[Block]:
+    """The changes, what saves most first; nothing where none was found."""
+    if plan.near_misses:
+        found = sorted(plan.near_misses, key=lambda one: -one.saved_cents)
+        yield Bullets(tuple(map(_told, found)))
+
+
+def _told(one: NearMiss) -> str:
+    change = f"{percent(one.share, 0)} less traffic of {one.job}"
+    if one.units:
+        change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
+    freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}"
+    return f"{change} would save {usd(one.saved_cents)} net present cost ({freed}; planned, proved)"
+
 
 _LONGEST = 60
 _OPEN = "open"
@@ -126,8 +139,9 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
     return told or (Paragraph("Nothing was left open: every figure is stated."),)
 
 
-def risks_section(traced: TracedPlan, found: Risk | None) -> Iterator[Block]:
+def risks_section(traced: TracedPlan) -> Iterator[Block]:
     """What is known to be at risk: likelihood as drawn futures show it, impact as the plan does."""
+    found = traced.beside.risk
     rows = list(risk_rows(found)) if found else []
     rows += _late(traced)
     rows += [(note.text, note.origin, _OPEN, _OPEN, _OPEN) for note in traced.plan.warnings]

@@ -43,27 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.planning.plan import Plan
-    from planner.reporting.traced import RelatedResults
     from planner.whatif.plan_summary import PlanSummary
     from planner.whatif.results import AlternativePlan, Alternatives, Best
-
-__all__ = [
-    "alternatives_document",
-    "are_equal",
-    "cheaper_ones",
-    "cheaper_text",
-    "cheaper_warnings",
-    "command_for",
-    "is_cheaper",
-    "near_ones",
-    "option_anchors",
-    "options_brief",
-    "options_section",
-    "same_nodes",
-    "short_text",
-    "weighed_text",
-    "why_recommended",
-]
 
 _TRACE = "how-options"
 _CHEAPEST = "the cheapest"
@@ -523,14 +504,14 @@ def alternatives_document(found: Alternatives) -> Document:
     )
 
 
-def _options(traced: TracedPlan, related: RelatedResults) -> list[_Option]:
+def _options(traced: TracedPlan) -> list[_Option]:
     """The recommended plan, those that were handed in, and those that were planned beside it."""
-    found = related.alternatives
+    found = traced.beside.alternatives
     options = [_planned("Recommended", traced)]
-    if related.risk is not None and related.risk.chances:
-        worst = traced_chance(related.risk)
+    if traced.beside.risk is not None and traced.beside.risk.chances:
+        worst = traced_chance(traced.beside.risk)
         options[0] = _Option("Recommended", {**options[0].cells, "Falls short": worst})
-    for name, plan in related.plans.items():
+    for name, plan in traced.beside.plans.items():
         other = _planned(name, TracedPlan(plan, name=name))
         more = styled(Fraction(plan.proof.cost_cents - traced.plan.proof.cost_cents), "more_usd")
         options.append(_Option(name, {**other.cells, "Difference, USD": more}))
@@ -539,42 +520,40 @@ def _options(traced: TracedPlan, related: RelatedResults) -> list[_Option]:
             _found(_file(found), name, f"others[{place}].figures", one.figures, found.cheapest)
             for name, place, one in _rows_of(found, "recommended")
             if one.figures
-            and one.name not in related.plans
+            and one.name not in traced.beside.plans
             # Words are enough where it is the recommended plan once more.
             and (one.name in _EXPECTED or not same_nodes(one.figures, found.cheapest))
         ]
     return options
 
 
-def options_brief(traced: TracedPlan, related: RelatedResults) -> Table:
+def options_brief(traced: TracedPlan) -> Table:
     """For page 1: what each option costs more, which jobs it leaves short, and how much is free.
 
     Of the alternatives those that everybody asks for, and those that cost less.
     """
-    found = related.alternatives
-    asked = {"Recommended", *related.plans, *_EXPECTED}
+    found = traced.beside.alternatives
+    asked = {"Recommended", *traced.beside.plans, *_EXPECTED}
     asked |= {one.name for _, one in cheaper_ones(found)} if found else set()
-    shown = [one for one in _options(traced, related) if one.name in asked]
+    shown = [one for one in _options(traced) if one.name in asked]
     return _options_table(shown, (*_IN_A_LIST, *_BEHIND))
 
 
-def options_section(
-    traced: TracedPlan, related: RelatedResults, *, full: bool = True
-) -> Iterator[Block]:
+def options_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
     """A row for each plan, the same columns for all; an option that nobody planned stays open.
 
     Without the table where it is not `full`, as page 1 has the most of it.
     """
-    found, named = related.alternatives, "the recommended plan"
+    found, named = traced.beside.alternatives, "the recommended plan"
     if full:
-        yield _options_table(_options(traced, related), _IN_A_LIST)
+        yield _options_table(_options(traced), _IN_A_LIST)
     if found is not None:
-        others = [one for one in found.others if one.name not in related.plans]
+        others = [one for one in found.others if one.name not in traced.beside.plans]
         yield Bullets(tuple(_said(one, found, named) for one in others))
         if why_not := tuple(_why_not(one) for _, one in cheaper_ones(found) if one.settings):
             yield Fields(why_not)
         yield _where()
-    known = {*related.plans, *(one.name for one in (found.others if found else ()))}
+    known = {*traced.beside.plans, *(one.name for one in (found.others if found else ()))}
     ask = Blank(
         f"{code(command_for('alternatives', traced.plan))}, where plan.json is, and report again"
     )
@@ -584,9 +563,9 @@ def options_section(
         yield from beneath(_units_short(found, traced.columns, traced.plan.quarters))
 
 
-def why_recommended(traced: TracedPlan, related: RelatedResults) -> str:
+def why_recommended(traced: TracedPlan) -> str:
     """Why this plan, and what the usual other ways would cost and leave undone."""
-    plan, found = traced.plan, related.alternatives
+    plan, found = traced.plan, traced.beside.alternatives
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
     told = f"Recommended because it {kept}, and no plan that the scenario allows and that does so "
     told += "costs less"
@@ -661,13 +640,13 @@ def _units_short(
 # What stands beside the net present cost on page 1
 
 
-def cheaper_warnings(traced: TracedPlan, related: RelatedResults) -> Iterator[Paragraph]:
+def cheaper_warnings(traced: TracedPlan) -> Iterator[Paragraph]:
     """Each option that keeps as many jobs for less, and what it would take."""
-    found = related.alternatives
+    found = traced.beside.alternatives
     for _, one in cheaper_ones(found) if found else ():
         yield Paragraph(cheaper_text(one, found.cheapest), "warning")  # type: ignore[union-attr]
     here = summary_of(traced.plan)
-    for name, plan in related.plans.items():
+    for name, plan in traced.beside.plans.items():
         other = summary_of(plan)
         if is_cheaper(other, here):
             less = money_short((here.cost_cents or 0) - (other.cost_cents or 0))

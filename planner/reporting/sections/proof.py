@@ -20,17 +20,8 @@ from planner.reporting.sections.notes import changes_section
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.planning.plan import Plan, SecondOpinion
+    from planner.planning.plan import SecondOpinion
     from planner.reporting.traced import TracedPlan
-
-__all__ = [
-    "FEW_FILES",
-    "VERDICTS",
-    "how_section",
-    "proof_section",
-    "provenance_section",
-    "rules_section",
-]
 
 VERDICTS = {
     "confirmed": "confirmed",
@@ -41,6 +32,7 @@ VERDICTS = {
 
 _HASH_SHOWN = 12
 FEW_FILES, _ALL_FILES = 8, 10_000
+_RULES_LISTED = 500
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
 """Roles of the files that ask; what others hold is answered with."""
@@ -131,8 +123,9 @@ def _some_of(files: Sequence[tuple[str, str, str]], most: int) -> Iterator[tuple
             yield from (file for file in files if file[0] == role)
 
 
-def rules_section(plan: Plan, most: int) -> Iterator[Block]:
+def rules_section(traced: TracedPlan, most: int = _RULES_LISTED) -> Iterator[Block]:
     """The rules that spoke, those with errata first, with where each was read."""
+    plan = traced.plan
     if not plan.rules:
         return
     ordered = sorted(plan.rules, key=lambda rule: (not rule.errata, -rule.used, rule.id))
@@ -153,16 +146,14 @@ def rules_section(plan: Plan, most: int) -> Iterator[Block]:
         yield Bullets(errata)
 
 
-def provenance_section(
-    traced: TracedPlan, changed: tuple[str, ...], *, full: bool = True
-) -> Iterator[Block]:
+def provenance_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
     """What was proved and checked, from which files, by which versions; and who signs.
 
     Not `full`, checks are counted, and so are files of which there are many.
     """
     plan = traced.plan
     yield from proof_section(traced, every_check=full, files=_ALL_FILES if full else FEW_FILES)
-    if changed:
+    if changed := traced.beside.changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")
     yield Paragraph(

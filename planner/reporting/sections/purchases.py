@@ -39,21 +39,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Acquisition, HourlyUse, Plan
     from planner.reporting.traced import TracedPlan
 
-__all__ = [
-    "action_of",
-    "ask_sentence",
-    "bill_section",
-    "milestones_section",
-    "nodes_of",
-    "orders_for_several_sites",
-    "orders_picture",
-    "orders_section",
-    "orders_table",
-    "price_source",
-    "procurement_section",
-    "proof_clause",
-]
-
 _JOBS = 6
 _MONTHS_DRAWN = 24
 """So many months are drawn one by one, else quarters."""

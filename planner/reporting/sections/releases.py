@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import NodeRelease, Plan
     from planner.reporting.traced import TracedPlan
 
-__all__ = ["let_go_parts", "releases_section", "unquoted_sales"]
-
 
 def releases_section(traced: TracedPlan) -> Iterator[Block]:
     """Owned nodes that are sold or switched off, with what each line brings and saves."""

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from planner.reporting.document import Cell, Figure
     from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans, Risk
 
-__all__ = ["RiskRow", "cost_bands", "risk_document", "risk_rows", "traced_chance"]
-
-
 RiskRow: TypeAlias = "tuple[str, str, Cell, Cell, Cell]"
 
 

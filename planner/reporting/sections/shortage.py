@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Plan, ProvedStep, Shortage, ShortJob
 
-__all__ = ["outcome_of", "shortage_section", "why_short"]
-
 _NAMED = 3
 _OF_UNITS = ("Short", "Units short × quarters")
 _ORDER = (

@@ -29,20 +29,6 @@ if TYPE_CHECKING:
     from planner.whatif.plan_summary import Acquired, PlanSummary
     from planner.whatif.sweep import SweepRow
 
-__all__ = [
-    "NO_PLAN",
-    "acquired_short",
-    "acquired_text",
-    "added_text",
-    "frontiers",
-    "moved_text",
-    "plan_record",
-    "sweep_csv",
-    "sweep_document",
-    "sweep_rows",
-    "titles_of",
-]
-
 _NONE = "–"
 NO_PLAN = "no plan"
 
