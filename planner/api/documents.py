@@ -15,7 +15,7 @@ from planner.api.variants import (
     RiskResult,
     SensitivityResult,
     Work,
-    runner_beside,
+    runner_of,
 )
 from planner.errors import Finding, InputError
 from planner.exchange.kubernetes import kubernetes_files
@@ -128,11 +128,11 @@ class ReportResult(Result):
         kept = {f"{one._name}.json": one.to_json() for one in self._results}
         return {**self._files, **kept}
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return self._documents["justification"]
 
-    def _brief(self, page: int = 0) -> Document:
-        return self._document(page or None)
+    def _brief(self, page: int = 0) -> Document:  # noqa: ARG002 - the first page says the most
+        return self._document()
 
 
 def report(  # noqa: PLR0913 - a parameter for each option
@@ -223,10 +223,9 @@ def _beside(
     catalog, rules = (
         tuple(map(Path, names)) for names in (made_from.options.catalog, made_from.options.rules)
     )
-    path = scenario_of(made_from)
     try:
-        question = Question(path, catalog=catalog, rules=rules, text=asked)
-        with runner_beside(path, question, work, progress) as made:
+        question = Question(scenario_of(made_from), catalog=catalog, rules=rules, text=asked)
+        with runner_of(question, work, progress) as made:
             inputs_behind(plan.label, made_from, lambda: made.inputs)
             if wanted == "options":
                 made.know(summary_of(plan._plan))
@@ -292,7 +291,7 @@ class ExportResult(Result):
         """By name."""
         return dict(self._files)
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         rows = self.rows()
         heads = tuple(map(Column, rows[0]))
         cells = tuple(tuple(map(str, row.values())) for row in rows)

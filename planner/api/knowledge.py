@@ -56,7 +56,7 @@ class KnowledgeResult(Result):
         """A row for each entry, rule or answer."""
         return [dict(row) for row in self._rows]
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return self._drawn
 
 

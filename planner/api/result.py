@@ -51,8 +51,12 @@ class Result(ABC):
         """The figures as flat records, all with the same keys."""
 
     @abstractmethod
-    def _document(self, page: int | None = None) -> Document:
-        """All of it; for a `page` of so many cells, as much as anybody reads on a screen."""
+    def _document(self) -> Document:
+        """All of it."""
+
+    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - the same on most
+        """As much as anybody reads on a screen of so many cells."""
+        return self._document()
 
     def _pictures(self) -> Mapping[str, Picture]:
         """By file name."""
@@ -62,7 +66,7 @@ class Result(ABC):
         """What a notebook shows."""
         from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
 
-        return with_pictures(self._document(page), self._pictures())
+        return with_pictures(self._on_screen(page), self._pictures())
 
     def __repr__(self) -> str:
         """One to five lines."""
@@ -87,7 +91,7 @@ class Result(ABC):
         from planner.reporting.terminal import TerminalOptions, render  # noqa: PLC0415 - slow to load
 
         look = TerminalOptions(width=width, colour=colour, unicode=unicode)
-        return render(self._brief(width) if brief else self._document(width), look)
+        return render(self._brief(width) if brief else self._on_screen(width), look)
 
     def to_html(self) -> str:
         """The whole result as a page that needs no network."""

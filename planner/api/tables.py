@@ -81,7 +81,7 @@ class ImportResult(Result):
         """`jobs.yaml` or `actuals.csv`."""
         return {"jobs.yaml" if self._jobs is not None else "actuals.csv": self.text}
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         rows = self.rows()
         heads = tuple(map(Column, rows[0] if rows else ()))
         return (

@@ -8,8 +8,9 @@ from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from planner.costs import in_usd
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, usd
 
@@ -110,6 +111,16 @@ def money_short(cents: int) -> str:
             return f"{'-' if amount < 0 else ''}${abs(amount):,} {suffix}"
     whole = dollars(cents)
     return f"-${whole[1:]}" if whole.startswith("-") else f"${whole}"
+
+
+def record(one: object, columns: str) -> dict[str, Any]:
+    """Figures of a value by the names of its fields; a column in `_usd` is a field in cents."""
+    return {
+        name: in_usd(getattr(one, f"{name.removesuffix('_usd')}_cents"))
+        if name.endswith("_usd")
+        else getattr(one, name)
+        for name in columns.split()
+    }
 
 
 def numbers(values: Iterable[int]) -> str:

@@ -7,7 +7,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from planner.costs import in_usd
 from planner.inputs.layers.written import flow
 from planner.inputs.text.scalars import csv_text
 from planner.planning.words import nodes_text
@@ -18,6 +17,7 @@ from planner.reporting.format import (
     listed,
     money_short,
     percent,
+    record,
     signed_percent,
     usd,
 )
@@ -246,26 +246,15 @@ def _record(
         "apply": _listed(row.variant.apply),
         **{title: stated.get(path) for path, title in titles.items()},
         "result": figures.result,
-        **plan_record(figures),
+        **record(figures, PLAN_COLUMNS),
         **{f"acquired {offer}": bought[offer] if planned else None for offer in offers},
         "short": _listed(figures.short),
         "reason": figures.reason,
     }
 
 
-def plan_record(figures: PlanSummary) -> dict[str, object]:
-    """The figures of one plan; None where there is no plan."""
-    return {
-        "cost_usd": in_usd(figures.cost_cents),
-        "bound_usd": in_usd(figures.bound_cents),
-        "capex_usd": in_usd(figures.capex_cents),
-        "nodes": figures.nodes,
-        "node_types": figures.node_types,
-        "gpus_idle": figures.gpus_idle,
-        "power_w": figures.power_w,
-        "drawn_w": figures.drawn_w,
-        "moves": figures.moves,
-    }
+PLAN_COLUMNS = "cost_usd bound_usd capex_usd nodes node_types gpus_idle power_w drawn_w moves"
+"""Of a record of one plan; None where there is no plan."""
 
 
 def _listed(names: Iterable[str]) -> str:
