@@ -76,8 +76,15 @@ class TracedFile:
         return Figure(traced.value, style, self._prefix + traced.sum, trace or self._trace)
 
     def at(self, place: str, style: Style, trace: str = "") -> Figure:
-        """The figure that stands at a place of the file."""
-        return self.figure(self.read.at(place), style, trace)
+        """The figure that stands at a place of the file; of several, as `[*]` says, their sum."""
+        found = self.read.sum(place) if "[*]" in place else self.read.at(place)
+        return self.figure(found, style, trace)
+
+    def each(self, place: str, style: Style, trace: str = "") -> Callable[[object], Figure]:
+        """For a column: the figure at a place that a row, or its parts, complete, `jobs[{}].tag`."""
+        return lambda row: self.at(
+            place.format(*row) if isinstance(row, tuple) else place.format(row), style, trace
+        )
 
     def day(self, iso: str, place: str, trace: str = "") -> Figure:
         """A day that stands at a place of the file."""
@@ -174,6 +181,11 @@ class TracedPlan(TracedFile):
         if len(self.quarters) <= _QUARTERS_SHOWN:
             return tuple(self.quarters)
         return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
+
+    def job(self, place: int) -> Link:
+        """The job that stands in a place, and where it is told of."""
+        name = self.plan.jobs[place].name
+        return Link(name, self.job_anchor[name])
 
     @cached_property
     def job_anchor(self) -> dict[str, str]:

@@ -8,14 +8,14 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.reporting.document import Block, Cell, Paragraph, table
+from planner.reporting.document import Block, Cell, Paragraph, columns_for, table
 from planner.reporting.format import copies_of, percent, quarter_runs, usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import Plan, PlannedJob
+    from planner.planning.plan import ApiComparison, Plan, PlannedJob
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
     from planner.sizing.candidate import Candidate, ServingFigures
@@ -27,30 +27,16 @@ _SMALL = 100
 
 def apis_section(traced: TracedPlan) -> Iterator[Block]:
     """Jobs on APIs with what they pay, and those on GPUs beside APIs that serve their model."""
-    plan = traced.plan
+    plan, compared = traced.plan, traced.plan.api_comparisons
     if plan.apis:
         yield table(
             range(len(plan.apis)),
             ("Job", "name", lambda at: plan.apis[at].job),
             ("API", "text", lambda at: plan.apis[at].api),
             ("Quarters", "text", lambda at: _quarters(plan, at)),
-            (
-                "M tokens",
-                "number",
-                lambda at: traced.figure(
-                    traced.read.sum(f"apis[{at}].million_tokens[*]"), "count", _APIS
-                ),
-            ),
-            (
-                "Paid, USD",
-                "number",
-                lambda at: traced.figure(traced.read.sum(f"apis[{at}].cents[*]"), "usd", _APIS),
-            ),
-            (
-                "Present value",
-                "number",
-                lambda at: traced.at(f"apis[{at}].present_cents", "usd", _APIS),
-            ),
+            ("M tokens", "number", traced.each("apis[{}].million_tokens[*]", "count", _APIS)),
+            ("Paid, USD", "number", traced.each("apis[{}].cents[*]", "usd", _APIS)),
+            ("Present value", "number", traced.each("apis[{}].present_cents", "usd", _APIS)),
             caption="Requests that APIs answer, at mean traffic; what they keep to of latency is "
             "theirs to promise",
         )
@@ -59,24 +45,15 @@ def apis_section(traced: TracedPlan) -> Iterator[Block]:
                 "Without any API, the best plan costs "
                 f"{usd(plan.api_saving_cents)} more, as proved."
             )
-    if plan.api_comparisons:
-        rows = list(enumerate(plan.api_comparisons))
+    if compared:
         yield table(
-            rows,
-            ("Job", "name", lambda row: row[1].job),
-            ("API", "text", lambda row: row[1].api),
-            ("Allowed", "text", lambda row: "yes" if row[1].allowed else "no"),
-            (
-                "GPUs, USD",
-                "number",
-                lambda row: traced.at(f"api_comparisons[{row[0]}].gpus_cents", "usd", _APIS),
-            ),
-            (
-                "API, USD",
-                "number",
-                lambda row: traced.at(f"api_comparisons[{row[0]}].api_cents", "usd", _APIS),
-            ),
-            ("API cheaper", "text", lambda row: _turns(row[1].gpus_cents, row[1].api_cents)),
+            range(len(compared)),
+            ("Job", "name", lambda at: compared[at].job),
+            ("API", "text", lambda at: compared[at].api),
+            ("Allowed", "text", lambda at: "yes" if compared[at].allowed else "no"),
+            ("GPUs, USD", "number", traced.each("api_comparisons[{}].gpus_cents", "usd", _APIS)),
+            ("API, USD", "number", traced.each("api_comparisons[{}].api_cents", "usd", _APIS)),
+            ("API cheaper", "text", lambda at: _turns(compared[at])),
             caption="Jobs on GPUs, and the net present cost of the same tokens on an API. Of GPUs, "
             "those held count, idle ones not, and of owned nodes what running them costs; the API "
             "is cheaper up to the share of this traffic at which both cost the same",
@@ -89,8 +66,9 @@ def _quarters(plan: Plan, at: int) -> str:
     return quarter_runs(plan.quarters, active)
 
 
-def _turns(gpus_cents: int, api_cents: int) -> str:
+def _turns(one: ApiComparison) -> str:
     """`below 12 % of this traffic`, `up to 3.2 times this traffic`."""
+    gpus_cents, api_cents = one.gpus_cents, one.api_cents
     if not api_cents or gpus_cents >= _SMALL * api_cents:
         return "at any traffic"
     if gpus_cents <= 0:
@@ -176,37 +154,25 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     if len(rows) > len(shown):
         yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
     of_job = {row.job.name: row for row in reversed(rows)}
-    uses = [
-        (number, of_job[use.job])
-        for number, use in enumerate(plan.endpoints[:_MANY_ROWS])
-        if use.job in of_job
-    ]
+    places = [at for at, use in enumerate(plan.endpoints[:_MANY_ROWS]) if use.job in of_job]
 
-    def tokens(number: int) -> TracedFigure:
-        return traced.read.sum(f"endpoints[{number}].million_tokens[*]")
+    def row_of(place: int) -> _Row:
+        return of_job[plan.endpoints[place].job]
 
-    def full(number: int) -> TracedFigure:
-        return traced.read.sum(f"endpoints[{number}].full_million_tokens[*]")
-
-    def cents(number: int) -> TracedFigure:
-        return traced.read.sum(f"endpoints[{number}].cost_cents[*]")
+    def rate(place: int, tokens: str) -> Cell:
+        stem = f"endpoints[{place}]"
+        cents, every = (traced.read.sum(f"{stem}.{name}[*]") for name in ("cost_cents", tokens))
+        return traced.figure(cents / every, "rate", _HOW)
 
     yield table(
-        uses,
-        ("Job", "text", lambda use: use[1].job.name),
-        ("At once", "number", lambda use: figure(use[1], "concurrency", "count")),
-        ("Answer, s", "number", lambda use: figure(use[1], "e2e_ms", "seconds")),
-        ("M tokens", "number", lambda use: traced.figure(tokens(use[0]), "count", _HOW)),
-        ("GPUs, USD", "number", lambda use: traced.figure(cents(use[0]), "usd", _HOW)),
-        (
-            "USD/M tokens",
-            "number",
-            lambda use: traced.figure(cents(use[0]) / tokens(use[0]), "rate", _HOW),
-        ),
-        (
-            "If full",
-            "number",
-            lambda use: traced.figure(cents(use[0]) / full(use[0]), "rate", _HOW),
+        places,
+        ("Job", "text", lambda at: plan.endpoints[at].job),
+        ("At once", "number", lambda at: figure(row_of(at), "concurrency", "count")),
+        ("Answer, s", "number", lambda at: figure(row_of(at), "e2e_ms", "seconds")),
+        ("M tokens", "number", traced.each("endpoints[{}].million_tokens[*]", "count", _HOW)),
+        ("GPUs, USD", "number", traced.each("endpoints[{}].cost_cents[*]", "usd", _HOW)),
+        *columns_for(
+            (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate
         ),
         caption="Requests that a replica must be allowed to hold (max_num_seqs), time to the end "
         "of an answer, millions of tokens over the horizon at mean traffic, and the net present "
@@ -217,52 +183,37 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
 
 def runs_section(traced: TracedPlan) -> Iterator[Block]:
     """How long each run takes, on what, and what it costs; nothing where nothing runs for hours."""
-    plan, each = traced.plan, traced.accounts.per_gpu_hour
+    plan, read, each = traced.plan, traced.read, traced.accounts.per_gpu_hour
     found: list[tuple[int, str, Candidate]] = []
     for place, job in enumerate(plan.jobs[:_MANY_ROWS]):
         every = enumerate(plan.sizings[job.sizing].candidates)
         ways = {one.way: (at, one) for at, one in every}
-        for way, _ in job.ways:
-            at, one = ways[way]
+        for at, one in (ways[way] for way, _ in job.ways):
             if one.planned_hours is not None:
                 found.append((place, f"sizings[{job.sizing}].candidates[{at}]", one))
-
-    def times(place: int) -> TracedFigure:
-        return traced.read.sum(f"jobs[{place}].units[*]") * traced.read.at(f"jobs[{place}].runs")
-
-    def gpu_hours(stem: str) -> TracedFigure:
-        return traced.read.at(f"{stem}.planned_hours") * traced.read.at(f"{stem}.gpus")
-
     first = {place: one for place, _, one in reversed(found)}
+
+    def runs(row: tuple[int, str, Candidate]) -> Cell:
+        if first[row[0]] is not row[2]:
+            return ""
+        times = read.sum(f"jobs[{row[0]}].units[*]") * read.at(f"jobs[{row[0]}].runs")
+        return traced.figure(times, "count", "how-need")
+
+    def gpu_hours(row: tuple[int, str, Candidate]) -> TracedFigure:
+        return read.at(f"{row[1]}.planned_hours") * read.at(f"{row[1]}.gpus")
+
+    def cost(row: tuple[int, str, Candidate]) -> Cell:
+        return traced.figure(gpu_hours(row) * each, "usd", _HOW) if each else "–"
+
     if found:
         yield table(
             found,
             ("Job", "text", lambda row: plan.jobs[row[0]].name),
-            (
-                "Runs",
-                "number",
-                lambda row: (
-                    traced.figure(times(row[0]), "count", "how-need")
-                    if first[row[0]] is row[2]
-                    else ""
-                ),
-            ),
+            ("Runs", "number", runs),
             ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
-            (
-                "Hours each",
-                "number",
-                lambda row: traced.at(f"{row[1]}.planned_hours", "count", _HOW),
-            ),
-            (
-                "GPU-hours each",
-                "number",
-                lambda row: traced.figure(gpu_hours(row[1]), "hours", _HOW),
-            ),
-            (
-                "USD a run",
-                "number",
-                lambda row: traced.figure(gpu_hours(row[1]) * each, "usd", _HOW) if each else "–",
-            ),
+            ("Hours each", "number", traced.each("{1}.planned_hours", "count", _HOW)),
+            ("GPU-hours each", "number", lambda row: traced.figure(gpu_hours(row), "hours", _HOW)),
+            ("USD a run", "number", cost),
             caption="Runs over the horizon: for how many hours each holds its GPUs, and what that "
             "costs at the net present cost of a GPU-hour that jobs hold; a job on several GPU "
             "types has a row for each",
