@@ -24,7 +24,7 @@ from planner.reporting.sections.comparison import (
 from planner.whatif.actuals import read_actuals
 from planner.whatif.causes import planned_side, saved_side
 from planner.whatif.compare import compare as compared_with
-from planner.whatif.replay import replay as replayed
+from planner.whatif.compare import replay as replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.reporting.document import Document, Picture
     from planner.whatif.causes import Side
-    from planner.whatif.compare import Comparison
-    from planner.whatif.replay import Replay
+    from planner.whatif.compare import Comparison, Replay
 
 _ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 

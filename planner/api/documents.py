@@ -40,7 +40,7 @@ from planner.reporting.traced import RelatedResults
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.alternatives import standard_alternatives
 from planner.whatif.causes import saved_side
-from planner.whatif.plan_summary import summary_of
+from planner.whatif.results import summary_of
 from planner.whatif.sensitivity import sensitivity as found_sensitivity
 
 if TYPE_CHECKING:

@@ -29,11 +29,12 @@ from planner.costs import in_usd
 from planner.inputs.load import Question
 from planner.reporting.format import count_of, money_short, percent, record
 from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
-from planner.reporting.sections.risk import cost_bands, risk_document
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
     PLAN_COLUMNS,
+    cost_bands,
     frontiers,
+    risk_document,
     sweep_csv,
     sweep_document,
     sweep_rows,
@@ -41,10 +42,9 @@ from planner.reporting.sections.variants import (
 )
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.executors import DaskExecutor, ProcessExecutor
-from planner.whatif.futures import read_futures
-from planner.whatif.plan_summary import PlanSummary
 from planner.whatif.results import (
     Alternatives,
+    PlanSummary,
     Sensitivity,
     StoredResult,
     dumps,
@@ -56,6 +56,7 @@ from planner.whatif.risk import risk as found_risk
 from planner.whatif.sensitivity import sensitivity as found_sensitivity
 from planner.whatif.sweep import RESULTS, Shard, read_grid, require_rows, results_name
 from planner.whatif.sweep import sweep as swept
+from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import AS_STATED, CachedRunner, Variant, VariantPlanner, WorkerConfig
 
 if TYPE_CHECKING:

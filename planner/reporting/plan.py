@@ -7,34 +7,20 @@ from typing import TYPE_CHECKING
 
 from planner.reporting.document import Bullets, Document, Fold, Heading, Paragraph, table, titled
 from planner.reporting.format import code, count_of, dollars, usd
-from planner.reporting.sections.capacity import (
-    forecast_section,
-    pools_table,
-    use_picture,
-    utilization_section,
+from planner.reporting.sections import (
+    capacity,
+    cost,
+    explain,
+    jobs,
+    nodemap,
+    placement,
+    proof,
+    purchases,
+    releases,
+    serving,
+    sites,
+    sizing,
 )
-from planner.reporting.sections.cost import (
-    cost_by_quarter,
-    paid_chart,
-    plan_cost_section,
-    teams_section,
-)
-from planner.reporting.sections.jobs import jobs_section, rejections_section
-from planner.reporting.sections.nodemap import node_map, node_map_picture
-from planner.reporting.sections.notes import changes_section, near_miss_section, notes_section
-from planner.reporting.sections.placement import moves_section, schedule_section, shared_section
-from planner.reporting.sections.proof import (
-    FEW_FILES,
-    how_section,
-    proof_section,
-    rules_section,
-)
-from planner.reporting.sections.purchases import ask_sentence, bill_section, orders_picture
-from planner.reporting.sections.releases import releases_section
-from planner.reporting.sections.serving import apis_section, traffic_section
-from planner.reporting.sections.shortage import shortage_section
-from planner.reporting.sections.sites import site_charts, sites_section
-from planner.reporting.sections.sizing import evidence_section
 from planner.reporting.traced import TracedPlan, numbered_sections
 
 if TYPE_CHECKING:
@@ -76,26 +62,26 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
     traced, lines = TracedPlan(plan), detail.map_lines
     return (
         Heading(plan.scenario, 1),
-        Paragraph(ask_sentence(plan), tone="strong"),
+        Paragraph(purchases.ask_sentence(plan), tone="strong"),
         *titled(
             (
-                ("Changes to the scenario", changes_section(plan.changes)),
-                ("Jobs that give way", _unexplained(shortage_section(plan))),
-                ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
-                ("Owned nodes let go", _unlisted(releases_section(traced))),
-                ("Moves", moves_section(plan, lines)),
-                ("Node map", _unexplained(node_map(plan, lines, detail.page))),
-                ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
-                ("Traffic and latency", _unexplained(traffic_section(traced))),
-                ("APIs", apis_section(traced)),
-                ("Cost", _unexplained(cost_by_quarter(traced, full=False))),
-                (_NEAR, near_miss_section(plan)),
+                ("Changes to the scenario", proof.changes_section(plan.changes)),
+                ("Jobs that give way", _unexplained(explain.shortage_section(plan))),
+                ("Purchases and rents", _unlisted(purchases.bill_section(traced, full=False))),
+                ("Owned nodes let go", _unlisted(releases.releases_section(traced))),
+                ("Moves", placement.moves_section(plan, lines)),
+                ("Node map", _unexplained(nodemap.node_map(plan, lines, detail.page))),
+                ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
+                ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
+                ("APIs", serving.apis_section(traced)),
+                ("Cost", _unexplained(cost.cost_by_quarter(traced, full=False))),
+                (_NEAR, proof.near_miss_section(plan)),
                 (
                     "Warnings",
-                    notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
+                    proof.notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
                 ),
                 *(
-                    [("Proof and provenance", proof_section(traced, every_check=False))]
+                    [("Proof and provenance", proof.proof_section(traced, every_check=False))]
                     if plan.proof.second_opinions
                     else []
                 ),
@@ -109,9 +95,9 @@ def drawn_document(plan: Plan) -> Document:
     return (
         Heading(plan.scenario, 1),
         *_about(plan),
-        Paragraph(ask_sentence(plan), tone="strong"),
+        Paragraph(purchases.ask_sentence(plan), tone="strong"),
         *(
-            [Fold(_changed(plan), "changes", tuple(changes_section(plan.changes)))]
+            [Fold(_changed(plan), "changes", tuple(proof.changes_section(plan.changes)))]
             * bool(plan.changes)
         ),
         *numbered_sections(plan, _DRAWN, alone=False),
@@ -124,55 +110,55 @@ def _about(plan: Plan) -> Iterator[Block]:
 
 
 def _drawn_orders(traced: TracedPlan) -> Iterator[Block]:
-    yield from orders_picture(traced)
-    yield from bill_section(traced, full=False)
-    yield from releases_section(traced)
+    yield from purchases.orders_picture(traced)
+    yield from purchases.bill_section(traced, full=False)
+    yield from releases.releases_section(traced)
 
 
 def _drawn_runs(traced: TracedPlan) -> tuple[Block, ...]:
     plan, lines = traced.plan, FULL.map_lines
     parts = (
-        ("Schedule of runs", schedule_section(plan, lines)),
-        ("Shared GPUs", shared_section(plan, lines)),
-        ("Moves", moves_section(plan, lines)),
+        ("Schedule of runs", placement.schedule_section(plan, lines)),
+        ("Shared GPUs", placement.shared_section(plan, lines)),
+        ("Moves", placement.moves_section(plan, lines)),
     )
     return titled(parts, 3)
 
 
 def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
-    yield from titled((("Dropped and delayed", shortage_section(traced.plan)),), 3)
-    yield from jobs_section(traced, FULL.jobs, full=False)
+    yield from titled((("Dropped and delayed", explain.shortage_section(traced.plan)),), 3)
+    yield from jobs.jobs_section(traced, FULL.jobs, full=False)
     serving = (
-        ("Traffic and latency", traffic_section(traced)),
-        ("APIs", apis_section(traced)),
+        ("Traffic and latency", serving.traffic_section(traced)),
+        ("APIs", serving.apis_section(traced)),
     )
     yield from titled(serving, 3)
 
 
 def _drawn_use(traced: TracedPlan) -> Iterator[Block]:
-    yield from forecast_section(traced)
-    yield use_picture(traced)
-    yield pools_table(traced)
+    yield from capacity.forecast_section(traced)
+    yield capacity.use_picture(traced)
+    yield capacity.pools_table(traced)
 
 
 def _drawn_cost(traced: TracedPlan) -> Iterator[Block]:
-    yield from paid_chart(traced)
-    yield from plan_cost_section(traced)
-    yield from titled((("Teams", teams_section(traced)),), 3)
+    yield from cost.paid_chart(traced)
+    yield from cost.plan_cost_section(traced)
+    yield from titled((("Teams", cost.teams_section(traced)),), 3)
 
 
 def _drawn_facility(traced: TracedPlan) -> Iterator[Block]:
-    yield from sites_section(traced, FULL.map_lines)
-    yield from site_charts(traced)
+    yield from sites.sites_section(traced, FULL.map_lines)
+    yield from sites.site_charts(traced)
 
 
 def _all_notes(notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
-    return notes_section(notes, FULL.notes, tone, whole=True)
+    return proof.notes_section(notes, FULL.notes, tone, whole=True)
 
 
 _DRAWN: dict[str, Section] = {
     "orders": ("Orders", _drawn_orders),
-    "map": ("Who runs where", lambda traced: node_map_picture(traced, _why(traced.plan))),
+    "map": ("Who runs where", lambda traced: nodemap.node_map_picture(traced, _why(traced.plan))),
     "runs": ("Runs, sharing and moves", _drawn_runs),
     "jobs": ("Jobs", _drawn_jobs),
     "use": ("Demand against capacity", _drawn_use),
@@ -180,7 +166,7 @@ _DRAWN: dict[str, Section] = {
     "facility": ("Power and racks", _drawn_facility),
     "warnings": ("Warnings", lambda traced: _all_notes(traced.plan.warnings, "warning")),
     "assumptions": ("Assumptions", lambda traced: _all_notes(traced.plan.assumptions, "plain")),
-    "how": ("How figures come about", how_section),
+    "how": ("How figures come about", proof.how_section),
 }
 
 
@@ -246,36 +232,41 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
     return (
         Heading(plan.scenario, 1),
         *_about(plan),
-        Paragraph(ask_sentence(plan), tone="strong"),
+        Paragraph(purchases.ask_sentence(plan), tone="strong"),
         *titled(
             (
-                ("Changes to the scenario", changes_section(plan.changes)),
-                ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
-                ("Jobs that give way", shortage_section(plan)),
-                ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
-                ("Owned nodes let go", releases_section(traced)),
-                ("Moves", moves_section(plan, lines)),
-                ("Node map", node_map(plan, lines, detail.page)),
-                ("Schedule", schedule_section(plan, lines)),
-                ("Shared GPUs", shared_section(plan, lines)),
-                ("Jobs", jobs_section(traced, detail.jobs, full=False)),
-                ("What needs rest on", evidence_section(plan)),
-                ("Traffic and latency", traffic_section(traced)),
-                ("APIs", apis_section(traced)),
-                ("Utilization", utilization_section(traced)),
-                ("Sites", sites_section(traced, lines, full=False)),
-                ("Cost", plan_cost_section(traced)),
-                (_NEAR, near_miss_section(plan)),
-                ("Teams", teams_section(traced)),
-                ("Rejected GPU types", rejections_section(plan)),
+                ("Changes to the scenario", proof.changes_section(plan.changes)),
+                (
+                    "Warnings",
+                    proof.notes_section(plan.warnings, detail.notes, "warning", whole=whole),
+                ),
+                ("Jobs that give way", explain.shortage_section(plan)),
+                ("Purchases and rents", purchases.bill_section(traced, full=False, sources=whole)),
+                ("Owned nodes let go", releases.releases_section(traced)),
+                ("Moves", placement.moves_section(plan, lines)),
+                ("Node map", nodemap.node_map(plan, lines, detail.page)),
+                ("Schedule", placement.schedule_section(plan, lines)),
+                ("Shared GPUs", placement.shared_section(plan, lines)),
+                ("Jobs", jobs.jobs_section(traced, detail.jobs, full=False)),
+                ("What needs rest on", sizing.evidence_section(plan)),
+                ("Traffic and latency", serving.traffic_section(traced)),
+                ("APIs", serving.apis_section(traced)),
+                ("Utilization", capacity.utilization_section(traced)),
+                ("Sites", sites.sites_section(traced, lines, full=False)),
+                ("Cost", cost.plan_cost_section(traced)),
+                (_NEAR, proof.near_miss_section(plan)),
+                ("Teams", cost.teams_section(traced)),
+                ("Rejected GPU types", jobs.rejections_section(plan)),
                 (
                     "Assumptions",
-                    notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
+                    proof.notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
                 ),
-                ("Rules and their sources", rules_section(traced, detail.rules)),
+                ("Rules and their sources", proof.rules_section(traced, detail.rules)),
                 (
                     "Proof and provenance",
-                    proof_section(traced, every_check=whole, files=FEW_FILES if whole else 0),
+                    proof.proof_section(
+                        traced, every_check=whole, files=proof.FEW_FILES if whole else 0
+                    ),
                 ),
             )
         ),

@@ -81,7 +81,7 @@ class TracedFile:
         return self.figure(found, style, trace)
 
     def each(self, place: str, style: Style, trace: str = "") -> Callable[[object], Figure]:
-        """For a column: the figure at a place that a row, or its parts, complete, `jobs[{}].tag`."""
+        """For a column: the figure at the place that its row, or the parts of that, complete."""
         return lambda row: self.at(
             place.format(*row) if isinstance(row, tuple) else place.format(row), style, trace
         )

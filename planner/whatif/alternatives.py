@@ -17,15 +17,21 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import CheckError, InputError, LimitError
 from planner.inputs.layers.override import Override
 from planner.packing.incumbent import Infeasible
-from planner.whatif.plan_summary import require_plan, summary_of
-from planner.whatif.results import AlternativePlan, Alternatives, Best, question_of
+from planner.whatif.results import (
+    AlternativePlan,
+    Alternatives,
+    Best,
+    question_of,
+    require_plan,
+    summary_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.planning.constrained import Goal
-    from planner.whatif.plan_summary import PlanSummary
+    from planner.whatif.results import PlanSummary
     from planner.whatif.variants import CachedRunner
 
 NOTHING = "do nothing"

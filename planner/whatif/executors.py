@@ -26,7 +26,7 @@ from planner.whatif.variants import VariantPlanner
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from planner.whatif.plan_summary import PlanSummary
+    from planner.whatif.results import PlanSummary
     from planner.whatif.variants import Variant, WorkerConfig
 
 _ROWS_OF_A_WORKER = 250

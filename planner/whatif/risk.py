@@ -17,11 +17,9 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.planning.constrained import Purchase
-from planner.whatif.fixed_purchases import commitments
-from planner.whatif.plan_summary import Acquired, PlanSummary, summary_of
-from planner.whatif.results import StoredResult, question_of
+from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
 from planner.whatif.sweep import all_figures
-from planner.whatif.variants import VariantPlanner
+from planner.whatif.variants import VariantPlanner, commitments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
 
     from planner.packing.scenario_program import Future, Hedged
     from planner.packing.statement.hold import Order
-    from planner.whatif.futures import Futures
     from planner.whatif.sweep import Hire
+    from planner.whatif.uncertain import Futures
     from planner.whatif.variants import Variant, WorkerConfig
 
 _MOST = 24

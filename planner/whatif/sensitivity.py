@@ -23,7 +23,7 @@ from planner.whatif.results import (
     SwitchingPoint,
     question_of,
 )
-from planner.whatif.uncertain_figures import uncertain_figures
+from planner.whatif.uncertain import uncertain_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from planner.costs import CostStream
     from planner.inputs.layers.override import Override
     from planner.inputs.settled import Inputs
-    from planner.whatif.plan_summary import PlanSummary
-    from planner.whatif.uncertain_figures import UncertainFigure
+    from planner.whatif.results import PlanSummary
+    from planner.whatif.uncertain import UncertainFigure
     from planner.whatif.variants import CachedRunner
 
     _Move = tuple[UncertainFigure, Fraction]

@@ -26,7 +26,7 @@ from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.text.words import count_of, did_you_mean
 from planner.planning.store import each_once, write_atomically
-from planner.whatif.plan_summary import PlanSummary
+from planner.whatif.results import PlanSummary
 from planner.whatif.variants import AS_STATED, Variant
 
 if TYPE_CHECKING:

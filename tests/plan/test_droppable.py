@@ -22,7 +22,7 @@ from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.whatif.causes import Side
 from planner.whatif.compare import compare
-from planner.whatif.plan_summary import JobShort, summary_of
+from planner.whatif.results import JobShort, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -40,8 +40,15 @@ from planner.whatif import results as options
 from planner.whatif.actuals import PlannedAndActual
 from planner.whatif.causes import CauseStep, Side, Waterfall
 from planner.whatif.compare import Amount, InputChange, JobMove, compare
-from planner.whatif.plan_summary import Acquired, JobShort, PlanSummary
-from planner.whatif.results import Moved, Sensitivity, Swing, SwitchingPoint
+from planner.whatif.results import (
+    Acquired,
+    JobShort,
+    Moved,
+    PlanSummary,
+    Sensitivity,
+    Swing,
+    SwitchingPoint,
+)
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")

@@ -4,9 +4,9 @@ import pytest
 
 from planner.reporting import markdown
 from planner.reporting.document import Paragraph
-from planner.reporting.sections.risk import risk_document
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
-from planner.whatif.plan_summary import PlanSummary
+from planner.reporting.sections.variants import risk_document
+from planner.whatif.results import PlanSummary
 from planner.whatif.risk import AcquiredAcrossFutures, Chance, PurchasePlan, PurchasePlans, Risk
 from tests.report.conftest import TOTAL, came
 

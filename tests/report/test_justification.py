@@ -20,7 +20,6 @@ from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
 from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.html.render import render
-from planner.reporting.sections.notes import assumptions_section
 from planner.reporting.sections.options import (
     are_equal,
     cheaper_ones,
@@ -29,11 +28,11 @@ from planner.reporting.sections.options import (
     short_text,
     weighed_text,
 )
+from planner.reporting.sections.proof import assumptions_section
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sensitivity import then_acquired
 from planner.reporting.traced import RelatedResults, TracedPlan
-from planner.whatif.plan_summary import JobShort, PlanSummary
-from planner.whatif.results import Best
+from planner.whatif.results import Best, JobShort, PlanSummary
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
 from tests.sealed import sealed

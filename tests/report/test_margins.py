@@ -26,7 +26,7 @@ from planner.reporting.html.render import render
 from planner.reporting.traced import RelatedResults
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.sensitivity import sensitivity
-from planner.whatif.uncertain_figures import price_of
+from planner.whatif.uncertain import price_of
 from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 from tests.report.pages import Page
 from tests.report.sums import again

@@ -9,9 +9,15 @@ import pytest
 from planner.inputs.layers.override import Override
 from planner.whatif.alternatives import alternatives
 from planner.whatif.executors import ProcessExecutor
-from planner.whatif.fixed_purchases import commitments, short_quarters
-from planner.whatif.futures import read_futures
-from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
+from planner.whatif.uncertain import read_futures
+from planner.whatif.variants import (
+    CachedRunner,
+    Variant,
+    VariantPlanner,
+    WorkerConfig,
+    commitments,
+    short_quarters,
+)
 
 SCENARIO = """\
 format: 1

@@ -13,10 +13,9 @@ from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.executors import ProcessExecutor
-from planner.whatif.plan_summary import PlanSummary
-from planner.whatif.results import Moved
+from planner.whatif.results import Moved, PlanSummary
 from planner.whatif.sensitivity import Moves, pairs_of, sensitivity, would_do
-from planner.whatif.uncertain_figures import UncertainFigure, uncertain_figures
+from planner.whatif.uncertain import UncertainFigure, uncertain_figures
 from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 
 SCENARIO = """\

@@ -19,7 +19,7 @@ from planner.reporting.sections.variants import frontiers, sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif import executors
 from planner.whatif.executors import ProcessExecutor
-from planner.whatif.plan_summary import PlanSummary, summary_of
+from planner.whatif.results import PlanSummary, summary_of
 from planner.whatif.sweep import Shard, SweepRow, read_grid, sweep
 from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 

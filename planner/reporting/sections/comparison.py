@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from planner.planning.ledger.traced import TracedFigure
     from planner.reporting.format import Style
     from planner.whatif.actuals import PlannedAndActual
-    from planner.whatif.compare import Amount, Comparison
-    from planner.whatif.replay import Origin, Replay
+    from planner.whatif.compare import Amount, Comparison, Origin, Replay
 
 OPEN = ("Purchases and rents", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import End
     from planner.reporting.traced import TracedPlan
-    from planner.whatif.plan_summary import PlanSummary
-    from planner.whatif.results import Corner, Moved, Pair, Sensitivity, Swing
+    from planner.whatif.results import Corner, Moved, Pair, PlanSummary, Sensitivity, Swing
 
 _NAMED = 4
 """Figures that the headline names."""
