@@ -128,11 +128,11 @@ def _drawn_runs(traced: TracedPlan) -> tuple[Block, ...]:
 def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((("Dropped and delayed", explain.shortage_section(traced.plan)),), 3)
     yield from jobs.jobs_section(traced, FULL.jobs, full=False)
-    serving = (
+    parts = (
         ("Traffic and latency", serving.traffic_section(traced)),
         ("APIs", serving.apis_section(traced)),
     )
-    yield from titled(serving, 3)
+    yield from titled(parts, 3)
 
 
 def _drawn_use(traced: TracedPlan) -> Iterator[Block]:
@@ -229,6 +229,8 @@ def _unlisted(blocks: Iterable[Block]) -> Iterator[Block]:
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """The whole report."""
     traced, lines, whole = TracedPlan(plan), detail.map_lines, detail.whole
+    warnings = proof.notes_section(plan.warnings, detail.notes, "warning", whole=whole)
+    files = proof.FEW_FILES if whole else 0
     return (
         Heading(plan.scenario, 1),
         *_about(plan),
@@ -236,10 +238,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
         *titled(
             (
                 ("Changes to the scenario", proof.changes_section(plan.changes)),
-                (
-                    "Warnings",
-                    proof.notes_section(plan.warnings, detail.notes, "warning", whole=whole),
-                ),
+                ("Warnings", warnings),
                 ("Jobs that give way", explain.shortage_section(plan)),
                 ("Purchases and rents", purchases.bill_section(traced, full=False, sources=whole)),
                 ("Owned nodes let go", releases.releases_section(traced)),
@@ -264,9 +263,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Rules and their sources", proof.rules_section(traced, detail.rules)),
                 (
                     "Proof and provenance",
-                    proof.proof_section(
-                        traced, every_check=whole, files=proof.FEW_FILES if whole else 0
-                    ),
+                    proof.proof_section(traced, every_check=whole, files=files),
                 ),
             )
         ),
