@@ -29,7 +29,6 @@ from planner.planning.make import make_plan
 from planner.planning.saved import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
-from planner.reporting.document import Column, Heading, Table
 from planner.reporting.documents import Edition, justification_document, quarterly_document
 from planner.reporting.excel import render as excel
 from planner.reporting.format import listed
@@ -290,12 +289,6 @@ class ExportResult(Result):
     def files(self) -> dict[str, str | bytes]:
         """By name."""
         return dict(self._files)
-
-    def _document(self) -> Document:
-        rows = self.rows()
-        heads = tuple(map(Column, rows[0]))
-        cells = tuple(tuple(map(str, row.values())) for row in rows)
-        return (Heading(self.title, 1), Table(heads, cells))
 
 
 def export(

@@ -50,9 +50,13 @@ class Result(ABC):
     def rows(self) -> list[Row]:
         """The figures as flat records, all with the same keys."""
 
-    @abstractmethod
     def _document(self) -> Document:
-        """All of it."""
+        """All of it: its rows, unless there is more to say."""
+        from planner.reporting.document import Column, Heading, Table  # noqa: PLC0415 - likewise
+
+        rows = self.rows()
+        cells = tuple(tuple(map(str, row.values())) for row in rows)
+        return (Heading(self.title, 1), Table(tuple(map(Column, rows[0] if rows else ())), cells))
 
     def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - the same on most
         """As much as anybody reads on a screen of so many cells."""

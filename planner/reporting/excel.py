@@ -89,7 +89,7 @@ def number(figure: Figure) -> float | None:
     value = figure.value
     if isinstance(value, date):
         return None
-    shown = towards_zero(value, 3) if figure.style == "margin" else value
+    shown = towards_zero(value) if figure.style == "margin" else value
     return float(shown / _WRITTEN[figure.style].per)
 
 
