@@ -18,15 +18,14 @@ from pydantic import Field, model_validator
 
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen, Name, Number, share
-from planner.inputs.layers.changes import matching
 from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import Override
+from planner.inputs.layers.override import Override, matching
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.scenario import Scenario, VariationName
+from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.planning.words import amount
 from planner.whatif.sweep import placed, unknown_names
@@ -237,7 +236,7 @@ def _moved(value: Decimal, by: Fraction) -> Decimal:
     return rounded.normalize()
 
 
-_SHAPE = FieldTree(Scenario)
+_SHAPE = FieldTree(ResolvedScenario)
 _FINE = 2**53
 
 Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]

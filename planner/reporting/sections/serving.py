@@ -54,10 +54,11 @@ def apis_section(traced: TracedPlan) -> Iterator[Block]:
             ("GPUs, USD", "number", traced.each("api_comparisons[{}].gpus_cents", "usd", _APIS)),
             ("API, USD", "number", traced.each("api_comparisons[{}].api_cents", "usd", _APIS)),
             ("API cheaper", "text", lambda at: _turns(compared[at])),
-            caption="Jobs on GPUs, and the net present cost of the same tokens on an API. Shares of "
-            "cost are compared: of GPUs, those held count, idle ones not, and of owned nodes what "
-            "running them costs; a job on a node that others need anyway saves nothing by leaving "
-            "it. The API is cheaper up to the share of this traffic at which both cost the same",
+            caption="Jobs on GPUs, and the net present cost of the same tokens on an API. Shares "
+            "of cost are compared: of GPUs, those held count, idle ones not, and of owned nodes "
+            "what running them costs; a job on a node that others need anyway saves nothing by "
+            "leaving it. The API is cheaper up to the share of this traffic at which both cost "
+            "the same",
         )
 
 
