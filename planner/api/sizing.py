@@ -14,7 +14,7 @@ from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import contradictions
 from planner.inputs.load import load_catalog, load_rules
-from planner.inputs.measured import read_measurements
+from planner.inputs.measured import read_measured
 from planner.inputs.reading.diagnostics import Attempts, validate_values
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.reader import parse_document
@@ -130,7 +130,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
 
     `job` is what a scenario says of a job, as a dict or YAML text. `config` is the config.json of
     its model (Hugging Face) where the job names none. `measured` is a table of your own measured
-    runs, which correct the expected peaks. `headroom` is the share of GPU memory kept free. `mig`
+    runs, which correct what is expected. `headroom` is the share of GPU memory kept free. `mig`
     and `shared_gpus` try a serving job on partitions and beside others, `faster` a tuning job on
     more and more GPUs. `sums` shows host, peak memory and every sum for each GPU type.
 
@@ -165,7 +165,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
     settings = settled_settings(book, policies)
     calibration = None
     if measured is not None:
-        runs = read_measurements(Path(measured), facts)
+        runs = read_measured(Path(measured), facts)
         calibration = calibrate(runs, Sizer(facts, book, settings, policies), facts, book)
     sizing = Sizer(facts, book, settings, policies, calibration=calibration).size(asked)
     if not faster:

@@ -12,6 +12,7 @@ from planner.inputs.base import Frozen
 from planner.inputs.layers.written import flow
 from planner.inputs.load import Question
 from planner.inputs.reading.document import settable
+from planner.inputs.reading.locate import USED
 from planner.inputs.text.words import count_of
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
@@ -294,10 +295,10 @@ def _unread(before: Side, after: Side) -> Iterator[str]:
     differ = sorted(
         path
         for role, path in one.keys() | other.keys()
-        if role in ("catalog", "rules") and one.get((role, path)) != other.get((role, path))
+        if role in USED and one.get((role, path)) != other.get((role, path))
     )
     if differ:
-        yield f"these files of the catalog and the rules differ: {', '.join(differ)}"
+        yield f"these files that the scenarios use differ: {', '.join(differ)}"
 
 
 def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:

@@ -18,6 +18,7 @@ from planner.errors import CheckError, ExitCode, Finding, InfeasibleError, Input
 from planner.inputs.base import Frozen
 from planner.inputs.layers.override import Override
 from planner.inputs.layers.written import stated
+from planner.inputs.reading.locate import USED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.offer import OfferKind
 from planner.planning.store import digest_of, each_once
@@ -259,7 +260,7 @@ def question_behind(plan: Plan) -> str:
 def _digest(question: str, files: Iterable[tuple[str, str]]) -> str:
     # Neither the order of keys nor the place where a value was written is asked about.
     data = parse_document(question, "scenario").data if question else {}
-    facts = sorted(file for file in files if file[0] in ("catalog", "rules"))
+    facts = sorted(file for file in files if file[0] in USED)
     return sha256(repr((stated(data), facts)).encode()).hexdigest()
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from planner.costs import entry_quarters
 from planner.errors import LimitError
 from planner.inputs.load import Question
+from planner.inputs.reading.locate import USED
 from planner.inputs.scenario.scenario import Budget, FleetEntry
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
@@ -305,9 +306,7 @@ class VariantPlanner:
 
     def _key(self, variant: Variant) -> str:
         inputs = self.inputs(variant)
-        files = [
-            (file.role, file.sha256) for file in inputs.files if file.role in ("catalog", "rules")
-        ]
+        files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
         config = self.config
         given = config.committed if config.purchases is None else config.purchases
         effort = (config.gap, config.time_limit_s, given)

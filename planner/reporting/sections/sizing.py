@@ -356,25 +356,26 @@ def _need_and_offer(one: Candidate) -> str:
     return f"{_told(one.memory.needed_mb)} / {gibibytes(one.gpu_capacity_mb // one.gpus)}"
 
 
-def _calibration(calibration: Calibration) -> tuple[Block, ...]:
+def _calibration(calibration: Calibration) -> Iterator[Block]:
     """What measured runs say about the predictions, and by how much they move them."""
-    return (
-        Heading("Your measured runs"),
-        table(
-            calibration.methods,
-            ("Method", "name", lambda one: one.method),
+    yield Heading("Your measured runs")
+    for factors in calibration.factors:
+        what = factors.what
+        yield table(
+            factors.groups,
+            ("Runs of", "name", lambda one: one.name),
             ("Runs", "number", lambda one: str(one.runs)),
             ("Measured / expected", "number", lambda one: f"{float(one.mean_ratio):.3f}"),
-            ("Peaks are multiplied by", "number", lambda one: f"{float(one.factor):.3f}"),
+            ("Multiplied by", "number", lambda one: f"{float(one.factor):.3f}"),
             ("Moved", "number", lambda one: f"{float(one.factor - 1) * 100:+.1f} %"),
-        ),
-        Paragraph(
-            f"The shipped model weighs as much as {figure(float(calibration.prior_runs))} runs "
-            "that come out as expected. Methods without runs are multiplied by "
-            f"{float(calibration.elsewhere):.3f}.",
+            caption=f"{what[0].upper()}{what[1:]}",
+        )
+        yield Paragraph(
+            f"The shipped model weighs as much as {figure(float(factors.prior_runs))} runs "
+            "that come out as expected. What no run speaks for is multiplied by "
+            f"{float(factors.elsewhere):.3f}.",
             tone="faint",
-        ),
-    )
+        )
 
 
 def _told(mb: int | None) -> str:
