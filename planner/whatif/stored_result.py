@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.layers.written import stated
+from planner.inputs.layers.composed import stated
 from planner.inputs.reading.reader import parse_document
 from planner.planning.store import digest_of, each_once
 

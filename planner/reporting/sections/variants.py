@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from planner.costs import in_usd
-from planner.inputs.layers.written import flow
-from planner.inputs.text.scalars import csv_text
+from planner.inputs.text.scalars import csv_text, flow
 from planner.planning.words import nodes_text
 from planner.reporting.document import Document, Frontier, Heading, Paragraph, Table, table
 from planner.reporting.format import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from planner.inputs.layers.written import flow
 from planner.inputs.reading.document import settable
+from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import count_of
 from planner.whatif.comparison.actuals import outcomes
 from planner.whatif.comparison.causes import TITLES, cause_of
