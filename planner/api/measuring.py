@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.api.result import Result, paths
 from planner.api.sizing import contradicting, stated_job, unknown_names
 from planner.errors import Finding, InputError
+from planner.exchange.inventory import gpu_types_by_name, plain_name
 from planner.exchange.training_run import observe
 from planner.exchange.training_shape import configuration, not_measured
 from planner.inputs.catalog.modelconfig import read_model_config
-from planner.inputs.catalog.product_names import gpu_types_by_name, plain_name
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import COLUMNS
 from planner.inputs.reading.diagnostics import Attempts, validate_values
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.job import Tune
     from planner.reporting.document import Document
 
-__all__ = ["MeasureResult", "measure"]
 
 _BYTES_PER_GIB: Final = 2**30
 _RANK_RULE: Final = "tuning/lora-parameters"

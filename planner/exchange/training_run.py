@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.job import Tune
 
-__all__ = ["TrainingRun", "observe"]
 
 _TARGETS: Final[Mapping[str, str | list[str]]] = {
     "qv": ["q_proj", "v_proj"],

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Model
     from planner.inputs.scenario.job import Job
 
-__all__ = ["configuration", "not_measured"]
 
 _MEASURED: Final[Mapping[str, tuple[object, ...]]] = {
     "method": ("full", "lora", "qlora"),
