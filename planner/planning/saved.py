@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan, Provenance
 
-__all__ = ["Saved", "checked", "inputs_behind", "read_saved", "scenario_of", "sound"]
 
 _NAMED = 8
 """Files that a sentence names."""
