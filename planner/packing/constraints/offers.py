@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from planner.packing.problem import PriceTier, Problem, Supply
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
+__all__ = ["BILL", "add_rows", "conditions", "holds", "offers_of"]
 
 BILL = LIMITED_OFFERS
 
 
-def _offers_of(problem: Problem) -> list[list[int]]:
+def offers_of(problem: Problem) -> list[list[int]]:
     """Supplies by offer: those of one offer together, every other supply by itself."""
     offers: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for number, supply in enumerate(problem.supplies):
@@ -42,7 +42,7 @@ def _offers_of(problem: Problem) -> list[list[int]]:
 
 def add_rows(master: MasterProgram) -> None:
     """State the rows `maximum`, `deliveries` and `lot`."""
-    for supplies in _offers_of(master.problem):
+    for supplies in offers_of(master.problem):
         _maximum(master, supplies)
         _deliveries(master, supplies)
         if master.problem.supplies[supplies[0]].lot is not None:
@@ -150,7 +150,7 @@ def holds(
         _within_maximum(master.problem, supplies, taken)
         and _delivered(master.problem, supplies, taken)
         and _in_lots(master.problem, supplies, taken)
-        for supplies in _offers_of(master.problem)
+        for supplies in offers_of(master.problem)
     )
 
 
@@ -192,7 +192,7 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 
 def conditions(translation: Translation) -> Iterator[Condition]:
     """The maxima of offers, their deliveries, and their dates."""
-    for supplies in _offers_of(translation.problem):
+    for supplies in offers_of(translation.problem):
         if translation.problem.supplies[supplies[0]].releases:
             continue
         maximum = translation.problem.supplies[supplies[0]].maximum
