@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-    from planner.packing.problem import Supply
 
 __all__ = ["add_hire"]
 
@@ -30,26 +29,66 @@ _WINDOWS = 8
 
 
 def add_hire(master: MasterProgram) -> None:
-    """State the rows of all pools whose nodes come and go."""
-    for number, quarter in master.usages:
-        if master.problem.pools[number].hire:
-            _add_paid(master, (number, quarter))
-    for quarter in range(master.problem.quarters):
-        for supplies in offers_of(master.problem):
-            _at_once(master, [master.problem.supplies[number] for number in supplies], quarter)
+    """State the rows of all pools whose nodes come and go: those of one offer, at all its sites."""
+    for supplies in offers_of(master.problem):
+        offered = [master.problem.supplies[number] for number in supplies]
+        if not master.problem.pools[offered[0].pool].hire:
+            continue
+        for quarter in range(master.problem.quarters):
+            keys = [(supply.pool, quarter) for supply in offered]
+            _add_offer(master, [key for key in keys if key in master.usages], offered[0].maximum)
 
 
-def _add_paid(master: MasterProgram, key: PoolInQuarter) -> None:
-    """State what is paid of a pool in one quarter."""
+def _add_offer(master: MasterProgram, keys: Sequence[PoolInQuarter], most: int | None) -> None:
+    """State what is paid of the pools of an offer in one quarter, and what it gives at once."""
+    usages = [usage for key in keys for usage in master.usages[key]]
+    spans = windows_of(master.gpus_of_runs(usages))
+    present = [_add_paid(master, key, spans, most) for key in keys]
+    if most is None:
+        return
+    for first, end in spans:
+        load: Terms = defaultdict(float)
+        for usage in usages:
+            share = usage.asked.run.least_within(first, end) / (end - first)
+            usage.weigh(load, usage.shape.gpus / master.problem.pools[usage.pool].node.gpus, share)
+        name = f"at-once[{keys[0][0]},{keys[0][1]},{first}]"
+        master.program.row(name, load, "<=", most)
+        there = {nodes[first, end]: 1.0 for nodes in present if (first, end) in nodes}
+        master.program.row(name, there, "<=", most)
+
+
+def _add_paid(
+    master: MasterProgram,
+    key: PoolInQuarter,
+    spans: Sequence[tuple[int, int]],
+    most: int | None,
+) -> dict[tuple[int, int], int]:
+    """State what is paid of a pool in one quarter.
+
+    Returns variables of the nodes that are there in all of a span, where some run must be.
+    """
     usages, pool = master.usages[key], master.problem.pools[key[0]]
     assert pool.hire is not None
-    most = next(s.maximum for s in master.problem.supplies if s.pool == key[0])
+    minimum = pool.hire.minimum_hours
     windows = {(usage.asked.run.earliest, usage.asked.run.until) for usage in usages}
     if len(windows) > _WINDOWS:
         windows = set()
     every = sorted({*windows, (0, RUN_HOURS)})
-    least = _around(usages, windows, pool.hire.minimum_hours)
-    points = {hour for window in (*every, *least) for hour in window}
+    least = _around(usages, windows, minimum)
+    must = {
+        span: mine
+        for span in spans
+        if (
+            mine := [
+                one for one in usages if one.asked.run.least_within(*span) == span[1] - span[0]
+            ]
+        )
+    }
+    beside = {
+        (first, end): (max(0, first - minimum + 1), min(RUN_HOURS, first + minimum))
+        for first, end in must
+    }
+    points = {hour for window in (*every, *least, *beside.values()) for hour in window}
     paid = _paid_by_hours(master, key, sorted(points))
     for first, end in every:
         inside = [
@@ -69,6 +108,18 @@ def _add_paid(master: MasterProgram, key: PoolInQuarter) -> None:
             _moments(master, key, sharing, each, left, upper)
     for (first, end), mine in sorted(least.items()):
         _minimum(master, key, mine, [index for index, at in paid.items() if first <= at < end])
+    present = {}
+    for span, mine in must.items():
+        present[span] = nodes = master.program.variable(f"present[{key[0]},{key[1]}]", integer=True)
+        load: Terms = defaultdict(float, {nodes: -1.0})
+        for usage in mine:
+            usage.weigh(load, usage.shape.gpus / pool.node.gpus, 1.0)
+        master.program.row(f"present[{key[0]},{key[1]}]", load, "<=", 0.0)
+        first, end = beside[span]
+        row = {index: -1.0 for index, at in paid.items() if first <= at < end}
+        name = f"minimum[{key[0]},{key[1]}]"
+        master.program.row(name, {**row, nodes: float(minimum)}, "<=", 0.0)
+    return present
 
 
 def _paid_by_hours(
@@ -143,26 +194,12 @@ def _minimum(
     """Where a run is, all of its nodes are paid for the minimum, in the hours around it."""
     hire = master.problem.pools[key[0]].hire
     assert hire is not None
-    most = max(usage.times for usage in usages)
-    nodes = master.program.variable(f"hiring[{key[0]},{key[1]}]", upper=most, integer=True)
-    for usage, (_, gpus) in zip(usages, master.gpus_of_runs(usages), strict=True):
-        runs = {**dict(usage.terms), nodes: -gpus / usage.asked.gpus}
-        master.program.row(f"hiring[{key[0]},{key[1]}]", runs, "<=", 0.0)
-    load = {nodes: float(hire.minimum_hours)} | dict.fromkeys(paid, -1.0)
-    master.program.row(f"minimum[{key[0]},{key[1]}]", load, "<=", 0.0)
-
-
-def _at_once(master: MasterProgram, supplies: Sequence[Supply], quarter: int) -> None:
-    """No more nodes than an offer gives at any hour, at all of its sites."""
-    most = supplies[0].maximum
-    keys = [(supply.pool, quarter) for supply in supplies]
-    usages = [usage for key in keys for usage in master.usages.get(key, ())]
-    if most is None or not master.problem.pools[supplies[0].pool].hire:
-        return
-    gpus = master.problem.pools[supplies[0].pool].node.gpus
-    for first, end in windows_of(master.gpus_of_runs(usages)):
-        load: Terms = defaultdict(float)
-        for usage in usages:
-            share = usage.asked.run.least_within(first, end) / (end - first)
-            usage.weigh(load, usage.shape.gpus / gpus, share)
-        master.program.row(f"at-once[{supplies[0].pool},{quarter},{first}]", load, "<=", most)
+    name = f"[{key[0]},{key[1]}]"
+    for nodes in sorted({usage.times for usage in usages}):
+        mine = [usage for usage in usages if usage.times == nodes]
+        any_run = master.program.variable(f"hiring{name}", upper=1, integer=True)
+        for usage, (_, gpus) in zip(mine, master.gpus_of_runs(mine), strict=True):
+            runs = {**dict(usage.terms), any_run: -nodes * gpus / usage.asked.gpus}
+            master.program.row(f"hiring{name}", runs, "<=", 0.0)
+        load = {any_run: float(nodes * hire.minimum_hours)} | dict.fromkeys(paid, -1.0)
+        master.program.row(f"minimum{name}", load, "<=", 0.0)

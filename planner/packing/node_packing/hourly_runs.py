@@ -387,18 +387,18 @@ class _Filling:
             found = _free(node.room, shape, after, caps)
             if found is None:
                 continue
-            start, gpu = found
-            run = _Run(one, shape, start, (node,), gpu)
-            first, last = min(node.start, start), max(node.last, run.end)
-            later: tuple[tuple[int, int], ...] = ()
-            if hire.steps(last - first) > node.steps:
-                first, later = self._later(node, run)
-            steps = hire.steps(last - first)
-            cents = (steps - node.steps) * node.kind.cents
-            place = _Place(cents, 0, start, node.pool, (node.number,), gpu, later)
-            yield place, (first, first + steps * hire.step_hours)
-            if steps == node.steps:
-                return
+            for gpu in node.room.open_to(shape, found):
+                run = _Run(one, shape, found, (node,), gpu)
+                first, last = min(node.start, found), max(node.last, run.end)
+                later: tuple[tuple[int, int], ...] = ()
+                if hire.steps(last - first) > node.steps:
+                    first, later = self._later(node, run)
+                steps = hire.steps(last - first)
+                cents = (steps - node.steps) * node.kind.cents
+                place = _Place(cents, 0, found, node.pool, (node.number,), gpu, later)
+                yield place, (first, first + steps * hire.step_hours)
+                if steps == node.steps:
+                    return
 
     def _later(self, node: _Node, new: _Run) -> tuple[int, tuple[tuple[int, int], ...]]:
         """The hour at which a node can come once a run is on it, and runs that start later then.
@@ -483,15 +483,15 @@ def _empty(node: Shape) -> Room:
     return room
 
 
-def _free(room: Room, shape: Shape, after: int, caps: Sequence[Cap]) -> tuple[int, int] | None:
-    """First hour and GPU of a run on a node that is there, from an hour on."""
+def _free(room: Room, shape: Shape, after: int, caps: Sequence[Cap]) -> int | None:
+    """First hour of a run on a node that is there, from an hour on."""
     while True:
         place = room.earliest(shape, after)
         if place is None:
             return None
         allowed = allowed_by(caps, shape, place[0])
         if allowed is None or allowed == place[0]:
-            return (place[0], place[2]) if allowed is not None else None
+            return allowed
         after = allowed
 
 

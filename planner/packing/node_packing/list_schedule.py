@@ -106,10 +106,20 @@ class Room:
                 start = self._with_host(first, shape, start)
             if start is None or (best is not None and start > best[0]):
                 continue
-            idle = sum(start - _end_before(one, start) for one in self._lanes(first, shape))
+            idle = self._idle(first, shape, start)
             if best is None or (start, idle, first) < best:
                 best = start, idle, first
         return best
+
+    def open_to(self, shape: Shape, start: int) -> list[int]:
+        """First GPUs of neighbours on which a run can start then, those least idle before first."""
+        firsts = offsets_of(self.gpus, shape.gpus)
+        free = (first for first in firsts if self._free(first, shape, start) == start)
+        return sorted(free, key=lambda first: self._idle(first, shape, start))
+
+    def _idle(self, first: int, shape: Shape, start: int) -> int:
+        """GPU-hours for which nobody takes these GPUs before an hour."""
+        return sum(start - _end_before(one, start) for one in self._lanes(first, shape))
 
     def allows(self, shape: Shape, start: int) -> bool:
         """Whether a run may be in these hours by its window, cores and memory."""
@@ -222,7 +232,7 @@ class Placed:
     shape: Shape
     start: int
     places: tuple[tuple[int, int], ...]
-    """(position of the node among the rooms, or of those that come and go in its pool; first GPU)."""
+    """(position of the node, first GPU there); of the rooms, or of its pool's nodes by the hour."""
 
 
 def scheduled(
