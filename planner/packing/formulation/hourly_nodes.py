@@ -46,6 +46,10 @@ def _add_offer(master: MasterProgram, keys: Sequence[PoolInQuarter], most: int |
     present = [_add_paid(master, key, spans, most) for key in keys]
     if most is None:
         return
+    for usage in usages:
+        if usage.times > most:
+            name = f"at-once[{usage.pool},{usage.quarter}]"
+            master.program.row(name, dict(usage.terms), "<=", 0.0)
     for first, end in spans:
         load: Terms = defaultdict(float)
         for usage in usages:
