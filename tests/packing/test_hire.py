@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NODE, HOUR = 10_000_000, 3_600
 HOURLY = HourlyTerms(1, 1)
-BATCHES, SIZE = 4, 10
+BATCHES, SIZE = 4, 8
 
 
 def runs(count: int, gpus: int, hours: int, *, cpus: int = 0, owner: str = "", **window) -> Demand:

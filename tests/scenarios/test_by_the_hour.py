@@ -195,9 +195,9 @@ def test_each_of_several_nodes_is_paid_for_the_minimum_and_counts_in_the_most(pl
 
 
 def test_no_run_takes_several_nodes_without_a_fabric(planned):
-    """Those of this type hold two GPUs each, and nothing joins them."""
-    offer = {**HOURLY, "node_type": "r760xa-l40s"}
-    job = {"fixed": {"gpus": 8}, "gpu_types": ["l40s-48gb"], "run": {"hours": 10}}
+    """Those of this type have eight GPUs each, and nothing joins them."""
+    offer = {**HOURLY, "node_type": "xe7740-l40s"}
+    job = {"fixed": {"gpus": 16}, "gpu_types": ["l40s-48gb"], "run": {"hours": 10}}
     with pytest.raises(InfeasibleError):
         planned({"cloud": offer}, {"wide": job})
 
@@ -224,7 +224,7 @@ def test_an_offer_by_the_hour_may_stand_at_several_sites(planned):
         ("cloud", 10),
         ("home", 10),
     ]
-    assert "bound at home" in told(beside)
+    assert "at home, at $5.00" in told(beside)
 
 
 def test_the_most_of_an_offer_counts_all_of_its_sites(read, planned):

@@ -14,6 +14,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing import work
 from planner.packing.node_packing.list_schedule import (
     ORDERS,
     Placed,
@@ -34,12 +35,15 @@ __all__ = ["HourlyPool", "Rental", "hired"]
 _Interval = tuple[int, int]
 """First hour, and the hour by which it has ended."""
 
-_EVERY_ORDER, _SHUFFLED, _WORK = 6, 100, 4000
-"""Runs of which every order is tried; beyond, orders drawn at random, and runs placed in them."""
+_EVERY_ORDER, _SHUFFLED, _LOOKS = 6, 100, 10_000
+"""Runs of which every order is tried; beyond, orders drawn at random; and how often a run is looked
+at beside another, or beside a node, until the order is the last."""
+_LOOK_S = 3e-5
+"""What that takes on a usual machine."""
 _MORE = 2
 """Steps beyond the least for which one node is filled GPU by GPU."""
 _SHIFTED = 24
-"""Runs of a node beyond which none of them starts later for another."""
+"""Runs beyond which none of them starts later for another."""
 
 
 class HourlyPool(NamedTuple):
@@ -161,12 +165,16 @@ def hired(
     least = sum(
         _least_steps(pools[pool], mine) * pools[pool].cents for pool, mine in by_pool.items()
     )
+    looks = 0
     for filling, order in _tries(pools, by_pool, caps):
+        filling.shifts = len(runs) <= _SHIFTED
         left = [one for one in order if not filling.add(one)]
+        work.add(filling.looks * _LOOK_S)
+        looks += filling.looks
         paid = sum(one.shape.gpus * one.shape.run.hours for one in left), filling.cents
         if best is None or paid < best[0]:
             best = paid, filling, left
-        if best[0] <= (0, least):
+        if best[0] <= (0, least) or looks > _LOOKS:
             break
     assert best is not None
     return *best[1].result(), best[2]
@@ -201,7 +209,7 @@ def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
     for key in ORDERS:
         yield sorted(runs, key=key)
     rng, order = random.Random(0), sorted(runs, key=ORDERS[0])
-    for _ in range(min(_SHUFFLED, _WORK // len(runs))):
+    for _ in range(_SHUFFLED):
         rng.shuffle(order)
         yield order
 
@@ -232,6 +240,10 @@ class _Filling:
         limits = {one.offer: one.most for one in pools.values() if one.most is not None}
         self._there = {offer: UsageProfile(most) for offer, most in limits.items()}
         """By offer with a limit: nodes that are paid, hour by hour."""
+        self.shifts = True
+        """Whether runs start later for others."""
+        self.looks = 0
+        """How often a run was looked at beside a node or another run."""
 
     @property
     def cents(self) -> int:
@@ -381,17 +393,18 @@ class _Filling:
         As soon as it is there; and as soon as the run can, where others start as late as they can.
         """
         shape, hire = _on_node(one), node.kind.hire
-        for after in sorted(
-            {max(node.start, shape.run.earliest), shape.run.earliest}, reverse=True
-        ):
+        earliest = max(node.start, shape.run.earliest)
+        for after in dict.fromkeys((earliest, shape.run.earliest) if self.shifts else (earliest,)):
+            self.looks += 1
             found = _free(node.room, shape, after, caps)
             if found is None:
                 continue
-            for gpu in node.room.open_to(shape, found):
+            firsts = node.room.open_to(shape, found)
+            for gpu in dict.fromkeys((firsts[0], firsts[-1]) if self.shifts else firsts[:1]):
                 run = _Run(one, shape, found, (node,), gpu)
                 first, last = min(node.start, found), max(node.last, run.end)
                 later: tuple[tuple[int, int], ...] = ()
-                if hire.steps(last - first) > node.steps:
+                if self.shifts and hire.steps(last - first) > node.steps:
                     first, later = self._later(node, run)
                 steps = hire.steps(last - first)
                 cents = (steps - node.steps) * node.kind.cents
@@ -409,7 +422,8 @@ class _Filling:
         every = [*node.runs, new]
         last, starts = max(one.end for one in every), [one.start for one in every]
         order = sorted(range(len(every)), key=lambda at: -starts[at])
-        for position in order if len(every) <= _SHIFTED else ():
+        for position in order:
+            self.looks += len(every)
             one, hours = every[position], every[position].shape.run.hours
             if len(one.nodes) > 1 or any(cap.counts(one.way) for cap in self._caps):
                 continue
