@@ -229,7 +229,7 @@ def test_an_offer_by_the_hour_may_stand_at_several_sites(planned):
 
 def test_the_most_of_an_offer_counts_all_of_its_sites(read, planned):
     """Two runs at two sites that must be at the same hours take two nodes, and else one."""
-    sites = {"cloud": {}, "home": {}}
+    sites: dict[str, dict[str, str]] = {"cloud": {}, "home": {}}
     windows = {"deadline": 1}
     jobs = {site: run(100, sites=[site], window=windows) for site in sites}
     assert len(planned({"cloud": {**SEVERAL, "maximum_gpus": 16}}, jobs, sites=sites).nodes) == 2
