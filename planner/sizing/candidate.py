@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, overload
@@ -22,6 +22,7 @@ __all__ = [
     "DerivationStep",
     "Evidence",
     "EvidenceOf",
+    "MissedTarget",
     "Quantity",
     "Rejection",
     "Rests",
@@ -258,6 +259,16 @@ def way_of(
     return " ".join(filter(None, (gpu_type, *apart)))
 
 
+class MissedTarget(Frozen):
+    """A latency that is asked for, and what a GPU type would keep instead."""
+
+    key: str
+    """Of `latency`, such as `tpot_ms`."""
+    asked_ms: float
+    kept_ms: int
+    """For a request that is alone, rounded up."""
+
+
 class Rejection(Frozen):
     """A GPU type that a job may not or cannot use, and what says so."""
 
@@ -268,6 +279,18 @@ class Rejection(Frozen):
     sources: tuple[str, ...] = ()
     way: str = ""
     """Which part of this GPU type it is that it cannot use; empty: none at all."""
+    missed: tuple[MissedTarget, ...] = ()
+    """Where it is too slow: the targets that it misses; empty where one of them is unknown."""
+
+    @property
+    def times_as_long(self) -> float:
+        """By how much the target is missed that is missed the most; 0 where it is not slow."""
+        return max((one.kept_ms / one.asked_ms for one in self.missed), default=0)
+
+    @property
+    def kept(self) -> str:
+        """The targets that it would keep: `latency: {tpot_ms: 11}`."""
+        return f"latency: {{{', '.join(f'{one.key}: {one.kept_ms}' for one in self.missed)}}}"
 
 
 class Sizing(Frozen):
@@ -286,6 +309,15 @@ class Sizing(Frozen):
     assumptions: tuple[str, ...]
     """What the job leaves open and a rule filled in."""
     warnings: tuple[str, ...]
+
+    def nearest(self, among: Collection[str] | None = None) -> Rejection | None:
+        """Of these GPU types that are too slow, the one that misses the least; None if none is."""
+        slow = (
+            one
+            for one in self.rejections
+            if one.missed and (among is None or one.gpu_type in among)
+        )
+        return min(slow, key=lambda one: one.times_as_long, default=None)
 
 
 class SizedJob(Frozen):

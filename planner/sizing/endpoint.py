@@ -11,7 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from planner.inputs.text.words import count_of
-from planner.sizing.candidate import Rejection, ServingFigures
+from planner.sizing.candidate import MissedTarget, Rejection, ServingFigures
 from planner.sizing.engine import Known
 from planner.sizing.flight import (
     HIGH,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint"]
 
-_TRIED: Final = "tried"
+_NEED: Final = "needed_gb_per_gpu"
 _TOO_SLOW: Final = "job.latency"
 
 
@@ -76,7 +76,7 @@ class Endpoint:
                 break  # a single replica of so many takes no fewer than all of these
             placed = self._on(gpu_type, gpu, gpus)
             if isinstance(placed, Rejection):
-                objection = objection if found else placed
+                objection = objection if found else _nearer(objection, placed)
             elif not any(_as_good(other.candidate, placed.candidate) for other in found):
                 found.append(placed)
             if self._settled and found:
@@ -162,7 +162,10 @@ class Endpoint:
             return 1
 
         def fits(held: int) -> bool:
-            need = self._at(held, None).at(gpus).number("needed_gb_per_gpu")
+            tries = self._at(held, None)
+            need = tries.at(gpus).number(_NEED)  # alike on most GPU types
+            if need is None:
+                need = tries.on(gpu, gpus).number(_NEED)
             return need is not None and need <= usable
 
         return most_of(self._most, fits)
@@ -192,11 +195,19 @@ class Endpoint:
     def _too_slow(self, gpu_type: str, gpus: int, flight: Flight) -> Rejection:
         latency = latency_at(flight.exactly, 1)
         percentile = self._serve.latency.percentile if self._serve.latency else 0
-        said = [
-            f"{figure:,.0f} ms {TOLD[name]} where {target:,.0f} ms are asked for"
+        late = {
+            name: (figure, target)
             for name, target in self._targets.items()
             if (figure := latency[name]) is not None and figure > target
+        }
+        said = [
+            f"{figure:,.0f} ms {TOLD[name]} where {target:,.0f} ms are asked for"
+            for name, (figure, target) in late.items()
         ]
+        missed = tuple(
+            MissedTarget(key=name, asked_ms=float(target), kept_ms=ceil(figure))
+            for name, (figure, target) in late.items()
+        )
         unknown = [name for name in self._targets if latency[name] is None]
         if unknown:
             cause = flight.replica.why_unknown(unknown[0])
@@ -206,6 +217,7 @@ class Endpoint:
             rule=_TOO_SLOW,
             message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
+            missed=() if unknown else missed,
         )
 
     def _at(self, held: int, flight: int | None) -> Tries:
@@ -246,6 +258,13 @@ class Endpoint:
         if len(set(replicas)) > 1:
             told["replicas_by_quarter"] = replicas
         return placed.candidate.model_copy(update=told)
+
+
+def _nearer(objection: Rejection | None, placed: Rejection) -> Rejection:
+    """The one that misses its targets by less; the later where it is not about these."""
+    if objection is None or not objection.missed or not placed.missed:
+        return placed
+    return min(placed, objection, key=lambda one: one.times_as_long)
 
 
 def _decided(placed: Placement, by: str) -> Placement:

@@ -171,6 +171,7 @@ _REFERENCES = (
     _Reference(("apis", _EACH, "model"), "model"),
     _Reference(("jobs", _EACH, "tune", "model"), "model"),
     _Reference(("jobs", _EACH, "serve", "model"), "model"),
+    _Reference(("jobs", _EACH, "serve", "speculative", "draft_model"), "model"),
     _Reference(("jobs", _EACH, "tune", "gpu_partition"), "MIG profile"),
 )
 

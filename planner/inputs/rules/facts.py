@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 from planner.inputs.base import AsFact
+from planner.inputs.scenario.engine import Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
 
 if TYPE_CHECKING:
@@ -45,7 +46,15 @@ def _text(
     return Fact(name, origin, "text", meaning, "text", choices)
 
 
-_SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Latency, Fixed)
+_SECTIONS: tuple[type[BaseModel], ...] = (
+    Tune,
+    Serve,
+    Adapters,
+    Load,
+    Latency,
+    Speculative,
+    Fixed,
+)
 """Sections of a job whose fields are marked as facts."""
 
 
@@ -157,6 +166,10 @@ _FACTS = (
         "state of recurrent layers per sequence; 0 where there are none",
     ),
     Fact("native_bits", "model", "bit", "width of most weights as published, where it is not 16"),
+    Fact("draft_parameters_b", "model", "10^9 parameters", "parameters of the draft model"),
+    Fact("draft_layers", "model", "layers", "layers of the draft model that keep keys and values"),
+    Fact("draft_kv_heads", "model", "heads", "key and value heads of the draft model"),
+    Fact("draft_head_dim", "model", "elements", "width of one key head of the draft model"),
     _text("gpu_type", "gpu", "GPU type id of the catalog"),
     _text("gpu_family", "gpu", "family that support lists name, such as h100"),
     _text("gpu_vendor", "gpu", "maker of the GPU", ("nvidia", "amd", "intel")),
@@ -210,6 +223,12 @@ _FACTS = (
     Fact("long_lead_time_weeks", "setting", "weeks", "lead time above which days are asked about"),
     Fact(
         "far_off_need_factor", "setting", "times", "how far above the need a limit is asked about"
+    ),
+    Fact(
+        "cramped_concurrency_factor",
+        "setting",
+        "times",
+        "how many times the GPUs a stated concurrency may take before it is asked about",
     ),
     Fact(
         "idle_budget_factor", "setting", "times", "how far above the cost a budget is asked about"

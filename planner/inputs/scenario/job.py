@@ -20,6 +20,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
+from planner.inputs.scenario.engine import Speculative
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.load import Latency, Load
 from planner.inputs.scenario.spelling import (
@@ -375,6 +376,14 @@ class Serve(Frozen):
     """What arrives; the number of replicas follows from it."""
     latency: Latency | None = None
     """How long users will wait; goes with `load`."""
+    engine: Annotated[
+        Literal["vllm", "sglang", "tensorrt-llm"] | None, AsFact("engine that serves")
+    ] = None
+    """Engine that serves: its defaults decide what memory it fills; vLLM if left out."""
+    engine_version: str | None = None
+    """Its version, for readers and for the record; nothing is computed from it."""
+    speculative: Speculative | None = None
+    """How tokens are proposed and verified, several in a step; one at a time if left out."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
         AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
@@ -388,6 +397,12 @@ class Serve(Frozen):
     @model_validator(mode="after")
     def _one_model(self) -> Serve:
         _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @model_validator(mode="after")
+    def _version_of_an_engine(self) -> Serve:
+        if self.engine_version is not None and self.engine is None:
+            raise ValueError("`engine_version` goes with `engine`: say of which")
         return self
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from planner.inputs import base
 from planner.inputs.scenario import (
     api,
+    engine,
     finance,
     horizon,
     job,
@@ -42,6 +43,7 @@ _EXACTLY_ONE = {
     "Tune": ("model", "parameters_b"),
     "Serve": ("model", "parameters_b"),
     "Fixed": ("gpus", "gpu_memory_gb"),
+    "Speculative": ("acceptance", "tokens_per_step"),
 }
 """Keys of which the models want exactly one, which pydantic cannot tell its schema."""
 
@@ -85,7 +87,7 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, api, finance, horizon, job, load, site, team)
+_MODULES = (scenario, offer, api, engine, finance, horizon, job, load, site, team)
 """Where the models of the format stand, with what their keys mean."""
 
 
