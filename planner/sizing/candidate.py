@@ -135,7 +135,8 @@ class ServingFigures(Frozen):
     """What one replica is expected to do for its users, at the peak of its busiest quarter."""
 
     concurrency: int
-    """Requests that a replica must be allowed to hold at once (`max_num_seqs`)."""
+    """Requests that a replica, or each engine of it that decodes, must be allowed to hold at once
+    (`max_num_seqs`)."""
     in_flight: int
     """Requests that it has at the peak on the average."""
     planned_requests_per_second: float
@@ -189,6 +190,8 @@ class Candidate(Frozen):
     """MIG profile of which it takes one partition; None: it takes no partition."""
     shared_mb: int = 0
     """What it takes of the memory of a GPU that it shares, MB; 0: its GPUs are its own."""
+    prefill_gpus: int = 0
+    """Of its GPUs, those that only take prompts in; 0: all do both."""
     replicas: int = 1
     """Copies of all this that one unit needs here to keep up with its load; 1 without a load."""
     replicas_by_quarter: tuple[int, ...] = ()

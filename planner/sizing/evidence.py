@@ -54,7 +54,7 @@ def evidence_of(
         found = _from(figure, here, of_figure, float(size or 0), by)
         unlike = at.value("objective") in ("dpo", "grpo")
         if figure == "rate":
-            unlike = at.number("draft_tokens") is not None
+            unlike = any(at.number(name) for name in ("draft_tokens", "decode_engines"))
         elif kind == "serve":
             unlike = at.value("engine") != _STARTED
         if found.runs and unlike:

@@ -104,6 +104,8 @@ def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...])
         text += f" with {count} adapter{'s' if count > 1 else ''} of {size} GB"
     if serve.engine is not None:
         text += f" on {' '.join(filter(None, (_ENGINES[serve.engine], serve.engine_version)))}"
+    if serve.disaggregated is not None:
+        text += ", prefill on GPUs of its own"
     if serve.speculative is not None:
         text += f", {serve.speculative.draft_tokens:,} tokens drafted"
     if serve.context is not None and serve.concurrency is not None:

@@ -174,7 +174,14 @@ def _tune(tune: Tune) -> Mapping[str, Plain]:
 
 
 def _serve(serve: Serve) -> Mapping[str, Plain]:
-    return _stated(serve, serve.adapters, serve.load, serve.latency, serve.speculative) | {
+    return _stated(
+        serve,
+        serve.adapters,
+        serve.load,
+        serve.latency,
+        serve.speculative,
+        serve.disaggregated,
+    ) | {
         "kind": "serve",
         "context_and_concurrency_stated": serve.context is not None or serve.load is not None,
         "has_adapters": serve.adapters is not None,

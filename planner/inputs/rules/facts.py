@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 from planner.inputs.base import AsFact
-from planner.inputs.scenario.engine import Speculative
+from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ _SECTIONS: tuple[type[BaseModel], ...] = (
     Load,
     Latency,
     Speculative,
+    Disaggregated,
     Fixed,
 )
 """Sections of a job whose fields are marked as facts."""

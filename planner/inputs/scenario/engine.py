@@ -1,4 +1,4 @@
-"""How the engine of an endpoint is run: with drafts of tokens that the model verifies."""
+"""How the engines of an endpoint are run: with drafts of tokens, with prefill of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,31 @@ from pydantic import Field, model_validator
 
 from planner.inputs.base import AsFact, Frozen, NotNegative, PositiveCount, PositiveNumber, Share
 
-__all__ = ["Speculative"]
+__all__ = ["Disaggregated", "Speculative"]
+
+
+_Engines = Annotated[PositiveCount, Field(le=64)]
+
+
+class Disaggregated(Frozen):
+    """Prefill and decode on engines of their own, side by side in each replica."""
+
+    prefill_engines: Annotated[
+        _Engines | None, AsFact("engines of a replica that take prompts in", "engines")
+    ] = None
+    """Engines of each replica that take prompts in; chosen on each GPU type if left out."""
+    decode_engines: Annotated[
+        _Engines | None, AsFact("engines of a replica that decode", "engines")
+    ] = None
+    """Engines of each replica that decode; goes with `prefill_engines`."""
+
+    @model_validator(mode="after")
+    def _both(self) -> Disaggregated:
+        if (self.prefill_engines is None) != (self.decode_engines is None):
+            raise ValueError(
+                "give both `prefill_engines` and `decode_engines`, or neither, to have them chosen"
+            )
+        return self
 
 
 class Speculative(Frozen):

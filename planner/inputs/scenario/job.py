@@ -20,7 +20,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
-from planner.inputs.scenario.engine import Speculative
+from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.load import Latency, Load
 from planner.inputs.scenario.spelling import (
@@ -384,11 +384,15 @@ class Serve(Frozen):
     """Its version, for readers and for the record; nothing is computed from it."""
     speculative: Speculative | None = None
     """How tokens are proposed and verified, several in a step; one at a time if left out."""
+    disaggregated: Disaggregated | None = None
+    """Prefill and decode on engines of their own (`{}`: the planner says how many); goes with
+    `load`."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
         AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
     ] = None
-    """GPUs of each replica, if their number is fixed; chosen on each GPU type if left out."""
+    """GPUs of each replica (of each of its engines, if `disaggregated`), if their number is fixed;
+    chosen on each GPU type if left out."""
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
     whole_gpu: bool = False
@@ -424,6 +428,8 @@ class Serve(Frozen):
     def _goes_with_load(self) -> Serve:
         if self.load is None and self.latency is not None:
             raise ValueError("`latency` needs `load`: what arrives decides how long users wait")
+        if self.load is None and self.disaggregated is not None:
+            raise ValueError("`disaggregated` needs `load`: it says how much each phase must take")
         return self
 
     @model_validator(mode="after")
