@@ -111,7 +111,8 @@ def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...])
     if serve.context is not None and serve.concurrency is not None:
         text += f", {serve.concurrency:,} × {serve.context:,} tokens"
     if serve.load is not None:
-        text += f", {_arriving(peaks)}"
+        shares = f" in each of {serve.mixed} shares" if serve.mixed else ""
+        text += f", {_arriving(peaks)}{shares}"
     if serve.latency is not None:
         asked = (
             f"{name} {figure_text(figure)} ms"

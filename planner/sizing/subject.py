@@ -196,8 +196,10 @@ def _of_load(job: Job) -> Mapping[str, Plain]:
     load, latency, context = job.serve.load, job.serve.latency, job.serve.context
     percentile = _PERCENTILE if latency is None else latency.percentile
     prompts, answers = load.input_percentiles, load.output_percentiles
+    tokens = load.input_tokens + load.output_tokens
     return {
-        "context": load.input_tokens + load.output_tokens if context is None else None,
+        "context": tokens if context is None else None,
+        "held_cv": load.input_cv * load.input_tokens / tokens if context is None else None,
         "latency_percentile": percentile if latency is None else None,
         "long_input_tokens": None if prompts is None else prompts.at(percentile),
         "long_output_tokens": None if answers is None else answers.at(percentile),

@@ -130,6 +130,12 @@ _FACTS = (
     Fact("vocab", "model", "tokens", "vocabulary size"),
     Fact("long_input_tokens", "job", "tokens", "tokens of a request at the latency's percentile"),
     Fact("long_output_tokens", "job", "tokens", "tokens of an answer at the latency's percentile"),
+    Fact(
+        "held_cv",
+        "job",
+        "ratio",
+        "variation of the tokens of requests with their answers, where no context is stated",
+    ),
     Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
     _text("attention", "model", "how the past is kept", ("gqa", "mla", "hybrid")),
     Fact(
