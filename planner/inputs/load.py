@@ -31,7 +31,7 @@ from planner.inputs.reading.locate import (
     used_files,
 )
 from planner.inputs.rules.book import gathered_rules
-from planner.inputs.scenario.scenario import Scenario, ScenarioFile
+from planner.inputs.scenario.scenario import ResolvedScenario, ScenarioFile
 from planner.inputs.settled import (
     ChangeNote,
     Inputs,
@@ -50,14 +50,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.document import Path as DocumentPath
     from planner.inputs.rules.book import RuleBook
-
-__all__ = [
-    "Question",
-    "inputs_from",
-    "load_catalog",
-    "load_inputs",
-    "load_rules",
-]
 
 R = TypeVar("R")
 
@@ -247,7 +239,7 @@ def inputs_from(
     """
     attempts = Attempts()
     known, ruled = attempts.known(facts), attempts.known(book)
-    asked = attempts.known(lambda: validate(document, Scenario, known_as=ScenarioFile))
+    asked = attempts.known(lambda: validate(document, ResolvedScenario, known_as=ScenarioFile))
     catalog, rules = known and known[0], ruled and ruled[0]
     if asked is None:
         raise InputError(*attempts.findings)

@@ -14,9 +14,8 @@ from pydantic import Field, model_validator
 from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.checks.faults import unknown_reference
-from planner.inputs.reading.builder import MOST_FINDINGS
 from planner.inputs.reading.grid import table_rows
-from planner.inputs.reading.reader import read_text
+from planner.inputs.reading.reader import MOST_FINDINGS, read_text
 from planner.inputs.scenario.job import Job, Tune
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.grid import TableRow
-
-__all__ = ["COLUMNS", "Measurement", "read_measurements"]
 
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
 _NOT_COLUMNS: Final = frozenset(

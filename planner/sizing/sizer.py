@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.rules.book import Rule, RuleBook
+    from planner.inputs.rules.book import RuleBook
     from planner.inputs.rules.expression import Exact
+    from planner.inputs.rules.rule import Rule
     from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
     from planner.inputs.scenario.scenario import Policies
     from planner.inputs.settled import Settings

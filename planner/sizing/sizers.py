@@ -13,7 +13,7 @@ from planner.sizing.sizer import Sizer
 if TYPE_CHECKING:
     from planner.inputs.rules.expression import Exact
     from planner.inputs.scenario.job import Tune
-    from planner.inputs.scenario.scenario import Policies, Scenario
+    from planner.inputs.scenario.scenario import Policies, ResolvedScenario
     from planner.inputs.settled import Inputs
     from planner.sizing.engine import Derivation, Reasoning
 
@@ -24,7 +24,7 @@ WIDEST_SERVED = 16
 
 
 def deployment(
-    name: str, job: Job, counts: tuple[int, ...], sizer: Sizer, scenario: Scenario
+    name: str, job: Job, counts: tuple[int, ...], sizer: Sizer, scenario: ResolvedScenario
 ) -> SizedJob | None:
     """The serving job of a tuned model; None where the horizon ends before it would serve.
 
@@ -101,7 +101,7 @@ def _size(size_gb: Exact | None) -> Decimal:
     return (Decimal(numerator) / Decimal(denominator)).quantize(Decimal("1e-9"), ROUND_UP)
 
 
-def size_portfolio(sizer: Sizer, scenario: Scenario) -> tuple[SizedJob, ...]:
+def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, ...]:
     """Size all jobs of a scenario and the deployments that they ask for, sorted by name."""
     sized: list[SizedJob] = []
     for name, job in sorted(scenario.jobs.items()):

@@ -12,9 +12,8 @@ from pydantic import Field
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name
-from planner.inputs.layers.changes import move_written
 from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import OPTION, Override
+from planner.inputs.layers.override import OPTION, Override, move_written
 from planner.inputs.reading.diagnostics import Attempts, read_as
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import VariationName

@@ -8,7 +8,7 @@ import pytest
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question, load_inputs
-from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.planning.make import make_plan
 from planner.planning.plan import GpuPart
 from planner.planning.saved import read_saved
@@ -310,7 +310,7 @@ def test_a_comparison_survives_its_own_json(planned):
 
 
 def test_every_section_of_a_scenario_belongs_to_a_cause():
-    for section in Scenario.model_fields:
+    for section in ResolvedScenario.model_fields:
         assert cause_of(section) in CAUSES
     with pytest.raises(KeyError):
         cause_of("weather")

@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.diagnostics import Attempts
     from planner.inputs.reading.document import Document
 
-__all__ = [
-    "AS_DICT",
-    "AS_TEXT",
-    "MODEL_TYPES",
-    "PRODUCT_NAMES",
-    "InputFile",
-    "Located",
-    "Role",
-    "fault_of_path",
-    "given_files",
-    "named_twice",
-    "open_documents",
-    "shipped",
-    "shipped_files",
-    "used_files",
-]
-
 MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
 """In the folder of the catalog, and no files of it: how configurations and inventories are read."""
 _NO_FACTS = {MODEL_TYPES, PRODUCT_NAMES}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import NodeType
     from planner.inputs.scenario.places import NodePlace, RunningUnit
-    from planner.inputs.scenario.scenario import FleetEntry, Scenario
+    from planner.inputs.scenario.scenario import FleetEntry, ResolvedScenario
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
 
@@ -141,7 +141,7 @@ def _held(running: Running) -> list[NodePlace]:
     return sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
 
 
-def _free(scenario: Scenario, running: Running) -> dict[tuple[str, str], Counter[str]]:
+def _free(scenario: ResolvedScenario, running: Running) -> dict[tuple[str, str], Counter[str]]:
     """By node type and site: how many nodes of each fleet entry no unit is held on."""
     free = {
         pool: Counter(name for name, _ in nodes) for pool, nodes in fleet_by_pool(scenario).items()
@@ -172,7 +172,7 @@ def held_name(place: NodePlace) -> str:
 
 
 def _retired(
-    scenario: Scenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
+    scenario: ResolvedScenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Nodes of these numbers out of service by quarter; empty where none retires in the horizon."""
     first = scenario.horizon.first_quarter
@@ -249,7 +249,7 @@ def _change_cents(inputs: Inputs, job: SizedJob) -> tuple[int, ...]:
     return tuple(change_costs(inputs, stated, quarter).present_cents for quarter in quarters)
 
 
-def _today(scenario: Scenario, unit: RunningUnit | None) -> tuple[str, str, int]:
+def _today(scenario: ResolvedScenario, unit: RunningUnit | None) -> tuple[str, str, int]:
     """What a unit may not leave, the pool that it runs in today, and what a move costs, cents."""
     if unit is None:
         return "", "", 0
@@ -258,7 +258,7 @@ def _today(scenario: Scenario, unit: RunningUnit | None) -> tuple[str, str, int]
     return "", unit.place.pool, scenario.move_cents(unit.job)
 
 
-def _quotas(scenario: Scenario) -> tuple[Quota, ...]:
+def _quotas(scenario: ResolvedScenario) -> tuple[Quota, ...]:
     return tuple(
         Quota(_quota_name(team, gpu_type), team, gpu_type, at_most)
         for team, stated in sorted(scenario.teams.items())

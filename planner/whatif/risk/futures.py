@@ -18,14 +18,13 @@ from pydantic import Field, model_validator
 
 from planner.errors import InputError
 from planner.inputs.base import Count, Frozen, Name, Number, share
-from planner.inputs.layers.changes import matching
 from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import Override
+from planner.inputs.layers.override import Override, matching
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import FieldTree
-from planner.inputs.scenario.scenario import Scenario, VariationName
+from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.whatif.grid import placed, unknown_names
 from planner.whatif.uncertain_figures import price_of, repriced
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Futures", "read_futures"]
 
 _DIGITS = Decimal("0.000001")
-_SHAPE = FieldTree(Scenario)
+_SHAPE = FieldTree(ResolvedScenario)
 _FINE = 2**53
 
 Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]
