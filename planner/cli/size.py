@@ -169,7 +169,7 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
     metavar="PATH",
     says="A model's config.json (Hugging Face), instead of `--model`.",
 )
-@file_option("--measured", says="Your own measured runs (CSV): they correct the expected peaks.")
+@file_option("--measured", says="Your own measured runs (CSV): they correct what is expected.")
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
 @click.option("--mig", is_flag=True, help="Serving: on MIG partitions as well.")
 @click.option("--shared-gpus", is_flag=True, help="Serving: beside others on a GPU as well.")

@@ -14,6 +14,7 @@ from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import entries
 from planner.inputs.layers.override import Override
+from planner.inputs.measured import MeasuredRuns
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
@@ -143,6 +144,8 @@ class Inputs(Frozen):
     catalog_of_files: Catalog
     """As the catalog's files have it."""
     rules: RuleBook
+    measured: MeasuredRuns = ()
+    """Runs of the user that predictions are held against."""
     settings: Settings
     offers: tuple[SettledOffer, ...]
     """In the scenario's order of names, sorted."""

@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from planner.packing.solvers.doctor import Examined
     from planner.sizing.selftest import ExampleResult
 
-__all__ = [
-    "catalog_document",
-    "doctor_document",
-    "entry_document",
-    "entry_ids",
-    "examples_document",
-    "rule_document",
-    "rules_document",
-]
-
 _UNITS = (
     ("_gb_per_s", "GB/s"),
     ("_usd", "USD"),

@@ -15,11 +15,16 @@ from planner.planning.saved import read_saved
 from planner.planning.store import dumps
 from planner.reporting.markdown import render
 from planner.reporting.sections.comparison import comparison_document
-from planner.whatif.comparison.causes import CAUSES, cause_of, differing, mixed
-from planner.whatif.comparison.compare import compare
-from planner.whatif.comparison.comparison import Comparison, ShortChange
-from planner.whatif.comparison.sides import planned_side, saved_side
-from planner.whatif.comparison.waterfall import waterfall
+from planner.whatif.causes import (
+    CAUSES,
+    cause_of,
+    differing,
+    mixed,
+    planned_side,
+    saved_side,
+    waterfall,
+)
+from planner.whatif.compare import Comparison, ShortChange, compare
 from tests.whatif.conftest import SCENARIO
 
 

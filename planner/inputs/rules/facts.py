@@ -94,6 +94,18 @@ _FACTS = (
         "what measured runs of your own multiply expected peaks by, if there are any",
     ),
     Fact(
+        "hours_calibration",
+        "job",
+        "ratio",
+        "what measured runs of your own multiply the hours of a tuning run by, if there are any",
+    ),
+    Fact(
+        "serving_calibration",
+        "job",
+        "ratio",
+        "what measured runs of your own multiply times of steps and prompts by, if there are any",
+    ),
+    Fact(
         "context_and_concurrency_stated",
         "job",
         "true/false",

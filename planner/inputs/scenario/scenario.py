@@ -164,6 +164,8 @@ class UserFiles(Frozen):
     """Catalog and price files, relative to the scenario and inside its folder; later ones win."""
     rules: tuple[str, ...] = ()
     """Rule files, likewise."""
+    measured: tuple[str, ...] = ()
+    """Tables (CSV) of your own measured runs, likewise; they move what is expected of jobs."""
 
 
 class ResolvedScenario(Frozen):

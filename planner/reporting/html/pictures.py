@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Picture
 
-__all__ = ["drawn", "picture_file"]
-
 _HEAD = 34
 
 

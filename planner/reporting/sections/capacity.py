@@ -33,18 +33,6 @@ if TYPE_CHECKING:
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
 
-__all__ = [
-    "alarms_section",
-    "capacity_chart",
-    "exhaustion",
-    "existing_section",
-    "forecast_section",
-    "gpus_table",
-    "pools_table",
-    "use_picture",
-    "utilization_section",
-]
-
 
 def _for_kept(plan: Plan) -> str:
     return " for the jobs that are kept" if plan.shortage else ""

@@ -39,11 +39,8 @@ if TYPE_CHECKING:
 
     from planner.planning.ledger.traced import TracedFigure
     from planner.reporting.format import Style
-    from planner.whatif.comparison.actuals import PlannedAndActual
-    from planner.whatif.comparison.comparison import Amount, Comparison
-    from planner.whatif.comparison.replay import Origin, Replay
-
-__all__ = ["OPEN", "changes_since", "comparison_document", "replay_document", "waterfall_chart"]
+    from planner.whatif.actuals import PlannedAndActual
+    from planner.whatif.compare import Amount, Comparison, Origin, Replay
 
 OPEN = ("Purchases and rents", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""

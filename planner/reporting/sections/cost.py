@@ -32,20 +32,6 @@ if TYPE_CHECKING:
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
 
-__all__ = [
-    "affordability_section",
-    "beyond_section",
-    "cost_by_quarter",
-    "cost_headlines",
-    "cost_section",
-    "money_rows",
-    "optimism_rows",
-    "paid_chart",
-    "plan_cost_section",
-    "spare_rows",
-    "teams_section",
-]
-
 _NONE = "–"
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this a table counts thousands, so that it fits a page."""

@@ -30,7 +30,7 @@ from planner.reporting.format import (
     quarter_runs,
     range_of,
 )
-from planner.reporting.sections.apis import on_apis_text
+from planner.reporting.sections.serving import on_apis_text
 from planner.reporting.sections.sizing import Sums
 
 if TYPE_CHECKING:
@@ -40,19 +40,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import GpuPart, Plan, PlannedJob
     from planner.reporting.traced import TracedPlan
     from planner.sizing.candidate import Candidate, Rejection
-
-__all__ = [
-    "gpu_types_section",
-    "jobs_section",
-    "parts_held",
-    "rejections_section",
-    "services_table",
-    "share_of",
-    "some_share",
-    "stated_table",
-    "sums_section",
-    "taken",
-]
 
 _DERIVED_NAMED = 5
 _JOBS_SHOWN = 1000

@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
 
-__all__ = [
-    "estimated_figures",
-    "facility_section",
-    "limit_style",
-    "limit_title",
-    "limits_of",
-    "node_takes",
-    "site_charts",
-    "sites_section",
-]
-
 _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "mean_power_kw": "mean draw",
     "cooling": "cooling",

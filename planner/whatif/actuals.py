@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.grid import TableRow
     from planner.planning.plan import Plan
 
-__all__ = ["Actual", "PlannedAndActual", "outcomes", "read_actuals"]
-
 _NUMBERS = ("count", "gpu_hours", "gpus")
 _COLUMNS = ("quarter", "job", "node_type", *_NUMBERS)
 _REQUIRED = ("quarter", "count")

@@ -1,25 +1,26 @@
-"""What differs between two plans: inputs first, then what is bought, cost, jobs, GPUs, warnings."""
+"""What differs between two plans, inputs first; and a saved plan made again, to compare it."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Literal
 
+from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen
 from planner.inputs.layers.written import flow
+from planner.inputs.load import Question
 from planner.inputs.reading.document import settable
+from planner.inputs.reading.locate import USED
 from planner.inputs.text.words import count_of
-from planner.whatif.comparison.actuals import outcomes
-from planner.whatif.comparison.causes import TITLES, cause_of
-from planner.whatif.comparison.comparison import (
-    Amount,
-    Comparison,
-    InputChange,
-    JobMove,
-    PurchaseChange,
-    ShortChange,
-    SideFigures,
-)
-from planner.whatif.comparison.waterfall import Waterfall, waterfall
+from planner.planning.make import make_plan
+from planner.planning.plan import Plan
+from planner.planning.rolling_horizon import carried_over
+from planner.planning.saved import read_saved
+from planner.planning.store import loads
+from planner.whatif.actuals import PlannedAndActual, outcomes
+from planner.whatif.causes import TITLES, Waterfall, cause_of, planned_side, saved_side, waterfall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,11 +32,124 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.offer import OfferKind
     from planner.inputs.settled import Inputs
-    from planner.planning.plan import Occupant, Plan, ShortJob
-    from planner.whatif.comparison.actuals import Actual
-    from planner.whatif.comparison.sides import Side
+    from planner.planning.plan import Occupant, Provenance, ShortJob
+    from planner.whatif.actuals import Actual
+    from planner.whatif.causes import Side
 
-__all__ = ["compare"]
+FORMAT = "1.0"
+"""Minor: additive. Major: readers refuse."""
+
+
+class SideFigures(Frozen):
+    """One side in short."""
+
+    label: str
+    scenario: str
+    status: str
+    cost_cents: int
+    bound_cents: int
+    quarters: tuple[str, ...]
+    short: int = 0
+    """Jobs that give way: dropped, delayed or short of units."""
+
+
+class InputChange(Frozen):
+    """One value of the inputs that differs."""
+
+    cause: str
+    path: str
+    before: str | None
+    """As a file would say it, or as the price book does; None where neither says anything."""
+    after: str | None
+
+
+class PurchaseChange(Frozen):
+    """Nodes of one offer that enter service in one quarter."""
+
+    quarter: str
+    kind: str
+    offer: str
+    node_type: str
+    site: str
+    before: int
+    after: int
+    before_cents: int
+    """Not discounted."""
+    after_cents: int
+    term_quarters: int | None = None
+    """Reserve: quarters that each node is held."""
+
+
+class Amount(Frozen):
+    """One figure on both sides."""
+
+    name: str
+    quarter: str | None
+    """None: over the whole horizon."""
+    unit: str
+    """`cents`, `GPUs`, `share` or `W`."""
+    before: int | float | None
+    """None where that side does not have it."""
+    after: int | float | None
+
+
+class JobMove(Frozen):
+    """A job that runs elsewhere, on other GPUs or parts of them, or in another number."""
+
+    job: str
+    quarters: tuple[str, ...]
+    before: str | None
+    """`2 × 4 GPUs on xe9680-h200 @ main`; None where it does not run."""
+    after: str | None
+
+
+class ShortChange(Frozen):
+    """A job that gives way on one side, or otherwise than on the other."""
+
+    job: str
+    before: str | None
+    """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3)`; None where it is kept
+    as asked, or is no job."""
+    after: str | None
+    cause: str
+    """Why it gives way on the side after, else before."""
+
+
+class Comparison(Frozen):
+    """Two plans side by side; only what differs is listed, except for sums."""
+
+    format: str = FORMAT
+    before: SideFigures
+    after: SideFigures
+    inputs: tuple[InputChange, ...]
+    unread: tuple[str, ...]
+    """Sentences on inputs that could not be compared."""
+    purchases: tuple[PurchaseChange, ...]
+    costs: tuple[Amount, ...]
+    """Present value by kind of cost, cents; the last is the whole."""
+    waterfall: Waterfall
+    short: tuple[ShortChange, ...] = ()
+    """Jobs that give way: what they add to the cost is missing on that side."""
+    moves: tuple[JobMove, ...]
+    gpus: tuple[Amount, ...]
+    """In service, by GPU type and quarter."""
+    utilization: tuple[Amount, ...]
+    """GPU-hours held of those in service, by quarter."""
+    power: tuple[Amount, ...]
+    """By the nameplates of all nodes in service, by site and quarter; where sites are stated."""
+    warnings_gone: tuple[str, ...]
+    warnings_new: tuple[str, ...]
+    demand: tuple[PlannedAndActual, ...] = ()
+    """Units of the jobs of the plan before, beside those that came; where actuals are given."""
+    deliveries: tuple[PlannedAndActual, ...] = ()
+    """Nodes that were to enter service by the plan before, beside those that did."""
+
+    @property
+    def same(self) -> bool:
+        """Whether the plans are the same in all that is compared here."""
+        lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus, self.power)
+        figures = (self.short, self.utilization, self.warnings_gone, self.warnings_new)
+        return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents
 
 
 def compare(
@@ -181,10 +295,10 @@ def _unread(before: Side, after: Side) -> Iterator[str]:
     differ = sorted(
         path
         for role, path in one.keys() | other.keys()
-        if role in ("catalog", "rules") and one.get((role, path)) != other.get((role, path))
+        if role in USED and one.get((role, path)) != other.get((role, path))
     )
     if differ:
-        yield f"these files of the catalog and the rules differ: {', '.join(differ)}"
+        yield f"these files that the scenarios use differ: {', '.join(differ)}"
 
 
 def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
@@ -339,3 +453,110 @@ def _without(plan: Plan, other: Plan) -> tuple[str, ...]:
         for note in plan.warnings
         if (note.text, note.origin) not in known
     )
+
+
+class Origin(Frozen):
+    """Something that a plan comes from and that is not as it was."""
+
+    what: Literal["file", "version"]
+    name: str
+    recorded: str | None
+    """sha256 of a file, or a version; None, here and below, where there was or is none."""
+    present: str | None
+
+
+class Replay(Frozen):
+    """What came of making a plan again."""
+
+    format: str = FORMAT
+    plan: str
+    """The file, as it was named."""
+    files: int
+    """Input files that the plan records."""
+    proved: bool
+    """Whether the saved plan is; one that is not may come out otherwise on a slower machine."""
+    origins: tuple[Origin, ...]
+    """Files and versions that differ."""
+    parts: tuple[str, ...]
+    """Keys of plan.json that differ."""
+    comparison: Comparison | None
+    """The figures of the saved plan and of the one made now; None where nothing differs."""
+
+    @property
+    def identical(self) -> bool:
+        """Whether the plan made now is the saved one, byte for byte."""
+        return not self.parts
+
+
+def replay(
+    text: str,
+    label: str,
+    read: Callable[[FilePath], str],
+    progress: Callable[[str], None] | None = None,
+) -> Replay:
+    """Plan again from the files that a plan.json names, looked for from the current folder.
+
+    `read` gives the text of an earlier plan, where what runs today was taken from one. Raises
+    InputError for what is no plan as it was written and for inputs that are not there, and what
+    planning raises.
+    """
+    saved = loads(text, label)
+    made_by = saved.provenance
+    planner = partial(
+        make_plan,
+        asked_gap=saved.proof.asked_gap,
+        time_limit_s=made_by.time_limit_s,
+        crosscheck=made_by.crosscheck,
+        progress=progress,
+    )
+    after = planned_side(f"{label}, made again", _recorded(made_by, label, read), planner)
+    parts = tuple(
+        key for key in Plan.model_fields if getattr(saved, key) != getattr(after.plan, key)
+    )
+    return Replay(
+        plan=label,
+        files=len(made_by.files),
+        proved=saved.proof.status == "proved",
+        origins=tuple(_origins(made_by, after.plan.provenance)),
+        parts=parts,
+        comparison=compare(saved_side(read_saved(text, label)), after, planner) if parts else None,
+    )
+
+
+def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) -> Inputs:
+    options = made_by.options
+    scenario, earlier = made_by.path_of("scenario"), made_by.path_of("placement")
+    if scenario is None:
+        raise InputError(Finding("records no scenario file to plan again", file=label))
+    catalog, rules = tuple(map(FilePath, options.catalog)), tuple(map(FilePath, options.rules))
+    missing = [
+        Finding(
+            f"{str(path)!r}, from which it was made, is not here",
+            file=label,
+            hint="name the folder from which it was planned: `--in DIR`",
+        )
+        for path in (scenario, *catalog, *rules, *filter(None, [earlier]))
+        if not path.exists()
+    ]
+    if missing:
+        raise InputError(*missing)
+    question = Question(scenario, catalog=catalog, rules=rules)
+    inputs = question.inputs(options.variations, options.settings)
+    return carried_over(inputs, read(earlier), earlier) if earlier else inputs
+
+
+def _origins(recorded: Provenance, present: Provenance) -> Iterator[Origin]:
+    versions = (
+        ("planner", recorded.planner_version, present.planner_version),
+        ("solver", recorded.solver, present.solver),
+    )
+    for name, old, new in versions:
+        if old != new:
+            yield Origin(what="version", name=name, recorded=old, present=new)
+    before, after = (
+        {(role, path): digest for role, path, digest in made_by.files}
+        for made_by in (recorded, present)
+    )
+    for key in dict.fromkeys((*before, *after)):
+        if before.get(key) != after.get(key):
+            yield Origin(what="file", name=key[1], recorded=before.get(key), present=after.get(key))

@@ -1,11 +1,19 @@
-"""One sheet: the blocks of a section one under the other, sums that stay sums, charts."""
+"""Draws a document as an Excel workbook: a sheet per section, real numbers, live sums.
+
+The same document gives the same bytes every time.
+"""
 
 from __future__ import annotations
 
+import io
 import re
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from functools import cache
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from xlsxwriter import Workbook
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.reporting.document import (
@@ -16,6 +24,7 @@ from planner.reporting.document import (
     Cell,
     Chart,
     Column,
+    Document,
     Fields,
     Figure,
     Fold,
@@ -28,17 +37,132 @@ from planner.reporting.document import (
     cell_text,
     in_words,
 )
-from planner.reporting.excel.looks import Looks, number
-from planner.reporting.format import visible
+from planner.reporting.format import towards_zero, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from xlsxwriter import Workbook
     from xlsxwriter.format import Format
     from xlsxwriter.worksheet import Worksheet
 
-__all__ = ["Sheet", "Traced"]
+    from planner.reporting.document import Block
+    from planner.reporting.format import Style
+
+_A4 = 9
+
+
+class _Written(NamedTuple):
+    """How a style is written: what of plan.json makes one, and Excel's format."""
+
+    per: int | Fraction
+    format: str
+
+
+_WRITTEN: dict[Style, _Written] = {
+    "usd": _Written(100, "#,##0"),
+    "thousands": _Written(100_000, "#,##0"),
+    "cents": _Written(100, "#,##0.00"),
+    "rate": _Written(100, "#,##0.00"),
+    "count": _Written(1, "#,##0"),
+    "share": _Written(1, "0.0 %"),
+    "per_cent": _Written(1, "0 %"),
+    "margin": _Written(1, "+0.0 %;-0.0 %;0.0 %"),
+    "kw": _Written(1000, "#,##0.000"),
+    "gb": _Written(1000, "#,##0.0"),
+    "hours": _Written(1, "#,##0"),
+    "weeks": _Written(1, '0 "weeks"'),
+    "more_usd": _Written(100, "+#,##0;-#,##0;0"),
+    "more_count": _Written(1, "+#,##0;-#,##0;0"),
+    "more_kw": _Written(1000, "+#,##0.000;-#,##0.000;0"),
+    "points": _Written(Fraction(1, 100), '+0.0 "points";-0.0 "points";0 "points"'),
+    "tenths": _Written(1, "#,##0.0"),
+    "three_digits": _Written(1, "General"),
+    "seconds": _Written(1000, "#,##0.0"),
+    "number": _Written(1, "General"),
+    "gap": _Written(1, "0.0000 %"),
+    "day": _Written(1, "yyyy-mm-dd"),
+}
+
+
+def number(figure: Figure) -> float | None:
+    """The figure in the unit that a reader sees; None for a day."""
+    value = figure.value
+    if isinstance(value, date):
+        return None
+    shown = towards_zero(value) if figure.style == "margin" else value
+    return float(shown / _WRITTEN[figure.style].per)
+
+
+class Looks:
+    """Makes each format once."""
+
+    def __init__(self, book: Workbook) -> None:
+        self.make: Callable[..., Format] = cache(lambda **properties: book.add_format(properties))
+        """Gives a format with these properties."""
+
+    def head(self, *, right: bool) -> Format:
+        """The head of a column."""
+        return self.make(
+            bold=True,
+            bg_color="#E8EDF3",
+            bottom=1,
+            text_wrap=True,
+            valign="bottom",
+            align="right" if right else "left",
+        )
+
+    def text(self, *, strong: bool = False, right: bool = False) -> Format:
+        """Words in a cell."""
+        align = "right" if right else "left"
+        return self.make(text_wrap=True, valign="top", bold=strong, align=align)
+
+    def blank(self) -> Format:
+        """A field to fill in."""
+        return self.make(
+            bg_color="#FFF8E1",
+            border=4,
+            italic=True,
+            font_color="#57606A",
+            valign="top",
+            text_wrap=True,
+        )
+
+    def aside(self) -> Format:
+        """What a table shows, above it."""
+        return self.make(italic=True, font_color="#57606A", text_wrap=True, valign="bottom")
+
+    def figure(self, style: Style, *, strong: bool = False) -> Format:
+        """A number of this style."""
+        return self.make(
+            num_format=_WRITTEN[style].format, valign="top", bold=strong, align="right"
+        )
+
+    def write_figure(
+        self, sheet: Worksheet, row: int, column: int, figure: Figure, *, strong: bool = False
+    ) -> None:
+        """Write a real number, or a real day."""
+        look = self.figure(figure.style, strong=strong)
+        value = number(figure)
+        if value is None:
+            assert isinstance(figure.value, date)
+            sheet.write_datetime(row, column, _midnight(figure.value), look)
+        else:
+            sheet.write_number(row, column, value, look)
+
+    def print_setup(self, sheet: Worksheet) -> None:
+        """One page wide on A4, with page numbers."""
+        sheet.set_landscape()
+        sheet.set_paper(_A4)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(0.4, 0.4, 0.5, 0.6)
+        sheet.set_footer("&L&A&R&P / &N")
+        sheet.hide_gridlines(2)
+
+
+@cache
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day)
+
 
 _WIDE, _NARROW = 36, 11
 _PAGE_COLUMNS = 8
@@ -335,3 +459,74 @@ def _insert_chart(
     drawn.set_size({"width": 760, "height": _HEIGHT_ROWS * 19})
     sheet.insert_chart(below, 0, drawn, {"description": chart.says})
     return below + _HEIGHT_ROWS + 2
+
+
+_OPENING = "Overview"
+_SUMS = "Where figures come from"
+_LONGEST_NAME = 31
+_FORBIDDEN = re.compile(r"[\[\]:*?/\\']")
+_MADE = datetime(2000, 1, 1, tzinfo=UTC)
+"""Excel wants a day; a real one would make two workbooks of one plan differ."""
+
+
+def render(document: Document, title: str) -> bytes:
+    """The workbook; the last sheet lists every figure with its sum over plan.json."""
+    paper = io.BytesIO()
+    options = {
+        "in_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_numbers": False,
+        "strings_to_urls": False,
+    }
+    with Workbook(paper, options) as book:
+        book.set_properties({"title": title, "created": _MADE})
+        book.set_calc_mode("auto")
+        looks = Looks(book)
+        traced: list[Traced] = []
+        names: set[str] = set()
+        for heading, blocks in _sections(document):
+            sheet = Sheet(book, _name(heading, names), looks)
+            sheet.draw(blocks)
+            traced += sheet.finish()
+        _list_sums(book, looks, traced)
+    return paper.getvalue()
+
+
+def _sections(document: Document) -> list[tuple[str, list[Block]]]:
+    sections: list[tuple[str, list[Block]]] = [(_OPENING, [])]
+    for block in document:
+        if isinstance(block, Heading) and block.level == 2:
+            sections.append((block.text, []))
+        sections[-1][1].append(block)
+    return sections
+
+
+def _name(heading: str, taken: set[str]) -> str:
+    """A name that Excel allows, and no other sheet has."""
+    name = _FORBIDDEN.sub(" ", heading)[:_LONGEST_NAME].strip()
+    number = 2
+    while name.lower() in taken:
+        mark = f" {number}"
+        name, number = name[: _LONGEST_NAME - len(mark)] + mark, number + 1
+    taken.add(name.lower())
+    return name
+
+
+def _list_sums(book: Workbook, looks: Looks, traced: list[Traced]) -> None:
+    sheet = book.add_worksheet(_SUMS)
+    for column, head in enumerate(("Sheet", "Cell", "Figure", "Sum over plan.json")):
+        sheet.write_string(0, column, head, looks.head(right=column == 2))
+    for row, one in enumerate(traced, 1):
+        sheet.write_string(row, 0, one.sheet)
+        sheet.write_url(row, 1, f"internal:'{one.sheet}'!{one.cell}", string=one.cell)
+        looks.write_figure(sheet, row, 2, one.figure)
+        sheet.write_string(row, 3, one.figure.sum)
+    sheet.set_column(0, 0, 30)
+    sheet.set_column(1, 1, 8)
+    sheet.set_column(2, 2, 16)
+    sheet.set_column(3, 3, 90)
+    sheet.freeze_panes(1, 0)
+    sheet.repeat_rows(0)
+    looks.print_setup(sheet)
+    if traced:
+        sheet.autofilter(0, 0, len(traced), 3)

@@ -1,4 +1,4 @@
-"""Serving jobs with a load: traffic, replicas, latency and headroom of each, quarter by quarter."""
+"""Serving jobs: traffic, replicas and latency by quarter, and APIs by the token."""
 
 from __future__ import annotations
 
@@ -8,19 +8,83 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.reporting.document import Block, Cell, Paragraph, table
-from planner.reporting.format import copies_of, quarter_runs
+from planner.reporting.document import Block, Cell, Paragraph, columns_for, table
+from planner.reporting.format import copies_of, percent, quarter_runs, usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import Plan, PlannedJob
+    from planner.planning.plan import ApiComparison, Plan, PlannedJob
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
     from planner.sizing.candidate import Candidate, ServingFigures
 
-__all__ = ["runs_section", "traffic_section"]
+_APIS = "how-apis"
+_SMALL = 100
+"""Times the traffic from which nobody asks where the API begins to be dearer."""
+
+
+def apis_section(traced: TracedPlan) -> Iterator[Block]:
+    """Jobs on APIs with what they pay, and those on GPUs beside APIs that serve their model."""
+    plan, compared = traced.plan, traced.plan.api_comparisons
+    if plan.apis:
+        yield table(
+            range(len(plan.apis)),
+            ("Job", "name", lambda at: plan.apis[at].job),
+            ("API", "text", lambda at: plan.apis[at].api),
+            ("Quarters", "text", lambda at: _quarters(plan, at)),
+            ("M tokens", "number", traced.each("apis[{}].million_tokens[*]", "count", _APIS)),
+            ("Paid, USD", "number", traced.each("apis[{}].cents[*]", "usd", _APIS)),
+            ("Present value", "number", traced.each("apis[{}].present_cents", "usd", _APIS)),
+            caption="Requests that APIs answer, at mean traffic; what they keep to of latency is "
+            "theirs to promise",
+        )
+        if plan.api_saving_cents is not None:
+            yield Paragraph(
+                "Without any API, the best plan costs "
+                f"{usd(plan.api_saving_cents)} more, as proved."
+            )
+    if compared:
+        yield table(
+            range(len(compared)),
+            ("Job", "name", lambda at: compared[at].job),
+            ("API", "text", lambda at: compared[at].api),
+            ("Allowed", "text", lambda at: "yes" if compared[at].allowed else "no"),
+            ("GPUs, USD", "number", traced.each("api_comparisons[{}].gpus_cents", "usd", _APIS)),
+            ("API, USD", "number", traced.each("api_comparisons[{}].api_cents", "usd", _APIS)),
+            ("API cheaper", "text", lambda at: _turns(compared[at])),
+            caption="Jobs on GPUs, and the net present cost of the same tokens on an API. Shares "
+            "of cost are compared: of GPUs, those held count, idle ones not, and of owned nodes "
+            "what running them costs; a job on a node that others need anyway saves nothing by "
+            "leaving it. The API is cheaper up to the share of this traffic at which both cost "
+            "the same",
+        )
+
+
+def _quarters(plan: Plan, at: int) -> str:
+    use = plan.apis[at]
+    active = [plan.quarters[q] for q, tokens in enumerate(use.million_tokens) if tokens]
+    return quarter_runs(plan.quarters, active)
+
+
+def _turns(one: ApiComparison) -> str:
+    """`below 12 % of this traffic`, `up to 3.2 times this traffic`."""
+    gpus_cents, api_cents = one.gpus_cents, one.api_cents
+    if not api_cents or gpus_cents >= _SMALL * api_cents:
+        return "at any traffic"
+    if gpus_cents <= 0:
+        return "at none"
+    if gpus_cents < api_cents:
+        return f"below {percent(gpus_cents / api_cents)} of it"
+    return f"up to {gpus_cents / api_cents:.1f} times it"
+
+
+def on_apis_text(plan: Plan, job: str) -> str:
+    """`2 on hosted-70b`: units of a job on APIs, the most of a quarter; empty where none is."""
+    planned = next(one for one in plan.jobs if one.name == job)
+    return ", ".join(f"{max(units)} on {api}" for api, units in planned.on_apis)
+
 
 _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
@@ -98,37 +162,25 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     if len(rows) > len(shown):
         yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
     of_job = {row.job.name: row for row in reversed(rows)}
-    uses = [
-        (number, of_job[use.job])
-        for number, use in enumerate(plan.endpoints[:_MANY_ROWS])
-        if use.job in of_job
-    ]
+    places = [at for at, use in enumerate(plan.endpoints[:_MANY_ROWS]) if use.job in of_job]
 
-    def tokens(number: int) -> TracedFigure:
-        return traced.read.sum(f"endpoints[{number}].million_tokens[*]")
+    def row_of(place: int) -> _Row:
+        return of_job[plan.endpoints[place].job]
 
-    def full(number: int) -> TracedFigure:
-        return traced.read.sum(f"endpoints[{number}].full_million_tokens[*]")
-
-    def cents(number: int) -> TracedFigure:
-        return traced.read.sum(f"endpoints[{number}].cost_cents[*]")
+    def rate(place: int, tokens: str) -> Cell:
+        stem = f"endpoints[{place}]"
+        cents, every = (traced.read.sum(f"{stem}.{name}[*]") for name in ("cost_cents", tokens))
+        return traced.figure(cents / every, "rate", _HOW)
 
     yield table(
-        uses,
-        ("Job", "text", lambda use: use[1].job.name),
-        ("At once", "number", lambda use: figure(use[1], "concurrency", "count")),
-        ("Answer, s", "number", lambda use: figure(use[1], "e2e_ms", "seconds")),
-        ("M tokens", "number", lambda use: traced.figure(tokens(use[0]), "count", _HOW)),
-        ("GPUs, USD", "number", lambda use: traced.figure(cents(use[0]), "usd", _HOW)),
-        (
-            "USD/M tokens",
-            "number",
-            lambda use: traced.figure(cents(use[0]) / tokens(use[0]), "rate", _HOW),
-        ),
-        (
-            "If full",
-            "number",
-            lambda use: traced.figure(cents(use[0]) / full(use[0]), "rate", _HOW),
+        places,
+        ("Job", "text", lambda at: plan.endpoints[at].job),
+        ("At once", "number", lambda at: figure(row_of(at), "concurrency", "count")),
+        ("Answer, s", "number", lambda at: figure(row_of(at), "e2e_ms", "seconds")),
+        ("M tokens", "number", traced.each("endpoints[{}].million_tokens[*]", "count", _HOW)),
+        ("GPUs, USD", "number", traced.each("endpoints[{}].cost_cents[*]", "usd", _HOW)),
+        *columns_for(
+            (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate
         ),
         caption="Requests that a replica must be allowed to hold (max_num_seqs), time to the end "
         "of an answer, millions of tokens over the horizon at mean traffic, and the net present "
@@ -143,52 +195,37 @@ def _copies(row: _Row) -> str:
 
 def runs_section(traced: TracedPlan) -> Iterator[Block]:
     """How long each run takes, on what, and what it costs; nothing where nothing runs for hours."""
-    plan, each = traced.plan, traced.accounts.per_gpu_hour
+    plan, read, each = traced.plan, traced.read, traced.accounts.per_gpu_hour
     found: list[tuple[int, str, Candidate]] = []
     for place, job in enumerate(plan.jobs[:_MANY_ROWS]):
         every = enumerate(plan.sizings[job.sizing].candidates)
         ways = {one.way: (at, one) for at, one in every}
-        for way, _ in job.ways:
-            at, one = ways[way]
+        for at, one in (ways[way] for way, _ in job.ways):
             if one.planned_hours is not None:
                 found.append((place, f"sizings[{job.sizing}].candidates[{at}]", one))
-
-    def times(place: int) -> TracedFigure:
-        return traced.read.sum(f"jobs[{place}].units[*]") * traced.read.at(f"jobs[{place}].runs")
-
-    def gpu_hours(stem: str) -> TracedFigure:
-        return traced.read.at(f"{stem}.planned_hours") * traced.read.at(f"{stem}.gpus")
-
     first = {place: one for place, _, one in reversed(found)}
+
+    def runs(row: tuple[int, str, Candidate]) -> Cell:
+        if first[row[0]] is not row[2]:
+            return ""
+        times = read.sum(f"jobs[{row[0]}].units[*]") * read.at(f"jobs[{row[0]}].runs")
+        return traced.figure(times, "count", "how-need")
+
+    def gpu_hours(row: tuple[int, str, Candidate]) -> TracedFigure:
+        return read.at(f"{row[1]}.planned_hours") * read.at(f"{row[1]}.gpus")
+
+    def cost(row: tuple[int, str, Candidate]) -> Cell:
+        return traced.figure(gpu_hours(row) * each, "usd", _HOW) if each else "–"
+
     if found:
         yield table(
             found,
             ("Job", "text", lambda row: plan.jobs[row[0]].name),
-            (
-                "Runs",
-                "number",
-                lambda row: (
-                    traced.figure(times(row[0]), "count", "how-need")
-                    if first[row[0]] is row[2]
-                    else ""
-                ),
-            ),
+            ("Runs", "number", runs),
             ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
-            (
-                "Hours each",
-                "number",
-                lambda row: traced.at(f"{row[1]}.planned_hours", "count", _HOW),
-            ),
-            (
-                "GPU-hours each",
-                "number",
-                lambda row: traced.figure(gpu_hours(row[1]), "hours", _HOW),
-            ),
-            (
-                "USD a run",
-                "number",
-                lambda row: traced.figure(gpu_hours(row[1]) * each, "usd", _HOW) if each else "–",
-            ),
+            ("Hours each", "number", traced.each("{1}.planned_hours", "count", _HOW)),
+            ("GPU-hours each", "number", lambda row: traced.figure(gpu_hours(row), "hours", _HOW)),
+            ("USD a run", "number", cost),
             caption="Runs over the horizon: for how many hours each holds its GPUs, and what that "
             "costs at the net present cost of a GPU-hour that jobs hold; a job on several GPU "
             "types has a row for each",
