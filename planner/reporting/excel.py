@@ -31,7 +31,6 @@ from planner.reporting.document import (
     Heading,
     NodeMap,
     Paragraph,
-    Picture,
     Table,
     Verbatim,
     cell_text,
@@ -51,37 +50,31 @@ if TYPE_CHECKING:
 _A4 = 9
 
 
-class _Written(NamedTuple):
-    """How a style is written: what of plan.json makes one, and Excel's format."""
-
-    per: int | Fraction
-    format: str
-
-
-_WRITTEN: dict[Style, _Written] = {
-    "usd": _Written(100, "#,##0"),
-    "thousands": _Written(100_000, "#,##0"),
-    "cents": _Written(100, "#,##0.00"),
-    "rate": _Written(100, "#,##0.00"),
-    "count": _Written(1, "#,##0"),
-    "share": _Written(1, "0.0 %"),
-    "per_cent": _Written(1, "0 %"),
-    "margin": _Written(1, "+0.0 %;-0.0 %;0.0 %"),
-    "kw": _Written(1000, "#,##0.000"),
-    "gb": _Written(1000, "#,##0.0"),
-    "hours": _Written(1, "#,##0"),
-    "weeks": _Written(1, '0 "weeks"'),
-    "more_usd": _Written(100, "+#,##0;-#,##0;0"),
-    "more_count": _Written(1, "+#,##0;-#,##0;0"),
-    "more_kw": _Written(1000, "+#,##0.000;-#,##0.000;0"),
-    "points": _Written(Fraction(1, 100), '+0.0 "points";-0.0 "points";0 "points"'),
-    "tenths": _Written(1, "#,##0.0"),
-    "three_digits": _Written(1, "General"),
-    "seconds": _Written(1000, "#,##0.0"),
-    "number": _Written(1, "General"),
-    "gap": _Written(1, "0.0000 %"),
-    "day": _Written(1, "yyyy-mm-dd"),
+_WRITTEN: dict[Style, tuple[int | Fraction, str]] = {
+    "usd": (100, "#,##0"),
+    "thousands": (100_000, "#,##0"),
+    "cents": (100, "#,##0.00"),
+    "rate": (100, "#,##0.00"),
+    "count": (1, "#,##0"),
+    "share": (1, "0.0 %"),
+    "per_cent": (1, "0 %"),
+    "margin": (1, "+0.0 %;-0.0 %;0.0 %"),
+    "kw": (1000, "#,##0.000"),
+    "gb": (1000, "#,##0.0"),
+    "hours": (1, "#,##0"),
+    "weeks": (1, '0 "weeks"'),
+    "more_usd": (100, "+#,##0;-#,##0;0"),
+    "more_count": (1, "+#,##0;-#,##0;0"),
+    "more_kw": (1000, "+#,##0.000;-#,##0.000;0"),
+    "points": (Fraction(1, 100), '+0.0 "points";-0.0 "points";0 "points"'),
+    "tenths": (1, "#,##0.0"),
+    "three_digits": (1, "General"),
+    "seconds": (1000, "#,##0.0"),
+    "number": (1, "General"),
+    "gap": (1, "0.0000 %"),
+    "day": (1, "yyyy-mm-dd"),
 }
+"""How a style is written: what of plan.json makes one, and Excel's format."""
 
 
 def number(figure: Figure) -> float | None:
@@ -90,7 +83,7 @@ def number(figure: Figure) -> float | None:
     if isinstance(value, date):
         return None
     shown = towards_zero(value) if figure.style == "margin" else value
-    return float(shown / _WRITTEN[figure.style].per)
+    return float(shown / _WRITTEN[figure.style][0])
 
 
 class Looks:
@@ -102,14 +95,8 @@ class Looks:
 
     def head(self, *, right: bool) -> Format:
         """The head of a column."""
-        return self.make(
-            bold=True,
-            bg_color="#E8EDF3",
-            bottom=1,
-            text_wrap=True,
-            valign="bottom",
-            align="right" if right else "left",
-        )
+        look = {"bold": True, "bg_color": "#E8EDF3", "bottom": 1, "text_wrap": True}
+        return self.make(**look, valign="bottom", align="right" if right else "left")
 
     def text(self, *, strong: bool = False, right: bool = False) -> Format:
         """Words in a cell."""
@@ -118,14 +105,8 @@ class Looks:
 
     def blank(self) -> Format:
         """A field to fill in."""
-        return self.make(
-            bg_color="#FFF8E1",
-            border=4,
-            italic=True,
-            font_color="#57606A",
-            valign="top",
-            text_wrap=True,
-        )
+        look = {"bg_color": "#FFF8E1", "border": 4, "italic": True, "font_color": "#57606A"}
+        return self.make(**look, valign="top", text_wrap=True)
 
     def aside(self) -> Format:
         """What a table shows, above it."""
@@ -133,9 +114,7 @@ class Looks:
 
     def figure(self, style: Style, *, strong: bool = False) -> Format:
         """A number of this style."""
-        return self.make(
-            num_format=_WRITTEN[style].format, valign="top", bold=strong, align="right"
-        )
+        return self.make(num_format=_WRITTEN[style][1], valign="top", bold=strong, align="right")
 
     def write_figure(
         self, sheet: Worksheet, row: int, column: int, figure: Figure, *, strong: bool = False
@@ -219,30 +198,31 @@ class Sheet:
     def draw(self, blocks: Sequence[Block]) -> None:
         """Write blocks below what is there."""
         for block in blocks:
-            if isinstance(block, Heading):
-                self._heading(block)
-            elif isinstance(block, Paragraph):
-                self._text(block.text, strong=block.tone == "strong")
-                self._row += 1
-            elif isinstance(block, Bullets):
-                for item in block.items:
-                    self._text(f"• {item}")
-                self._row += 1
-            elif isinstance(block, Fields):
-                self._fields(block)
-            elif isinstance(block, Table):
-                self._table(block)
-            elif isinstance(block, Chart):
-                self._chart(block)
-            elif isinstance(block, NodeMap):
-                self._map(block)
-            elif isinstance(block, Fold):
-                self._heading(Heading(block.title, 3))
-                self.draw(block.blocks)
-            elif isinstance(block, Picture):
-                self.draw(in_words((block,)))
-            else:
-                self._lines(block)
+            match block:
+                case Heading():
+                    self._heading(block)
+                case Paragraph():
+                    self._text(block.text, strong=block.tone == "strong")
+                    self._row += 1
+                case Bullets():
+                    for item in block.items:
+                        self._text(f"• {item}")
+                    self._row += 1
+                case Fields():
+                    self._fields(block)
+                case Table():
+                    self._table(block)
+                case Chart():
+                    self._chart(block)
+                case NodeMap():
+                    self._map(block)
+                case Fold():
+                    self._heading(Heading(block.title, 3))
+                    self.draw(block.blocks)
+                case Verbatim():
+                    self._lines(block)
+                case _:
+                    self.draw(in_words((block,)))
 
     def finish(self) -> list[Traced]:
         """Write the figures, sums as formulas where their terms stand here; tell where all are."""

@@ -227,11 +227,7 @@ def rules_document(rules: Iterable[Rule]) -> Document:
             rules,
             ("Rule", "name", lambda rule: rule.id),
             ("Kind", "name", lambda rule: rule.kind),
-            (
-                "Title",
-                "text",
-                lambda rule: f"{rule.title}{' [erratum]' if rule.errata else ''}",
-            ),
+            ("Title", "text", lambda rule: f"{rule.title}{' [erratum]' if rule.errata else ''}"),
         ),
         Paragraph(
             f"{code('planner rules show ID')} prints one whole, with its sources.", tone="faint"

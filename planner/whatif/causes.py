@@ -130,23 +130,16 @@ def _part(source: SideInputs, cause: str) -> object:
     if cause == "rules":
         return source.rules
     if cause == "prices":
-        stated = {name: _only(offer, _is_price) for name, offer in offers.items()}
+        stated = {name: _only(offer, prices=True) for name, offer in offers.items()}
         return source.catalog.prices, {name: prices for name, prices in stated.items() if prices}
     if cause == "offers":
-        return {name: _only(offer, _is_no_price) for name, offer in offers.items()}
+        return {name: _only(offer, prices=False) for name, offer in offers.items()}
     return {k: v for k, v in data.items() if k not in TITLES and cause_of(k) == cause}
 
 
-def _is_price(key: str) -> bool:
-    return key in _PRICES
-
-
-def _is_no_price(key: str) -> bool:
-    return key not in _PRICES
-
-
-def _only(offer: dict[str, Any], wanted: Callable[[str], bool]) -> dict[str, Any]:
-    return {key: value for key, value in offer.items() if wanted(key)}
+def _only(offer: dict[str, Any], *, prices: bool) -> dict[str, Any]:
+    """What is said of the price, or all else."""
+    return {key: value for key, value in offer.items() if (key in _PRICES) == prices}
 
 
 def mixed(before: SideInputs, after: SideInputs, taken: Collection[str]) -> SideInputs:
@@ -172,7 +165,7 @@ def mixed(before: SideInputs, after: SideInputs, taken: Collection[str]) -> Side
 def _mixed_prices(offers: dict[str, Any], prices: dict[str, Any]) -> dict[str, Any]:
     """Offers with their prices from elsewhere; one that is not there keeps its own."""
     return {
-        name: _only(offer, _is_no_price) | _only(prices.get(name, offer), _is_price)
+        name: _only(offer, prices=False) | _only(prices.get(name, offer), prices=True)
         for name, offer in offers.items()
     }
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
-__all__ = ["CHECKS"]
-
 _ROUNDED = 1e-9
 """Share of a rate that is lost where it is stored as a float."""
 
@@ -99,7 +97,7 @@ def _traffic(view: View) -> Findings:
     """What arrives at each endpoint, as its load says, against all that is there to take it."""
     horizon, loaded = view.inputs.scenario.horizon, 0
     for name, job in sorted(view.inputs.scenario.jobs.items()):
-        load = job.serve.load if job.serve else None
+        load = job.load
         if load is None or name in view.short:
             continue
         loaded += 1

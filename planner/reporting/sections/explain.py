@@ -228,9 +228,9 @@ def _answer(told: Explanation) -> str:
         ]
     )
     whose = "Each unit runs" if len(told.chosen) == 1 else "Its units run"
-    return (
-        f"{whose} on {runs_on}. Units: {units}. Price tag over the horizon: {usd(told.tag_cents)}."
-        + (f" Further units are on APIs: {there}." if there else "")
+    tag = usd(told.job.tag_cents)
+    return f"{whose} on {runs_on}. Units: {units}. Price tag over the horizon: {tag}." + (
+        f" Further units are on APIs: {there}." if there else ""
     )
 
 

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from planner.inputs.settled import ChangeNote
-    from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion
-    from planner.reporting.document import Block, Tone
+    from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
+    from planner.reporting.document import Block, Cell, Tone
+    from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
 
 
@@ -112,24 +113,17 @@ def _kind(note: Note) -> str:
 
 def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
     """Every parameter, then prices without a quote and all that a rule filled in, as a register."""
+
+    def value(one: SettingUse) -> Cell:
+        style: Style = "share" if one.unit == "share" else "number"
+        return traced.at(f"settings[name={one.name}].value", style, "how-settings")
+
     settings = table(
         traced.plan.settings,
         ("Parameter", "text", lambda one: f"{SETTINGS[one.name].meaning} ({one.name})"),
-        (
-            "Value",
-            "number",
-            lambda one: traced.at(
-                f"settings[name={one.name}].value",
-                "share" if one.unit == "share" else "number",
-                "how-settings",
-            ),
-        ),
+        ("Value", "number", value),
         ("Unit", "name", lambda one: "" if one.unit == "share" else one.unit),
-        (
-            "From",
-            "text",
-            lambda one: "the scenario" if one.origin == "scenario" else one.origin,
-        ),
+        ("From", "text", lambda one: "the scenario" if one.origin == "scenario" else one.origin),
         ("Stated or assumed", "name", lambda one: "assumed" if one.assumed else "stated"),
         caption="Parameters of cost and policy",
     )
@@ -273,13 +267,9 @@ def proof_section(traced: TracedPlan, *, every_check: bool, files: int = 0) -> I
 def _bound(traced: TracedPlan) -> Table:
     terms = traced.plan.proof.bound_terms
     return table(
-        enumerate(terms),
-        ("The bound adds up from", "text", lambda row: row[1][0]),
-        (
-            "USD",
-            "number",
-            lambda row: traced.at(f"proof.bound_terms[{row[0]}][1]", "cents", "how-proof"),
-        ),
+        range(len(terms)),
+        ("The bound adds up from", "text", lambda at: terms[at][0]),
+        ("USD", "number", traced.each("proof.bound_terms[{}][1]", "cents", "how-proof")),
         sums={
             "The bound adds up from": "Bound",
             "USD": traced.at("proof.bound_cents", "cents", "how-proof"),

@@ -79,11 +79,7 @@ def evidence_blocks(candidates: Sequence[Candidate]) -> Iterator[Block]:
         ("Rests on", "text", lambda row: _RESTS[row[0].rests]),
         ("Runs", "number", lambda row: str(row[0].runs or _DASH)),
         ("Mean error", "number", lambda row: _error([row[0]])),
-        (
-            "On",
-            "text",
-            lambda row: "all" if len(row[1]) == len(candidates) else ", ".join(row[1]),
-        ),
+        ("On", "text", lambda row: "all" if len(row[1]) == len(candidates) else ", ".join(row[1])),
     )
 
 

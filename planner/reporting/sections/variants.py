@@ -7,8 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.inputs.layers.written import flow
-from planner.inputs.text.scalars import csv_text
+from planner.inputs.text.scalars import csv_text, flow
 from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Bands,
@@ -133,13 +132,13 @@ def _table(rows: Sequence[SweepRow], shared: Sequence[str]) -> Table:
         ("Acquired", "text", planned(lambda one: acquired_short(one.acquired))),
         ("Nodes", "number", planned(lambda one: _or_none(one.nodes, "{:,}".format))),
         ("Idle", "number", planned(lambda one: _or_none(one.gpus_idle, percent))),
-        (
-            "kW",
-            "number",
-            planned(lambda one: _or_none(one.drawn_w, lambda watts: f"{watts / 1000:,.1f}")),
-        ),
+        ("kW", "number", planned(lambda one: _or_none(one.drawn_w, _kilowatts))),
         ("Status", "text", status),
     )
+
+
+def _kilowatts(watts: float) -> str:
+    return f"{watts / 1000:,.1f}"
 
 
 def _or_none(value: float | None, words: Callable[[float], str]) -> str:
@@ -200,7 +199,7 @@ _COSTS: tuple[Callable[[float], str], ...] = (
 )
 _GAINS: dict[str, tuple[Callable[[float], str], ...]] = {
     "headroom": (percent, partial(percent, digits=3)),
-    "power": (lambda watts: f"{watts / 1000:,.1f} kW", lambda watts: f"{watts / 1000:,.3f} kW"),
+    "power": (lambda watts: f"{_kilowatts(watts)} kW", lambda watts: f"{watts / 1000:,.3f} kW"),
 }
 """Ways to write a value, the shortest first."""
 
@@ -301,11 +300,7 @@ def risk_document(found: Risk) -> Document:
             found.chances,
             ("Quarter", "name", lambda one: one.quarter),
             ("Falls short", "number", _share),
-            (
-                "95 % confidence",
-                "number",
-                lambda one: f"{percent(one.range[0])} – {percent(one.range[1])}",
-            ),
+            ("95 % confidence", "number", lambda one: " – ".join(map(percent, one.range))),
         ),
     )
     if found.choices:
