@@ -179,8 +179,8 @@ planner.cli.main()
 """
 
 
-@pytest.mark.parametrize("words", [("--help",), ("catalog", "list"), ("plan", "scenario.yaml")])
-@pytest.mark.parametrize("milliseconds", [0, 10, 30, 70, 150, 300])
+@pytest.mark.parametrize("words", [("--help",), ("plan", "scenario.yaml")])
+@pytest.mark.parametrize("milliseconds", [0, 30, 150])
 def test_ctrl_c_while_the_command_is_loaded_is_one_word_and_130(scenario, words, milliseconds):
     process = start(*words, code=BEGUN)
     assert process.stderr.readline() == b"begun\n"
@@ -205,7 +205,7 @@ ENOUGH = ("help", "check", "rules")
 
 @pytest.mark.parametrize(
     ("command", "mebibytes"),
-    [(name, most) for name in LITTLE for most in ((120,) if name in ENOUGH else (120, 180, 260))],
+    [(name, most) for name in LITTLE for most in ((120,) if name in ENOUGH else (120, 260))],
 )
 def test_little_memory_is_enough_or_one_sentence(scenario, command, mebibytes):
     Path("grid.yaml").write_text(GRID, encoding="utf-8")

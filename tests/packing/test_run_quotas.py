@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import LimitError
+from planner.packing.constraints.quotas import holds
+from planner.packing.formulation.build import build_master
 from planner.packing.infeasibility.conflict import conflict_of
+from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
 from planner.packing.solution import Status
 from planner.packing.statement.job_selection import Claim
@@ -81,6 +84,16 @@ def test_what_never_stops_leaves_the_rest_to_runs(asked, plan):
     stays, run = runs(1, 2, ALWAYS), runs(2, 4, slots(6, 0, 13))
     assert plan(asked([stays, run], quota(6))) is not None
     assert plan(asked([stays, run], quota(5))) is None
+
+
+@pytest.mark.parametrize(("start", "kept"), [(6 * SLOT, True), (6 * SLOT - 1, False)])
+def test_a_plan_in_which_runs_meet_beyond_their_quota_is_not_kept(asked, start, kept):
+    problem = asked([runs(2, 4, slots(6, 0, 13))], quota(4))
+    shape = problem.demands[0].choices[0].shape._replace(owner="red")
+    master = build_master(problem)
+    both = [Placed(0, shape, hour, ((0, 0),)) for hour in (0, start)]
+    values = [0.0] * len(master.program.variables)
+    assert holds(master, values, {0: both}) is kept
 
 
 def test_runs_of_another_owner_are_not_counted(asked, plan):
