@@ -149,7 +149,7 @@ MUTATIONS = (
         "planner/packing/incumbent.py",
         "cents = self.cents(bound)",
         "cents = self.cents(bound) * 11 // 10",
-        "tests/packing/test_brute_force.py",
+        "tests/packing/test_start.py -k bound",
     ),
     Mutation(
         "a gap that counts as closed",
@@ -163,7 +163,7 @@ MUTATIONS = (
         "planner/packing/incumbent.py",
         "if self.cost_cents is None or cost < self.cost_cents:",
         "if self.cost_cents is None or cost > self.cost_cents:",
-        "tests/packing/test_brute_force.py tests/packing/test_quotas.py",
+        "tests/packing/test_searches.py",
     ),
     Mutation(
         "partitions that overlap pass the check",

@@ -37,6 +37,20 @@ def test_a_first_plan_is_sound(draw, faults):
     assert planned >= 5, "too few plans to mean anything"
 
 
+@pytest.mark.parametrize("draw", [test_brute_force.draw, limited])
+def test_no_plan_costs_less_than_the_bound_though_time_is_over(draw, least_cost):
+    below = 0
+    for number in range(30):
+        problem = draw(random.Random(f"bound {number}"))
+        try:
+            found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
+        except (Infeasible, LimitError):
+            continue
+        assert found.bound_cents <= least_cost(problem) <= found.cost_cents, f"problem {number}"
+        below += found.bound_cents < found.cost_cents
+    assert below >= 3, "too few gaps to mean anything"
+
+
 def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
     units = [
         build.units(7, ("h100", gpus, 9, 0), quarters=range(number, 4))

@@ -72,15 +72,16 @@ def test_eighty_short_runs_take_one_server(planned):
                 "method": models[number % 3][1],
                 "batch": models[number % 3][2],
                 "sequence": 2048,
-                "dataset_tokens": 2_000_000 + 700_000 * number,
-            }
+                "dataset_tokens": 2_000_000 + 2_800_000 * number,
+            },
+            "count": 4,
         }
-        for number in range(80)
+        for number in range(20)
     }
     plan = planned(jobs)
     assert nodes(plan) == 1
     assert sum(len(use.occupants) for use in plan.placements[0]) == 80
-    once = {"tuned": {**jobs["run-40"], "runs_per_quarter": 40}}
+    once = {"tuned": {**jobs["run-10"], "count": 1, "runs_per_quarter": 40}}
     again = planned(once)
     assert nodes(again) == 1
     held = [one for use in again.placements[0] for one in use.occupants]
