@@ -230,7 +230,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a percentage of nothing",
-        "planner/inputs/layers/changes.py",
+        "planner/inputs/layers/override.py",
         "(1 + Fraction(self.by) / 100 if self.percent else 1)",
         "(Fraction(self.by) / 100 if self.percent else 1)",
         "tests/inputs/test_relative_changes.py",

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.reporting.document import Document
 
-__all__ = [
-    "Changes",
-    "Scenario",
-    "Source",
-    "as_text",
-    "asked_changes",
-    "check",
-    "load",
-    "placed",
-    "plain_data",
-    "require_known_keys",
-]
-
 R = TypeVar("R")
 
 _FOR_PYYAML_TEXT = re.compile(r"[0-9]+(\.[0-9]+)?[eE][0-9]+")

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 import planner
-from planner.cli.options import FILE, asking, effort_options, format_choice, out_option
-from planner.cli.progress import Progress
-from planner.cli.screen import print_exact, print_result, write
+from planner.cli.options import asking, effort_options, file_option, format_choice, out_option
+from planner.cli.screen import Progress, print_exact, print_result, write
 from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from planner import Changes, Effort, PlanResult, Scenario
     from planner.api.folder import Folder
-
-__all__ = ["compare"]
 
 _FILES = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
 
@@ -28,11 +25,9 @@ _FILES = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
 @click.argument("before")
 @click.argument("after")
 @out_option(*_FILES)
-@click.option(
+@file_option(
     "--actuals",
-    type=FILE,
-    metavar="FILE",
-    help="What came, a CSV file (quarter, job or node_type, count), beside the plan of BEFORE.",
+    says="What came, a CSV file (quarter, job or node_type, count), beside the plan of BEFORE.",
 )
 @click.option("--exit-code", is_flag=True, help="End with exit code 1 where anything differs.")
 @effort_options

@@ -1,4 +1,4 @@
-"""`planner plan` and `planner explain`."""
+"""`planner check`, `plan`, `explain` and `replay`: a question, its answer, why, and once more."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ import click
 
 import planner
 from planner.api.folder import Folder
-from planner.cli.options import FILE, NEW_FILE, asking, effort_options, format_option, out_option
-from planner.cli.progress import Progress
-from planner.cli.screen import page_width, print_result, say_written, write
-from planner.errors import ExitCode
+from planner.cli.options import (
+    FILE,
+    NEW_FILE,
+    asking,
+    effort_options,
+    file_option,
+    format_option,
+    out_option,
+    quiet_option,
+)
+from planner.cli.screen import Progress, page_width, print_exact, print_result, say_written, write
+from planner.errors import ExitCode, InputError
 
 if TYPE_CHECKING:
     from planner import Changes, Effort
-
-__all__ = ["explain", "plan"]
+    from planner.errors import Finding
 
 _FILES = ("plan.json", "plan.md")
 _MORE = "All of it, with schedule, use, assumptions, sources and proof"
@@ -28,12 +35,11 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 @click.command()
 @click.argument("scenario", type=FILE)
 @out_option(*_FILES)
-@click.option(
+@file_option(
     "--from",
     "from_",
-    type=FILE,
     metavar="PLAN.json",
-    help="An earlier plan: what it ran in the quarter before this horizon runs today.",
+    says="An earlier plan: what it ran in the quarter before this horizon runs today.",
 )
 @asking
 @effort_options
@@ -119,3 +125,59 @@ def explain(plan_json: Path, job: str | None) -> None:
     inputs that it names first.
     """
     print_result(planner.explain(plan_json, job) if job else planner.explain(plan_json))
+
+
+@click.command()
+@click.argument("plan_json", metavar="PLAN.json", type=FILE)
+@click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="The folder from which it was planned; its files are looked for from there.",
+)
+@quiet_option
+@format_option
+@click.pass_context
+def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> None:
+    """Plan again from the files and options that a saved plan records, and compare.
+
+    Exit code 0: identical, byte for byte. 1: not; each input file, version and figure that has
+    changed is named. A plan.json that was edited by hand is refused with 2.
+    """
+    with Progress() as progress:
+        found = planner.replay(plan_json, directory=folder, progress=progress)
+    print_result(found, format_)
+    if not found.identical:
+        ctx.exit(ExitCode.DIFFERENT)
+
+
+@click.command()
+@click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
+@asking
+@click.option(
+    "--resolved",
+    is_flag=True,
+    help="Print the whole scenario as YAML, each value with the file and line it is from.",
+)
+def check(scenarios: tuple[Path, ...], changes: Changes, resolved: bool) -> None:
+    """Find all mistakes of scenarios at once, each with file, line, column and a hint.
+
+    Overrides and scenarios that a file names are tried as well.
+    """
+    if resolved and len(scenarios) > 1:
+        raise click.UsageError("--resolved prints one scenario at a time")
+    mistakes: list[Finding] = []
+    for path in scenarios:
+        try:
+            found = planner.check(path, **changes)
+        except InputError as error:
+            mistakes += error.findings
+            continue
+        if resolved:
+            print_exact(found.to_yaml())
+        else:
+            click.echo(f"{path}: no mistakes in {'; '.join(found.summary)}")
+    if mistakes:
+        raise InputError(*dict.fromkeys(mistakes))

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planner.exchange.needs import Pods
     from planner.planning.plan import Plan
 
-__all__ = ["documents", "kubernetes_files"]
-
 _SHARES = {"nvidia.com/gpu": "nvidia.com/gpumem"}
 """By resource, how HAMi calls MiB of the memory of one.
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from planner.exchange.needs import Pods, Pool
     from planner.planning.plan import Plan
 
-__all__ = ["WITHOUT_TEAM", "kueue_files"]
-
 WITHOUT_TEAM = "without-team"
 """The queue of jobs that name no team."""
 

@@ -14,8 +14,6 @@ from planner.exchange.usage import ClusterUsage, scenario_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["is_workloads", "usage_of"]
-
 _API = "kueue.x-k8s.io/"
 _PARTITION = "nvidia.com/mig-"
 _YEARS = range(2000, 2100)

@@ -11,17 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "LABELS",
-    "NAME_ANNOTATION",
-    "NODE_TYPE_LABEL",
-    "RACK_LABEL",
-    "SITE_LABEL",
-    "as_stated",
-    "cluster_names",
-    "renamed",
-]
-
 LABELS = "gpu-fit-planner"
 """Prefix of the labels that a plan goes by, and the name of what all its queues share."""
 NODE_TYPE_LABEL, SITE_LABEL = f"{LABELS}/node-type", f"{LABELS}/site"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Node, Occupant, Plan
 
-__all__ = ["Need", "Pods", "Pool", "held_at_once", "pods_of", "quarter_of", "refuse_shares"]
-
 _MIB, _MB = 2**20, 10**6
 
 Pool = tuple[str, str]

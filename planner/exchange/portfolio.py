@@ -30,17 +30,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.reading.grid import Cell, Grid
 
-__all__ = [
-    "NAME",
-    "Columns",
-    "jobs_from",
-    "portfolio_csv",
-    "portfolio_rows",
-    "read_columns",
-    "scenario_part",
-    "template",
-]
-
 NAME = "job"
 """The column that names the job."""
 

@@ -14,8 +14,6 @@ from planner.inputs.text.words import count_of, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["is_sacct", "usage_of"]
-
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
 _FORMAT = "JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES"
 """All, and the End, against which the others are held where it is there."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.scenario.offer import OfferKind
 
-__all__ = ["Answers", "Ask", "Assumption", "Found", "assumed", "first_scenario"]
-
 R = TypeVar("R")
 
 _TEMPLATE = "template.yaml"

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["is_trace", "job_names", "lasting", "loads_of", "seconds_of"]
-
 _COLUMNS: Final = {
     "time": {"timestamp", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"},
     "input": {"contexttokens", "requesttokens", "prompttokens", "inputtokens", "inputlength"},

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["ClusterUsage", "actuals_csv", "quarter_of", "read_names", "scenario_name"]
-
 
 class _Mapping(Frozen):
     jobs: Annotated[dict[str, Name], Field(min_length=1)]

@@ -12,31 +12,6 @@ from unicodedata import is_normalized
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = [
-    "LARGEST_COUNT",
-    "AsFact",
-    "Basis",
-    "Count",
-    "Day",
-    "Frozen",
-    "HourPrice",
-    "Name",
-    "NodePower",
-    "NodePrice",
-    "NotKnown",
-    "NotNegative",
-    "Number",
-    "ParametersB",
-    "PositiveCount",
-    "PositiveNumber",
-    "Share",
-    "SourcedFigure",
-    "day",
-    "share",
-    "whole",
-]
-
-
 LARGEST = 10**15
 """No figure is larger: what is, is a slip of the hand that no sum here was made for."""
 LARGEST_COUNT = 10**9

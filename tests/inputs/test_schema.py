@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.scenario.schema import scenario_schema, scenario_schema_text
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "schema" / "scenario.schema.json"
@@ -51,7 +51,9 @@ def test_a_job_is_of_exactly_one_kind():
 
 
 def test_required_keys_are_those_of_the_model_unless_the_file_extends_another():
-    required = [name for name, field in Scenario.model_fields.items() if field.is_required()]
+    required = [
+        name for name, field in ResolvedScenario.model_fields.items() if field.is_required()
+    ]
 
     assert "required" not in scenario_schema()
     assert scenario_schema()["anyOf"] == [{"required": ["extends"]}, {"required": required}]

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
-from planner.inputs.layers.changes import changed, changes_of, grafted
+from planner.inputs.layers.override import changed, changes_of, grafted
 from planner.inputs.layers.written import flow, flow_key
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
 from planner.inputs.reading.document import Document, Refused, dotted
@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path as FilePath
 
-    from planner.inputs.layers.changes import Applied, Listed
-    from planner.inputs.layers.override import Override
+    from planner.inputs.layers.override import Applied, Listed, Override
     from planner.inputs.reading.document import Entry, Path
-
-__all__ = ["Composed", "Layers", "base_path", "read_layers", "resolved"]
 
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""

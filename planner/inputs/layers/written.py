@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-__all__ = ["as_yaml", "flow", "flow_key", "stated"]
-
 _BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
 """Words that read the same without quotes, as long as they are no number, boolean or nothing."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Branch, Document, Entry, Path
     from planner.inputs.reading.locate import InputFile
 
-__all__ = ["PLACEHOLDER", "Rule", "RuleBook", "gathered_rules"]
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
     from decimal import Decimal

@@ -13,8 +13,6 @@ from planner.inputs.scenario.spelling import Quarters
 if TYPE_CHECKING:
     from planner.inputs.scenario.load import Load
 
-__all__ = ["Api"]
-
 _MILLION = 10**6
 
 TokenPrice = Annotated[Number, Field(ge=0, le=10**5)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from planner.inputs.base import (
     Count,
@@ -22,17 +22,14 @@ from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS
 from planner.inputs.scenario.site import SITE_LIMITS, Cooling
 from planner.inputs.scenario.spelling import (
     LARGEST_FLEET,
-    ONE_OR_BY_KEY,
+    ByQuarter,
     CountByQuarter,
     OneOrMoreNames,
     Quarters,
-    canonical_quarter,
 )
 
 if TYPE_CHECKING:
     from decimal import Decimal
-
-__all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBreak", "Sale"]
 
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
@@ -58,18 +55,6 @@ class Nodes(Frozen):
     """What cools one node; the catalog's if left out."""
 
 
-PriceByQuarter = Annotated[
-    Annotated[NodePrice, Tag("one figure")]
-    | Annotated[
-        dict[Annotated[str, AfterValidator(canonical_quarter)], NodePrice],
-        Field(min_length=1),
-        Tag("by key"),
-    ],
-    ONE_OR_BY_KEY,
-]
-"""One price for every quarter, or prices by quarter, each of which holds until the next."""
-
-
 class Sale(Frozen):
     """What owned nodes bring that are sold: a stated price, or what their life leaves of another.
 
@@ -77,7 +62,7 @@ class Sale(Frozen):
     right after the horizon is given up by it.
     """
 
-    price_usd: PriceByQuarter | None = None
+    price_usd: ByQuarter[NodePrice, NodePrice] | None = None
     """What one node brings: one figure, or by quarter, each holding until the next."""
     paid_usd: NodePrice | None = None
     """In place of `price_usd`: what one node cost new; it brings its residual value, by

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import core_schema
 
-__all__ = ["QUARTER_WEEKS", "RUN_HOURS", "WEEK_HOURS", "Quarter"]
-
 RUN_HOURS = 2160
 """Hours of a quarter in which runs may be planned: 90 days, the shortest quarter; the rest of a
 longer one stays free."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import core_schema
 
-__all__ = ["scenario_schema", "scenario_schema_text"]
-
 _QUARTER = r"[0-9]{4}-?Q[1-4]"
 _QUARTERS = {"type": "string", "pattern": rf"^({_QUARTER}(\.\.{_QUARTER})?|all)$"}
 _BOUNDS = {
@@ -98,7 +96,7 @@ def scenario_schema() -> dict[str, Any]:
     schema["anyOf"] = [{"required": ["extends"]}, whole]
     parts = schema["$defs"]
     inherited = [("Nodes", parts[name]) for name in ("FleetEntry", "Offer")]
-    sections = (("Scenario", schema), ("Variations", schema), *inherited, *parts.items())
+    sections = (("ResolvedScenario", schema), ("Variations", schema), *inherited, *parts.items())
     for name, definition in sections:
         for key, field in definition.get("properties", {}).items():
             if meaning := meanings.get((name, key)):

@@ -16,16 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "ILLEGAL_CHARACTER",
-    "PLACEHOLDER",
-    "ScalarError",
-    "character_name",
-    "csv_text",
-    "plain_cell",
-    "plain_value",
-]
-
 ILLEGAL_CHARACTER = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff\U000e0000-\U000e007f]"

@@ -13,21 +13,6 @@ from planner.inputs.text.scalars import character_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-__all__ = [
-    "amount_text",
-    "count_of",
-    "described",
-    "did_you_mean",
-    "difference",
-    "folded",
-    "foreign_letter",
-    "key_meant",
-    "nearest",
-    "one_of",
-    "pieces",
-    "usd",
-]
-
 _UNITS = (
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("hour", "hours", "days", "week", "weeks", "month", "months", "quarter", "year", "years"),
