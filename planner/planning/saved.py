@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import CheckError, Finding, InputError
-from planner.inputs.layers.written import stated
+from planner.inputs.layers.composed import stated
 from planner.inputs.load import Question
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
 from planner.planning.store import loads

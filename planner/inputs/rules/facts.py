@@ -8,9 +8,9 @@ What rules compute carries a name of its own (`result`) and may stand in for a f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from planner.inputs.base import AsFact
+from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Latency, 
 def _stated(model: type[BaseModel]) -> Iterator[Fact]:
     """What a section of a job states of itself, as its fields are marked."""
     for name, marker in AsFact.of(model).items():
-        types = _types(model.model_fields[name].annotation)
+        types = plain_types(model.model_fields[name].annotation)
         choices = tuple(choice for choice in types if isinstance(choice, str))
         if choices or str in types:
             yield Fact(marker.fact, "job", "text", marker.meaning, choices)
@@ -57,13 +57,6 @@ def _stated(model: type[BaseModel]) -> Iterator[Fact]:
             yield Fact(marker.fact, "job", "true/false", marker.meaning)
         else:
             yield Fact(marker.fact, "job", marker.unit, marker.meaning)
-
-
-def _types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
-    """The plain types and words that a field can be, within options and unions."""
-    if get_origin(annotation) is dict:  # figures by quarter are one figure to a rule
-        return []
-    return [one for inner in get_args(annotation) for one in _types(inner)] or [annotation]
 
 
 _FACTS = (
