@@ -148,7 +148,7 @@ MUTATIONS = (
         "a bound above what is proved",
         "planner/packing/incumbent.py",
         "cents = self.cents(bound)",
-        "cents = self.cents(bound) * 11 // 10",
+        "cents = 2 * self.cents(bound)",
         "tests/packing/test_start.py -k bound",
     ),
     Mutation(
@@ -212,14 +212,14 @@ MUTATIONS = (
         "planner/sizing/count.py",
         "planned_hours=None if planned is None else ceil(planned)",
         "planned_hours=None if planned is None else floor(planned)",
-        "tests/sizing",
+        "tests/sizing/test_count.py",
     ),
     Mutation(
         "GPU types that the scenario excludes",
         "planner/sizing/sizer.py",
         "gpu_type in self._policies.excluded_gpu_types,",
         "False,",
-        "tests/sizing",
+        "tests/sizing/test_exclusions.py",
     ),
     Mutation(
         "a rule with another constant",

@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,9 +38,7 @@ def planned(tmp_path: Path) -> Any:
             "policies": policies,
             "jobs": jobs,
         }
-        path = tmp_path / "sharing.yaml"
-        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
-        found = make_plan(load_inputs(path))
+        found = make_plan(stated(tmp_path, scenario))
         assert found.proof.status == "proved"
         return found
 

@@ -123,3 +123,9 @@ def test_what_a_job_needs_is_rounded_up_to_the_mb(sizing):
     adapters = {"count": 2, "size_gb": 0.125}
     one = on(sizing(serve={"parameters_b": 10.00001, "adapters": adapters}), "h100-80gb-sxm")
     assert (one.gpu_memory_mb, one.memory_mb) == (30_376, 30_376)
+
+
+def test_a_run_takes_whole_hours(sizing):
+    """Of the hours of a quarter nine tenths are used: 100 become 111.1, which take 112."""
+    one = on(sizing(fixed={"gpus": 8}, run={"hours": 100}), "h100-80gb-sxm")
+    assert one.planned_hours == 112
