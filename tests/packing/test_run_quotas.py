@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import LimitError
-from planner.packing.constraints.quotas import holds
+from planner.packing.constraints.quotas import hold_by_hour
 from planner.packing.formulation.build import build_master
 from planner.packing.infeasibility.conflict import conflict_of
 from planner.packing.node_packing.list_schedule import Placed
@@ -93,7 +93,7 @@ def test_a_plan_in_which_runs_meet_beyond_their_quota_is_not_kept(asked, start, 
     master = build_master(problem)
     both = [Placed(0, shape, hour, ((0, 0),)) for hour in (0, start)]
     values = [0.0] * len(master.program.variables)
-    assert holds(master, values, {0: both}) is kept
+    assert hold_by_hour(master, values, {0: both}) is kept
 
 
 def test_runs_of_another_owner_are_not_counted(asked, plan):
