@@ -200,9 +200,10 @@ FEATURES = [
 @pytest.mark.parametrize("features", FEATURES, ids=lambda features: "+".join(sorted(features)))
 def test_the_search_agrees_with_trying_everything(features, agree):
     rng = random.Random(f"parts {sorted(features)}")
-    drawn = (with_limits(draw(rng, features), rng, features) for _ in range(SIZE))
+    size = SIZE // 2 if "weeks" in features else SIZE
+    drawn = (with_limits(draw(rng, features), rng, features) for _ in range(size))
     seen = agree(drawn, asked_gap=ROUNDING)
-    assert seen[Status.PROVED] >= SIZE // 4, "too few plans to mean anything"
+    assert seen[Status.PROVED] >= size // 4, "too few plans to mean anything"
     assert features & {"growth", "weeks"} or not seen[Status.NOT_PROVED]
     assert seen[Status.NOT_PROVED] <= 1
 
@@ -270,7 +271,7 @@ def test_unlike_shares_over_quarters_have_a_plan_at_once(build, solve, faults):
             tuple(range(rng.randrange(3), 3)),
             1,
         )
-        for _ in range(150)
+        for _ in range(80)
     ]
     problem = build.problem([pool], [build.buy(900_000, 800_000, 700_000)], demands, 3)
     solution = solve(problem, asked_gap=0.5)

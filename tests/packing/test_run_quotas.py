@@ -133,7 +133,7 @@ def test_runs_that_span_nodes_take_turns_under_a_quota(asked, plan, solve):
     assert plan(asked([two], quota(15))) is None
     assert plan(asked([two], quota(16))).cost_cents == 2 * BUY
     with pytest.raises(LimitError):
-        solve(asked([two, runs(1, 1, slots(2, 0, 13))], quota(16)), time_limit_s=1.0)
+        solve(asked([two, runs(1, 1, slots(2, 0, 13))], quota(16)), time_limit_s=0.3)
     assert plan(asked([runs(2, 16, slots(7, 0, 13))], quota(16))) is None
     assert plan(asked([runs(2, 16, slots(7, 0, 13))], quota(32))) is not None
 
