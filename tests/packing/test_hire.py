@@ -102,7 +102,7 @@ def test_a_budget_counts_the_hours(build, solve):
     assert solve(short, asked_gap=0.0) is None
 
 
-@pytest.mark.parametrize("batch", range(draws(1, BATCHES)))
+@pytest.mark.parametrize("batch", range(draws(2, BATCHES)))
 @pytest.mark.parametrize("feature", ["", "several nodes", "sites", "weeks", "minimum"])
 def test_nodes_and_hours_together_cost_the_least_that_trying_everything_finds(
     build, solve, faults, least_cost, feature, batch
