@@ -160,7 +160,7 @@ GROUPS = {
     },
     "Understand": {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
-        "compare": ("compare", "Show what differs between two plans, and why."),
+        "compare": ("plan", "Show what differs between two plans, and why."),
         "replay": ("plan", "Make a saved plan again and say whether it is the same."),
         "view": ("view", "Look at plans, compare them and ask what if, on a local page."),
     },

@@ -6,7 +6,7 @@ The job is described by options: each key of `tune:` and `serve:` that rules ask
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -14,7 +14,7 @@ import planner
 from planner.cli.options import catalog_option, file_option, rules_option
 from planner.cli.screen import print_result
 from planner.errors import Finding, InputError
-from planner.inputs.base import AsFact
+from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.job import Serve, Tune
 from planner.inputs.text.scalars import ScalarError, plain_value
 
@@ -58,16 +58,12 @@ def _keys(section: type[BaseModel], outer: str = "") -> Iterator[tuple[str, AsFa
     """Keys that rules ask for, dotted, with what they mean and the types and words of a value."""
     facts = AsFact.of(section)
     for name, field in section.model_fields.items():
-        types = _types(field.annotation)
+        types = plain_types(field.annotation)
         if name in facts and name != _NO_OPTION:
             yield f"{outer}{name}", facts[name], types
         for inner in types:
             if hasattr(inner, "model_fields"):
                 yield from _keys(inner, f"{name}.")
-
-
-def _types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
-    return [one for inner in get_args(annotation) for one in _types(inner)] or [annotation]
 
 
 def _name(key: str) -> str:

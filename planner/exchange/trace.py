@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planner.errors import Finding, InputError
-from planner.exchange.names import cluster_names
+from planner.exchange.needs import cluster_names
 from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:

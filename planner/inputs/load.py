@@ -14,9 +14,8 @@ from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
 from planner.inputs.checks.faults import alike_names, unknown_references
-from planner.inputs.layers.composed import read_layers
+from planner.inputs.layers.composed import read_layers, stated
 from planner.inputs.layers.override import Override
-from planner.inputs.layers.written import flow, stated
 from planner.inputs.measured import read_measured
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import dotted
@@ -42,6 +41,7 @@ from planner.inputs.settled import (
     settled_offers,
     settled_settings,
 )
+from planner.inputs.text.scalars import flow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

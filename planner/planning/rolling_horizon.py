@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Node, Plan
 
-__all__ = ["carried_over"]
-
 
 def carried_over(
     inputs: Inputs, text: str, path: Path, warn: Callable[[str], None] = lambda _: None
@@ -107,7 +105,7 @@ def _entries(scenario: ResolvedScenario, earlier: Plan, quarter: int) -> Iterato
             held[occupant.job][occupant.unit].append(nodes[use.node])
     owned = node_places(scenario)
     for name, asked in sorted(scenario.jobs.items()):
-        if asked.has_load:
+        if asked.load:
             continue
         most = asked.units(scenario.horizon)[0]
         units = [on for unit, on in sorted(held[name].items()) if unit <= most]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import CheckError, Finding, InputError
-from planner.inputs.layers.written import stated
+from planner.inputs.layers.composed import stated
 from planner.inputs.load import Question
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
 from planner.planning.store import loads
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan, Provenance
 
-__all__ = ["Saved", "checked", "inputs_behind", "read_saved", "scenario_of", "sound"]
 
 _NAMED = 8
 """Files that a sentence names."""

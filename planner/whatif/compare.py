@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.layers.written import flow
 from planner.inputs.load import Question
 from planner.inputs.reading.document import settable
 from planner.inputs.reading.locate import USED
+from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import count_of
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan

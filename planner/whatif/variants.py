@@ -19,8 +19,7 @@ from planner.inputs.scenario.scenario import Budget, FleetEntry
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.statement.apis import with_apis
-from planner.packing.statement.job_selection import Claim
+from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
 from planner.planning.eligible import stuck_jobs
 from planner.planning.make import make_plan

@@ -27,7 +27,7 @@ from planner.inputs.scenario.scenario import FleetEntry, Policies, ResolvedScena
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, RunWindow, Shape
-from planner.packing.statement.sharing import divisions_of
+from planner.packing.statement.translate import divisions_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
 if TYPE_CHECKING:

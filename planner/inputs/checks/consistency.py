@@ -233,7 +233,7 @@ def _sold(whole: Whole, path: Path, entry: FleetEntry) -> Iterator[Fault]:
 
 def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     """Traffic of quarters that never come, or none in any quarter."""
-    load, horizon = job.serve.load if job.serve is not None else None, whole.scenario.horizon
+    load, horizon = job.load, whole.scenario.horizon
     for key in TRAFFIC if load is not None else ():
         stated = getattr(load, key)
         if not isinstance(stated, dict):
@@ -299,7 +299,7 @@ def _derived_name(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fau
 
 def _api(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     """Requests may leave for an API, and none serves the model; an unknown one is passed over."""
-    serve = job.serve if job.api == "allowed" and job.has_load else None
+    serve = job.serve if job.api == "allowed" and job.load else None
     if serve is None or (serve.model is not None and serve.model not in whole.catalog.models):
         return
     if not whole.scenario.apis_of(str(path[1])):
@@ -323,7 +323,7 @@ def _undroppable(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     elif job.tune is not None and job.tune.deploy is not None:
         told = "the job is kept whole with the deployment that is derived from it"
         yield Fault(path, told, "leave it out, or serve the model by a job of its own")
-    elif job.has_load:
+    elif job.load:
         told = "replicas that follow from a load depend on the GPU type, so they are not counted"
         yield Fault(path, told, "leave it out, or state `replicas` in place of `load`")
     elif job.droppable != "all" and job.droppable > most > 0:

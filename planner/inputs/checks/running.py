@@ -92,7 +92,7 @@ def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
 
 
 def _loaded(path: Path, entry: Running, job: Job) -> Iterator[Fault]:
-    if job.has_load:
+    if job.load:
         yield Fault(
             (*path, "job"),
             f"{entry.job!r} states a load: its replicas follow from the GPU type and cannot be "

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.inputs.checks.faults import Fault, entries, held_figures, known, unstated_figure
-from planner.inputs.layers.written import flow
 from planner.inputs.reading.document import dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, Offer
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS
+from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:

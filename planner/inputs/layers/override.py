@@ -16,20 +16,21 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
+from pydantic_core import core_schema
+
 from planner.errors import Finding, InputError
-from planner.inputs.layers.written import flow
 from planner.inputs.reading.document import Document, Entry, Refused, dotted, parts_of, settable
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import DELETE, REPLACE, ResolvedScenario
+from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import did_you_mean, key_meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pydantic import GetCoreSchemaHandler
-    from pydantic_core import core_schema
 
     from planner.inputs.reading.document import Branch, Path
 
@@ -138,6 +139,15 @@ class Applied:
     by: str
 
 
+@dataclass(frozen=True)
+class Composed:
+    """A whole question, each value of which still knows where it was written."""
+
+    document: Document
+    applied: tuple[Applied, ...] = ()
+    """Every change, in the order in which they were made."""
+
+
 Listed: TypeAlias = "Callable[[Document, Path], Decimal | None]"
 """The price book's figure for a price that a document leaves open; None where there is none."""
 
@@ -168,42 +178,37 @@ def _written(
 
 
 def changed(
-    document: Document, changes: Iterable[Change], findings: list[Finding], listed: Listed
-) -> tuple[Document, tuple[Applied, ...]]:
+    composed: Composed, changes: Iterable[Change], findings: list[Finding], listed: Listed
+) -> Composed:
     """Make changes in their order; later ones win.
 
     `listed` knows prices that the scenario leaves to the price book. Adds to `findings` all paths
     that lead nowhere and all values that would throw others away; these changes are not made.
     """
-    applied: list[Applied] = []
     for change in changes:
         try:
-            document, done = _made(document, change, listed)
+            composed = _made(composed, change, listed)
         except InputError as error:
             findings += error.findings
-        else:
-            applied += done
-    return document, tuple(applied)
+    return composed
 
 
-def _made(
-    document: Document, change: Change, listed: Listed
-) -> tuple[Document, tuple[Applied, ...]]:
+def _made(composed: Composed, change: Change, listed: Listed) -> Composed:
+    document = composed.document
     if change.text in _VERBS and change.verb == "set":
         message = f"must be a {_VERBS[change.text]} of paths"
         raise InputError(change.written_in.finding(change.at, message))
     paths = _paths(document, change)
     move = move_written(change.written_in, change.at) if change.verb == "set" else None
-    values: list[tuple[Path, Any]] = [(path, None) for path in paths]
-    if change.verb != "delete":
-        values = [(path, change.value) for path in paths]
-    if move is not None and any(_is_figure(path) for path in paths):
+    value = None if change.verb == "delete" else change.value
+    values: list[tuple[Path, Any]] = [(path, value) for path in paths]
+    if move is not None and any(map(_SHAPE.is_number, paths)):
         values = list(_moved(document, paths, change, move, listed))
     done = []
-    for path, value in values:
-        document, one = _put(document, path, value, change)
+    for path, after in values:
+        document, one = _put(document, path, after, change)
         done.append(one)
-    return document, tuple(done)
+    return Composed(document, (*composed.applied, *done))
 
 
 def _put(document: Document, path: Path, value: object, change: Change) -> tuple[Document, Applied]:
@@ -235,10 +240,6 @@ def _paths(document: Document, change: Change) -> list[Path]:
     if not known:
         raise InputError(change.finding(f"{change.text} stands for nothing that is stated"))
     return known
-
-
-def _is_figure(path: Path) -> bool:
-    return _SHAPE.is_number(path)
 
 
 def _moved(
@@ -331,10 +332,9 @@ def _another_quarter(part: str, stated: Iterable[str]) -> bool:
 
 def _is_quarter(key: str) -> bool:
     try:
-        Quarter.parse(key)
+        return bool(Quarter.parse(key))
     except ValueError:
         return False
-    return True
 
 
 def _nowhere(
@@ -485,8 +485,6 @@ class Override:
     def __get_pydantic_core_schema__(
         cls, _source: object, _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        from pydantic_core import core_schema  # noqa: PLC0415 - only models of results need it
-
         def read(value: object) -> Override:
             if isinstance(value, Override):
                 return value

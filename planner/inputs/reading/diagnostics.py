@@ -17,7 +17,7 @@ from planner.inputs.reading.shape import FieldTree, alternatives
 from planner.inputs.text.words import count_of, described, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -46,24 +46,15 @@ _LONGEST_FIGURE = 12
 _BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
 
 _WANTED = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "decimal_type": "a number",
-    "decimal_parsing": "a number",
-    "is_instance_of": "a number",
-    "float_type": "a number",
-    "float_parsing": "a number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("decimal_type", "decimal_parsing", "is_instance_of"), "a number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     "finite_number": "a finite number",
     "string_type": "text",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
     "date_type": "a date, write it as YYYY-MM-DD",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "tuple_type": "a list",
-    "list_type": "a list",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
 }
 
 _BOUNDS = {
@@ -193,8 +184,11 @@ def _clearest(mistakes: list[_Mistake]) -> _Mistake:
 
 def _finding(document: Document, shape: FieldTree, mistake: _Mistake) -> Finding:
     if mistake.kind == _UNKNOWN:
-        message = f"unknown key {mistake.path[-1]!r}"
-        hint = _unknown_hint(shape, mistake.path, document.value(mistake.path[:-1]))
+        *outer, key = mistake.path
+        message = f"unknown key {key!r}"
+        hint: str | None = "within braces a comma ends a value: write a number without commas"
+        if not _AFTER_COMMA.fullmatch(str(key)):
+            hint = shape.hint_for_unknown(mistake.path, document.value(tuple(outer)))
     else:
         message, hint = _words(shape, mistake)
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
@@ -222,12 +216,6 @@ def _words(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
     if kind == "value_error":
         return str(mistake.context["error"]), None
     return _rest(mistake), None
-
-
-def _unknown_hint(shape: FieldTree, path: Path, beside: Collection[str]) -> str | None:
-    if _AFTER_COMMA.fullmatch(str(path[-1])):
-        return "within braces a comma ends a value: write a number without commas"
-    return shape.hint_for_unknown(path, beside)
 
 
 def _not_a_choice(choices: list[str], mistake: _Mistake) -> tuple[str, str | None]:
@@ -452,7 +440,7 @@ def _refusal(
     found = Told((), frozenset(), frozenset())
     if error is not None:
         found = told(document, known_as, error)
-    known = _partly(model, document.data, (*found.wrong, *empty), found.odd)
+    known = _model(model, document.data, _tree((*found.wrong, *empty), found.odd))
     findings = [*found.findings, *_empty(document, model, found.findings, empty)]
     said = {(finding.path, finding.message) for finding in findings}
     findings += (
@@ -499,16 +487,6 @@ def validate_values(values: Mapping[str, Any], model: type[M], name_of: Callable
 _NOTHING = object()
 
 
-def _partly(
-    model: type[M], data: Mapping[str, Any], wrong: Iterable[Path], odd: Iterable[Path] = ()
-) -> M:
-    """Build a model of all but the values at these paths.
-
-    What is `odd` is kept: its values are right one by one, but not together, or under their name.
-    """
-    return _model(model, data, _tree(wrong, odd))
-
-
 def nothing_of(model: type[M]) -> M:
     """A model of which no value is known."""
     nothing = model.model_construct()
@@ -549,6 +527,7 @@ def _at(value: Any, path: Path) -> Any:  # noqa: ANN401 - whatever a model holds
 
 
 def _tree(wrong: Iterable[Path], odd: Iterable[Path]) -> _Wrong:
+    """These paths as a tree: what is `odd` is kept, as its values are right one by one."""
     tree: dict[str | int, Any] = {}
     for paths, is_odd in ((wrong, False), (odd, True)):
         for path in sorted(paths, key=len):
@@ -561,6 +540,7 @@ def _tree(wrong: Iterable[Path], odd: Iterable[Path]) -> _Wrong:
 
 
 def _model(model: type[M], data: Mapping[str, Any], wrong: _Wrong) -> M:
+    """Build a model of all but the values that are wrong."""
     fields = model.model_fields
     stated = frozenset(name for name in fields if name in data and name not in wrong)
     sound = _of_fields(model, stated).model_validate({name: data[name] for name in stated})

@@ -8,9 +8,10 @@ What rules compute carries a name of its own (`result`) and may stand in for a f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from planner.inputs.base import AsFact
+from planner.inputs.base import AsFact, plain_types
+from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
 
 if TYPE_CHECKING:
@@ -42,14 +43,23 @@ _KINDS: Final[dict[str, Kind]] = {"text": "text", "true/false": "truth"}
 """Units of facts that nobody calculates with."""
 
 
-_SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Latency, Fixed)
+_SECTIONS: tuple[type[BaseModel], ...] = (
+    Tune,
+    Serve,
+    Adapters,
+    Load,
+    Latency,
+    Speculative,
+    Disaggregated,
+    Fixed,
+)
 """Sections of a job whose fields are marked as facts."""
 
 
 def _stated(model: type[BaseModel]) -> Iterator[Fact]:
     """What a section of a job states of itself, as its fields are marked."""
     for name, marker in AsFact.of(model).items():
-        types = _types(model.model_fields[name].annotation)
+        types = plain_types(model.model_fields[name].annotation)
         choices = tuple(choice for choice in types if isinstance(choice, str))
         if choices or str in types:
             yield Fact(marker.fact, "job", "text", marker.meaning, choices)
@@ -57,13 +67,6 @@ def _stated(model: type[BaseModel]) -> Iterator[Fact]:
             yield Fact(marker.fact, "job", "true/false", marker.meaning)
         else:
             yield Fact(marker.fact, "job", marker.unit, marker.meaning)
-
-
-def _types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
-    """The plain types and words that a field can be, within options and unions."""
-    if get_origin(annotation) is dict:  # figures by quarter are one figure to a rule
-        return []
-    return [one for inner in get_args(annotation) for one in _types(inner)] or [annotation]
 
 
 _FACTS = (
@@ -128,6 +131,12 @@ _FACTS = (
     Fact("vocab", "model", "tokens", "vocabulary size"),
     Fact("long_input_tokens", "job", "tokens", "tokens of a request at the latency's percentile"),
     Fact("long_output_tokens", "job", "tokens", "tokens of an answer at the latency's percentile"),
+    Fact(
+        "held_cv",
+        "job",
+        "ratio",
+        "variation of the tokens of requests with their answers, where no context is stated",
+    ),
     Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
     Fact("attention", "model", "text", "how the past is kept", ("gqa", "mla", "hybrid")),
     Fact(
@@ -163,6 +172,10 @@ _FACTS = (
         "state of recurrent layers per sequence; 0 where there are none",
     ),
     Fact("native_bits", "model", "bit", "width of most weights as published, where it is not 16"),
+    Fact("draft_parameters_b", "model", "10^9 parameters", "parameters of the draft model"),
+    Fact("draft_layers", "model", "layers", "layers of the draft model that keep keys and values"),
+    Fact("draft_kv_heads", "model", "heads", "key and value heads of the draft model"),
+    Fact("draft_head_dim", "model", "elements", "width of one key head of the draft model"),
     Fact("gpu_type", "gpu", "text", "GPU type id of the catalog"),
     Fact("gpu_family", "gpu", "text", "family that support lists name, such as h100"),
     Fact("gpu_vendor", "gpu", "text", "maker of the GPU", ("nvidia", "amd", "intel")),
@@ -215,6 +228,12 @@ _FACTS = (
     Fact("long_lead_time_weeks", "setting", "weeks", "lead time above which days are asked about"),
     Fact(
         "far_off_need_factor", "setting", "times", "how far above the need a limit is asked about"
+    ),
+    Fact(
+        "cramped_concurrency_factor",
+        "setting",
+        "times",
+        "how many times the GPUs a stated concurrency may take before it is asked about",
     ),
     Fact(
         "idle_budget_factor", "setting", "times", "how far above the cost a budget is asked about"

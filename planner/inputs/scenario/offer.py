@@ -1,7 +1,8 @@
-"""Nodes that are owned, and nodes that may be bought, rented, reserved or had by the hour."""
+"""Nodes that are owned, bought, rented, reserved or had by the hour, and APIs paid by the token."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +16,9 @@ from planner.inputs.base import (
     Name,
     NodePower,
     NodePrice,
+    Number,
     PositiveCount,
+    PositiveNumber,
     whole,
 )
 from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS, Quarter
@@ -30,6 +33,8 @@ from planner.inputs.scenario.spelling import (
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from planner.inputs.scenario.load import Load
 
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
@@ -231,8 +236,6 @@ class Offer(Nodes):
             for key in ("minimum_hours", "maximum_gpus"):
                 if getattr(self, key) is not None:
                     raise ValueError(f"only an offer of kind hourly has `{key}`, not {self.kind}")
-        if self.step_hours is not None and len(self.sites) > 1:
-            raise ValueError("an offer by the hour or by the week stands at one site")
         return self
 
     @model_validator(mode="after")
@@ -260,3 +263,42 @@ class Offer(Nodes):
                     f"{more} at {cheaper} does not follow {fewer} at {dearer}"
                 )
         return self
+
+
+_MILLION = 10**6
+
+TokenPrice = Annotated[Number, Field(ge=0, le=10**5)]
+"""USD for a million tokens."""
+
+
+class Api(Frozen):
+    """An API that serves one model."""
+
+    model: str
+    """Model id of the catalog; the API takes jobs that serve this model without adapters."""
+    usd_per_million_input_tokens: TokenPrice
+    """Price of a million tokens of prompts."""
+    usd_per_million_output_tokens: TokenPrice
+    """Price of a million tokens of answers."""
+    usd_per_million_cached_tokens: TokenPrice | None = None
+    """Price of a million tokens of prompts that its prefix cache holds (`load.cached_input`); as
+    other prompts if left out."""
+    requests_per_second: PositiveNumber | None = None
+    """Rate limit at the peak, of all jobs together; none if left out."""
+    available: Quarters = None
+    """Quarters in which it can be used; all if left out."""
+    price_date: Day | None = None
+    """Day of the prices; old ones draw a warning."""
+    quote: Name | None = None
+    """Contract or price list; prices without one count as illustrative."""
+
+    def usd_per_request(self, load: Load) -> Fraction:
+        """What one request of mean length costs, USD."""
+        cached = Fraction(load.cached_input) * load.input_tokens
+        fresh = self.usd_per_million_input_tokens
+        again = self.usd_per_million_cached_tokens
+        return (
+            (load.input_tokens - cached) * Fraction(fresh)
+            + cached * Fraction(fresh if again is None else again)
+            + load.output_tokens * Fraction(self.usd_per_million_output_tokens)
+        ) / _MILLION

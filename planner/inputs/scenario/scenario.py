@@ -15,11 +15,10 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
-from planner.inputs.scenario.api import Api
 from planner.inputs.scenario.finance import Budget, Finance
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import ChangeCost, Job
-from planner.inputs.scenario.offer import FleetEntry, Offer, PriceBreak
+from planner.inputs.scenario.offer import Api, FleetEntry, Offer, PriceBreak
 from planner.inputs.scenario.site import Racks, Site
 from planner.inputs.scenario.spelling import CountByNodeType, Format
 from planner.inputs.scenario.team import Team

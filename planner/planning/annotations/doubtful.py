@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import CostLine, Node, Plan
 
-__all__ = ["limiting_figures", "unit_slips", "unlikely_figures"]
 
 _W_OF_A_KW = 1000
 """Also the least kW that W for kW give: no site and no rack is fed less than one."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from planner.packing.solution import Solution
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["planned_jobs", "stored_assets"]
 
 _QUARTERS_NAMED = 3
 

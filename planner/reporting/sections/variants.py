@@ -7,8 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.inputs.layers.written import flow
-from planner.inputs.text.scalars import csv_text
+from planner.inputs.text.scalars import csv_text, flow
 from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Bands,

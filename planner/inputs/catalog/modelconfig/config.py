@@ -20,7 +20,6 @@ from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig.decoder import read_decoder
 from planner.inputs.catalog.modelconfig.section import (
-    FOREIGN_KEYS,
     model_types,
     parse_config,
     structure_keys,
@@ -145,8 +144,8 @@ def _no_formula(section: Section, key: str, fault: str) -> None:
 
 def _refuse_foreign(section: Section, kind: ModelType) -> None:
     """Refuse keys that would make the model another one than its type says."""
-    for key, reason in FOREIGN_KEYS.items():
-        if section.says(key):
+    for reason, keys in model_types().foreign.items():
+        for key in filter(section.says, keys):
             _no_formula(section, key, f"says that the model {reason}")
     for key, meaning in structure_keys(kind).items():
         if section.says(key):

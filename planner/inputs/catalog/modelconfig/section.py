@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pydantic import Field
 
@@ -66,6 +66,8 @@ class ModelTypes(Frozen):
     """Decoders that have a formula."""
     refused: dict[str, tuple[str, ...]]
     """Why some types have none, and which."""
+    foreign: dict[str, tuple[str, ...]]
+    """What keys say that make a model another than its type says, wherever they mean something."""
 
     def why_not(self, name: str | None) -> str | None:
         """Why a type has no formula; None of those that have one, and of unknown ones."""
@@ -78,28 +80,6 @@ def model_types() -> ModelTypes:
     name = f"catalog/{MODEL_TYPES}"
     return validate(read_document(shipped("catalog") / MODEL_TYPES, shown_as=name), ModelTypes)
 
-
-_TWO_HALVES = "has an encoder and a decoder"
-_OTHER_CACHE = "keeps the past in a way of its own"
-_UNEVEN = "has layers that differ from one another"
-
-FOREIGN_KEYS: Final[dict[str, str]] = {
-    "is_encoder_decoder": _TWO_HALVES,
-    "add_cross_attention": _TWO_HALVES,
-    "encoder_layers": _TWO_HALVES,
-    "num_encoder_layers": _TWO_HALVES,
-    "cross_attention_layers": "has layers that attend to pictures",
-    "block_configs": _UNEVEN,
-    "compress_ratios": _OTHER_CACHE,
-    "global_head_dim": _OTHER_CACHE,
-    "hidden_size_per_layer_input": _OTHER_CACHE,
-    "linear_attn_config": _OTHER_CACHE,
-    "num_global_key_value_heads": _OTHER_CACHE,
-    "num_kv_shared_layers": _OTHER_CACHE,
-    "sparse_attention_config": _OTHER_CACHE,
-    "swa_num_key_value_heads": _OTHER_CACHE,
-}
-"""Keys that make a model another one than its type says, wherever they mean something."""
 
 EXPERT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts")
 _LATENT_KEYS = ("kv_lora_rank",)

@@ -1,4 +1,4 @@
-"""Ejection chains: units move out of each other's way, and no node ever holds too much."""
+"""Units are seated one by one where they fit tightest, and no node ever holds too much."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
-from planner.planning.placing.ejection_chains import EjectionChains, SharedNode
+from planner.planning.placing.shared_nodes import SharedNode, seat_all
 
 EAST, WEST = 0, 1
 """Pools of the same nodes at two sites."""
@@ -36,29 +36,20 @@ def two_sites() -> Problem:
     return problem(four._replace(sites=("east",)), four, large)
 
 
-def test_a_unit_takes_free_room_first(two_sites):
-    nodes = [node(EAST), node(WEST)]
-    assert EjectionChains(two_sites, nodes).seat_all([IN_EAST]) == []
-    assert [one.units for one in nodes] == [[IN_EAST], []]
+def test_a_unit_takes_the_tightest_room_at_its_site_and_the_largest_is_first(two_sites):
+    nodes = [node(EAST), node(EAST, 4), node(WEST), node(WEST, 7)]
+    assert seat_all(two_sites, nodes, [IN_EAST, LARGE, LARGE, ANYWHERE]) == []
+    assert [one.units for one in nodes] == [[IN_EAST], [ANYWHERE], [LARGE], [LARGE]]
 
 
-def test_a_unit_takes_the_place_of_one_that_fits_elsewhere(two_sites):
+def test_a_unit_that_fits_nowhere_stays_without_a_seat(two_sites):
     nodes = [node(EAST, 0, IN_EAST, ANYWHERE), node(WEST)]
-    chains = EjectionChains(two_sites, nodes)
-    assert chains.seat_all([IN_EAST], chain=1) == [IN_EAST], "without a chain nobody moves"
-    assert chains.seat_all([IN_EAST]) == []
-    assert [one.units for one in nodes] == [[IN_EAST, IN_EAST], [ANYWHERE]]
-
-
-def test_a_unit_for_which_nobody_can_move_stays_without_a_seat(two_sites):
-    nodes = [node(EAST, 0, IN_EAST, IN_EAST), node(WEST, 3)]
-    left = EjectionChains(two_sites, nodes).seat_all([ANYWHERE, LARGE])
-    assert left == [LARGE, ANYWHERE]
-    assert nodes[0].units == [IN_EAST, IN_EAST]
+    assert seat_all(two_sites, nodes, [IN_EAST, LARGE]) == [IN_EAST]
+    assert [one.units for one in nodes] == [[IN_EAST, ANYWHERE], [LARGE]]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_moves_no_unit_is_lost_and_no_node_overfull(seed):
+def test_no_unit_is_lost_and_no_node_overfull(seed):
     rng = random.Random(seed)
     sites = [(), ("east",), ("west",)]
     shapes = [
@@ -68,7 +59,7 @@ def test_whatever_moves_no_unit_is_lost_and_no_node_overfull(seed):
         for _ in range(30)
     ]
     nodes = [node(number % 2) for number in range(14)]
-    unseated = EjectionChains(problem(*shapes), nodes).seat_all([(n, 0) for n in range(30)])
+    unseated = seat_all(problem(*shapes), nodes, [(n, 0) for n in range(30)])
     seated = Counter(unit for one in nodes for unit in one.units)
     assert seated + Counter(unseated) == Counter((number, 0) for number in range(30))
     for one in nodes:
