@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from planner.errors import CheckError, InfeasibleError, InputError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
@@ -18,6 +15,7 @@ from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +43,7 @@ def read(tmp_path: Path) -> Any:
             "jobs": jobs,
             **changes,
         }
-        path = tmp_path / "scenario.yaml"
-        path.write_text(yaml.safe_dump(json.loads(json.dumps(scenario))), encoding="utf-8")
-        return load_inputs(path)
+        return stated(tmp_path, scenario)
 
     return inputs
 
