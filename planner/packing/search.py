@@ -145,7 +145,7 @@ class Search:
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
         self._stuck: dict[tuple[int, int], int] = {}
-        """Pools whose units could not be laid out -> one node more than tried."""
+        """Pools whose units could not be laid out -> one node more than tried, or one run less."""
 
     def run(self) -> Incumbent:
         """Search until the gap is closed or the time is over; raises as `search` does."""
@@ -453,6 +453,10 @@ class Search:
             self._cut_shared(values)
             return False
         kept = self._found.keep(values, packings)
-        for pool, quarter in self._found.short[:1]:
-            self._stuck[pool, quarter] = round(self._master.nodes(pool, quarter, values)) + 1
+        for key in self._found.short[:1]:
+            if self._problem.pools[key[0]].hire:
+                runs = sum(usage.pieces(values) for usage in self._master.usages[key])
+                self._stuck[key] = round(runs) - 1
+            else:
+                self._stuck[key] = round(self._master.nodes(*key, values)) + 1
         return kept

@@ -197,3 +197,9 @@ OTHERS = {
 def test_so_it_does_where_runs_meet_another_limit(other, plans):
     seeds = [random.Random(f"in turns {other} {number}") for number in range(SIZE)]
     assert plans(in_turns(OTHERS[other](rng), rng) for rng in seeds) >= SIZE // 4
+
+
+def test_a_run_for_which_its_pool_has_no_room_goes_to_another(plans):
+    """On the average both runs fit beside what stays on one node; at their hours only one does."""
+    rng = random.Random("weeks of quotas 7")
+    assert plans([in_turns(OTHERS["quotas"](rng), rng)]) == 1
