@@ -56,7 +56,7 @@ _SLOW = 0.1
 """Of the time left: a linear program that takes more is not solved again for more cuts."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 """How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
-for how long at the least."""
+what it may take at the least, as may counting nodes, where time is over before there is a plan."""
 _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
@@ -69,10 +69,10 @@ _DRAWN = 6
 """Ways to run units that are drawn where few units find no room in time."""
 _RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
 """Likewise, of nodes that come and go within a quarter."""
-_NODES = 500
-"""Of the solver's tree, for each of these."""
 _RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
 """Further ones where runs that must be at the same time find no room beside each other."""
+_NODES = 500
+"""Of the solver's tree, for each of these."""
 
 
 def search(
@@ -125,6 +125,9 @@ class Search:
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._runs = any(shape.is_run for shape in shapes)
         """Whether pieces share GPUs in time."""
+        runs = self._master.run_variables
+        self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
+        """Variables that are rounded."""
         self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
         self._movable = problem.quarters == 1 and not (bundles or self._master.short)
@@ -227,7 +230,7 @@ class Search:
         limited = sites or self._runs
         answer = solve_integer(
             self._master.program,
-            time_limit_s=self._left_s() * _BOUND_TIME,
+            time_limit_s=max(self._left_s() * _BOUND_TIME, _LEAST_S),
             relative_gap=self._asked_gap * _BOUND_GAP * self._share_of_cost() if limited else 0.0,
             relaxed=relaxed,
             effort="branching" if relaxed else "usual",
@@ -264,44 +267,42 @@ class Search:
             programs.insert(0, any_gpus if self._cost_alone else on_cheapest_gpus(self._master))
         if self._runs and len(self._master.choice) <= _FEW_DEMANDS:
             programs += (at_random(self._master, seed) for seed in range(_DRAWN))
-        runs = self._master.run_variables
-        loose = runs if len(runs) > _MANY_RUNS else frozenset()
         for program in programs:
             if self._over():
                 return False
-            answer = self._whole_units(program.fixed(held), loose)
+            answer = self._whole_units(program.fixed(held))
             if answer.values:
-                self._rounded = self._with_whole_runs(answer.values) if loose else answer.values
+                self._rounded = self._with_whole_runs(answer.values)
                 if self._lay_out(self._rounded):
                     return True
-            elif answer.outcome is Outcome.INFEASIBLE:
-                break  # room or not, these nodes do not hold whole units
-        return self._hiring_more(held, loose)
+            if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
+                break  # room or not, these nodes do not hold whole units; or time is over
+        return self._hiring_more(held)
 
-    def _whole_units(self, program: Program, loose: frozenset[int]) -> Answer:
+    def _whole_units(self, program: Program) -> Answer:
         """Whole units, but for those that are loose, where node counts are held."""
         return solve_integer(
             program,
             time_limit_s=max(self._left_s(), _LEAST_S),
             relative_gap=_TIE_GAP,
             node_limit=_TIE_NODES,
-            relaxed=loose,
-            effort="branching" if loose else "rounding",
+            relaxed=self._loose,
+            effort="branching" if self._loose else "rounding",
         )
 
-    def _hiring_more(self, held: dict[int, float], loose: frozenset[int]) -> bool:
+    def _hiring_more(self, held: dict[int, float]) -> bool:
         """Lay units out on these nodes, and on more of those that come and go within a quarter."""
         hired = self._master.hired_variables
         if not hired or self._over():
             return False
         nodes = {index: number for index, number in held.items() if index not in hired}
-        answer = self._whole_units(self._master.program.fixed(nodes), loose)
-        if not answer.values:
-            return False
-        return self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
+        answer = self._whole_units(self._master.program.fixed(nodes))
+        return bool(answer.values) and self._lay_out(self._with_whole_runs(answer.values))
 
     def _with_whole_runs(self, values: tuple[float, ...]) -> tuple[float, ...]:
-        """Runs in whole numbers, near a solution in which they are fractions."""
+        """Runs in whole numbers, near a solution in which they may be fractions."""
+        if not self._loose:
+            return values
         changed = list(values)
         for index, number in whole_near(self._master, values).items():
             changed[index] = number
@@ -340,34 +341,26 @@ class Search:
         Where one more hour is paid as a week, others may do.
         """
         for share in _RESERVES_FOR_HOURS if self._master.hired_variables else ():
-            if self._closed() or not self._in_time():
+            program = with_reserve(self._master, share, hired=True)
+            answer = self._cheaper(program, self._loose)
+            if answer is None:
                 return
-            runs = self._master.run_variables
-            loose = runs if len(runs) > _MANY_RUNS else frozenset()
-            answer = solve_integer(
-                with_reserve(self._master, share, hired=True),
-                time_limit_s=self._left_s() * _BOUND_TIME,
-                relative_gap=self._asked_gap,
-                node_limit=_NODES,
-                relaxed=loose,
-            )
-            if answer.values:
-                self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
+            self._lay_out(self._with_whole_runs(answer.values))
 
     def _beyond_need(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan."""
         for share in (*_RESERVES, *(_RESERVES_FOR_RUNS if self._runs else ())):
-            answer = self._counting(with_reserve(self._master, share), self._master.unit_variables)
+            answer = self._cheaper(with_reserve(self._master, share), self._master.unit_variables)
             if answer is None or self._on_nodes(answer.values):
                 return
         at_least: dict[tuple[int, int], int] = {}
         for _ in range(_ROUNDS):
             at_least |= self._stuck
-            answer = self._counting(with_at_least(self._master, at_least), frozenset())
+            answer = self._cheaper(with_at_least(self._master, at_least), frozenset())
             if answer is None or self._lay_out(answer.values) or not self._stuck:
                 return
 
-    def _counting(self, program: Program, relaxed: frozenset[int]) -> Answer | None:
+    def _cheaper(self, program: Program, relaxed: frozenset[int]) -> Answer | None:
         """A solution of a variant of the master program that costs less than the plan so far."""
         if self._closed() or not self._in_time():
             return None
@@ -375,6 +368,7 @@ class Search:
             program,
             time_limit_s=self._left_s() * _BOUND_TIME,
             relative_gap=self._asked_gap * _RESERVED_GAP,
+            node_limit=_NODES,
             relaxed=relaxed,
         )
         cost = self._found.cost_cents
