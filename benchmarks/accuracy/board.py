@@ -214,9 +214,9 @@ def _serving(made: Board, world: World) -> None:
     rows = []
     for name, own in sorted(groups.items(), key=lambda item: ("," not in item[0], item[0])):
         throughput = scored(
-            (one.requests_per_second, one.run.measured_per_second)
+            (one.requests_per_second, one.run.answered_per_second)
             for one in own
-            if one.run.measured_per_second is not None
+            if one.run.answered_per_second is not None
         )
         kept = [one.kept_up for one in own if one.kept_up is not None]
         tpot = _latency_score(own, "tpot_ms")

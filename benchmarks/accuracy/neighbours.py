@@ -102,7 +102,7 @@ def _serving(world: World) -> Iterator[tuple[_Group, float, float]]:
         whole, was = sum(one[1] for one in start), sum(one[2] for one in start)
         yield start[0][0], 1, whole / was - 1
     for pair in serving_pairs(world):
-        said, measured = pair.requests_per_second, pair.run.measured_per_second
+        said, measured = pair.requests_per_second, pair.run.answered_per_second
         if said is not None and measured is not None and pair.run.concurrency:
             model = models[pair.run.model]
             size, mixture = float(model.parameters_b), model.experts is not None

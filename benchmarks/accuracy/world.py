@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +12,6 @@ from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 from planner.sizing.calibrate import compare
-from planner.sizing.engine import Known
-from planner.sizing.subject import GPU_FACTS, gpu_facts
-from planner.sizing.tries import Tries
 
 if TYPE_CHECKING:
     from planner.inputs.measured import Measurement
@@ -77,7 +73,4 @@ class World:
 
     def situation(self, gpu_type: str, job: Job, gpus: int) -> Reasoning:
         """The job on so many GPUs of a type, whatever counts the rules would choose."""
-        count = Known(Fraction(gpus), "GPUs", "measured")
-        gpu = gpu_facts(gpu_type, self.catalog)
-        tried = Tries(self.sizer.reasoning(job)).at(gpus).within(gpu, GPU_FACTS)
-        return tried.within({"gpus": count}, frozenset({"gpus"}))
+        return self.sizer.situation(job, gpu_type, gpus)

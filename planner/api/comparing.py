@@ -14,17 +14,17 @@ from planner.api.result import Result
 from planner.api.scenario import Scenario, load
 from planner.costs import in_usd
 from planner.planning.make import make_plan
-from planner.reporting.format import count_of, usd
+from planner.reporting.format import count_of, record, usd
 from planner.reporting.sections.comparison import (
     OPEN,
     comparison_document,
     replay_document,
     waterfall_chart,
 )
-from planner.whatif.comparison.actuals import read_actuals
-from planner.whatif.comparison.compare import compare as compared_with
-from planner.whatif.comparison.replay import replay as replayed
-from planner.whatif.comparison.sides import planned_side, saved_side
+from planner.whatif.actuals import read_actuals
+from planner.whatif.causes import planned_side, saved_side
+from planner.whatif.compare import compare as compared_with
+from planner.whatif.compare import replay as replayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,11 +37,8 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan
     from planner.reporting.document import Document, Picture
-    from planner.whatif.comparison.comparison import Comparison
-    from planner.whatif.comparison.replay import Replay
-    from planner.whatif.comparison.sides import Side
-
-__all__ = ["ComparisonResult", "ReplayResult", "compare", "compared", "replay"]
+    from planner.whatif.causes import Side
+    from planner.whatif.compare import Comparison, Replay
 
 _ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 
@@ -78,20 +75,8 @@ class ComparisonResult(Result):
     @property
     def purchases(self) -> list[Row]:
         """Purchases that differ, by quarter, offer and site: how many before and after."""
-        return [
-            {
-                "quarter": one.quarter,
-                "kind": one.kind,
-                "offer": one.offer,
-                "node_type": one.node_type,
-                "site": one.site,
-                "before": one.before,
-                "after": one.after,
-                "before_usd": in_usd(one.before_cents),
-                "after_usd": in_usd(one.after_cents),
-            }
-            for one in self._found.purchases
-        ]
+        columns = "quarter kind offer node_type site before after before_usd after_usd"
+        return [record(one, columns) for one in self._found.purchases]
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -130,8 +115,11 @@ class ComparisonResult(Result):
         document = comparison_document(self._found, _ALL)
         return render(document, OPEN, "`planner compare --format json` has all.")
 
-    def _document(self, page: int | None = None) -> Document:
-        return comparison_document(self._found, _IN_FULL if page is None else _ON_SCREEN)
+    def _document(self) -> Document:
+        return comparison_document(self._found, _IN_FULL)
+
+    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - rows are cut alone
+        return comparison_document(self._found, _ON_SCREEN)
 
     def _pictures(self) -> dict[str, Picture]:
         chart = waterfall_chart(self._found)
@@ -239,8 +227,11 @@ class ReplayResult(Result):
         """All that differs, with the comparison of both plans."""
         return self._found.model_dump_json(indent=1) + "\n"
 
-    def _document(self, page: int | None = None) -> Document:
-        return replay_document(self._found, _IN_FULL if page is None else _ON_SCREEN)
+    def _document(self) -> Document:
+        return replay_document(self._found, _IN_FULL)
+
+    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - rows are cut alone
+        return replay_document(self._found, _ON_SCREEN)
 
 
 def replay(

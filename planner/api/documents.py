@@ -15,7 +15,7 @@ from planner.api.variants import (
     RiskResult,
     SensitivityResult,
     Work,
-    runner_beside,
+    runner_of,
 )
 from planner.errors import Finding, InputError
 from planner.exchange.kubernetes import kubernetes_files
@@ -29,21 +29,18 @@ from planner.planning.make import make_plan
 from planner.planning.saved import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
-from planner.reporting.document import Column, Heading, Table
-from planner.reporting.editions import Edition
-from planner.reporting.excel.render import render as excel
+from planner.reporting.documents import Edition, justification_document, quarterly_document
+from planner.reporting.excel import render as excel
 from planner.reporting.format import listed
 from planner.reporting.html.render import render as html
-from planner.reporting.justification import justification_document
 from planner.reporting.pages import printer
-from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.alternatives import standard_alternatives
-from planner.whatif.comparison.sides import saved_side
-from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
-from planner.whatif.variants.plan_summary import summary_of
+from planner.whatif.causes import saved_side
+from planner.whatif.results import summary_of
+from planner.whatif.sensitivity import sensitivity as found_sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,8 +50,6 @@ if TYPE_CHECKING:
     from planner.api.result import FilePath, Progress, Row
     from planner.api.scenario import Changes, Source
     from planner.reporting.document import Document
-
-__all__ = ["ExportResult", "ReportResult", "export", "report"]
 
 WhatIf = Literal["none", "options", "all"]
 
@@ -132,11 +127,11 @@ class ReportResult(Result):
         kept = {f"{one._name}.json": one.to_json() for one in self._results}
         return {**self._files, **kept}
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return self._documents["justification"]
 
-    def _brief(self, page: int = 0) -> Document:
-        return self._document(page or None)
+    def _brief(self, page: int = 0) -> Document:  # noqa: ARG002 - the first page says the most
+        return self._document()
 
 
 def report(  # noqa: PLR0913 - a parameter for each option
@@ -227,10 +222,9 @@ def _beside(
     catalog, rules = (
         tuple(map(Path, names)) for names in (made_from.options.catalog, made_from.options.rules)
     )
-    path = scenario_of(made_from)
     try:
-        question = Question(path, catalog=catalog, rules=rules, text=asked)
-        with runner_beside(path, question, work, progress) as made:
+        question = Question(scenario_of(made_from), catalog=catalog, rules=rules, text=asked)
+        with runner_of(question, work, progress) as made:
             inputs_behind(plan.label, made_from, lambda: made.inputs)
             if wanted == "options":
                 made.know(summary_of(plan._plan))
@@ -295,12 +289,6 @@ class ExportResult(Result):
     def files(self) -> dict[str, str | bytes]:
         """By name."""
         return dict(self._files)
-
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
-        rows = self.rows()
-        heads = tuple(map(Column, rows[0]))
-        cells = tuple(tuple(map(str, row.values())) for row in rows)
-        return (Heading(self.title, 1), Table(heads, cells))
 
 
 def export(

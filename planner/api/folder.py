@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-__all__ = ["Folder", "plan_text"]
-
 _WRITABLE = 0o222
 
 

@@ -9,6 +9,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.schema import scenario_schema
 from planner.inputs.text.words import did_you_mean, one_of
+from planner.reporting.format import record
 from planner.reporting.knowledge import (
     catalog_document,
     entry_document,
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from planner.api.result import FilePath, Row
     from planner.reporting.document import Document
-
-__all__ = ["KINDS", "KnowledgeResult", "catalog", "doctor", "examine_rules", "rules", "schema"]
 
 KINDS = ("gpus", "nodes", "models", "prices")
 
@@ -58,7 +57,7 @@ class KnowledgeResult(Result):
         """A row for each entry, rule or answer."""
         return [dict(row) for row in self._rows]
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return self._drawn
 
 
@@ -125,7 +124,7 @@ def rules(rule: str | None = None, *, rules: FilePath | Sequence[FilePath] = ())
     else:
         require_known(rule, book.rules, "rule")
         chosen, document = (book.rules[rule],), rule_document(book.rules[rule])
-    rows = [{"id": one.id, "kind": one.kind, "title": one.title} for one in chosen]
+    rows = [record(one, "id kind title") for one in chosen]
     return KnowledgeResult(rule or "rules", rows, document)
 
 

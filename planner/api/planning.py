@@ -24,7 +24,7 @@ from planner.planning.rolling_horizon import carried_over
 from planner.planning.saved import Saved, checked, read_saved, scenario_of, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
-from planner.reporting.format import gap_percent, listed, usd
+from planner.reporting.format import gap_percent, listed, record, usd
 from planner.reporting.plan import (
     FULL,
     SCREEN,
@@ -48,21 +48,16 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.reporting.document import Document
 
-__all__ = [
-    "Effort",
-    "ExplainResult",
-    "JobsResult",
-    "PlanResult",
-    "PlanSource",
-    "explain",
-    "plan",
-    "read_plan",
-    "require_effort",
-    "text_of",
-]
-
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
+_PURCHASE = (
+    "quarter kind offer node_type gpu_type gpus_per_node site count step_hours unit_price_usd "
+    "total_usd order_by price_origin"
+)
+_RELEASE = (
+    "quarter action entry node_type gpu_type gpus_per_node site count unit_price_usd total_usd "
+    "saved_usd given_up_usd present_usd"
+)
 
 
 class Effort(TypedDict, total=False):
@@ -130,46 +125,12 @@ class PlanResult(Result):
     @property
     def purchases(self) -> list[Row]:
         """What is bought, rented or reserved, a row for each offer, site and quarter."""
-        return [
-            {
-                "quarter": one.quarter,
-                "kind": one.kind,
-                "offer": one.offer,
-                "node_type": one.node_type,
-                "gpu_type": one.gpu_type,
-                "gpus_per_node": one.gpus_per_node,
-                "site": one.site,
-                "count": one.count,
-                "step_hours": one.step_hours,
-                "unit_price_usd": in_usd(one.unit_price_cents),
-                "total_usd": in_usd(one.total_cents),
-                "order_by": one.order_by,
-                "price_origin": one.price_origin,
-            }
-            for one in self._plan.acquisitions
-        ]
+        return [record(one, _PURCHASE) for one in self._plan.acquisitions]
 
     @property
     def releases(self) -> list[Row]:
         """Owned nodes that are sold or switched off, a row for each fleet entry and quarter."""
-        return [
-            {
-                "quarter": one.quarter,
-                "action": one.action,
-                "entry": one.entry,
-                "node_type": one.node_type,
-                "gpu_type": one.gpu_type,
-                "gpus_per_node": one.gpus_per_node,
-                "site": one.site,
-                "count": one.count,
-                "unit_price_usd": in_usd(one.unit_price_cents),
-                "total_usd": in_usd(one.total_cents),
-                "saved_usd": in_usd(one.saved_cents),
-                "given_up_usd": in_usd(one.given_up_cents),
-                "present_usd": in_usd(one.present_cents),
-            }
-            for one in self._plan.releases
-        ]
+        return [record(one, _RELEASE) for one in self._plan.releases]
 
     @property
     def jobs(self) -> list[Row]:
@@ -192,8 +153,7 @@ class PlanResult(Result):
         return [
             {
                 "cost": line.name,
-                "present_usd": in_usd(line.present_cents),
-                "total_usd": in_usd(line.total_cents),
+                **record(line, "present_usd total_usd"),
                 **dict(zip(self.quarters, map(in_usd, line.cents), strict=True)),
             }
             for line in self._plan.costs
@@ -265,13 +225,14 @@ class PlanResult(Result):
         """`plan.json` and `plan.md`."""
         return {"plan.json": self.to_json(), "plan.md": self.to_markdown()}
 
-    def _document(self, page: int | None = None) -> Document:
-        if page is None:
-            return plan_document(self._plan, FULL)
+    def _document(self) -> Document:
+        return plan_document(self._plan, FULL)
+
+    def _on_screen(self, page: int) -> Document:
         return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
 
     def _on_page(self) -> Document:
-        return drawn_document(self._plan, FULL)
+        return drawn_document(self._plan)
 
     def _brief(self, page: int = SCREEN.page) -> Document:
         return brief_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
@@ -402,17 +363,13 @@ class ExplainResult(Result):
         """A row for each GPU type: whether it is chosen, what a unit would add, and why."""
         return [
             {
-                "gpu_type": one.gpu_type,
-                "way": one.way,
-                "outcome": one.outcome,
-                "units": one.units,
-                "extra_usd": in_usd(one.extra_cents),
+                **record(one, "gpu_type way outcome units extra_usd"),
                 "reasons": "; ".join(reason.text for reason in one.reasons),
             }
             for one in self._told.verdicts
         ]
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return self._drawn
 
 
@@ -439,7 +396,7 @@ class JobsResult(Result):
         """As the plan has them."""
         return self._made.jobs
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return jobs_document(self._made._plan)
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Document, Picture
 
-__all__ = ["FilePath", "Progress", "Result", "Row", "page_files", "paths", "require", "warn"]
-
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"
 """Is told what is being done, in words that change with any version."""
@@ -52,9 +50,17 @@ class Result(ABC):
     def rows(self) -> list[Row]:
         """The figures as flat records, all with the same keys."""
 
-    @abstractmethod
-    def _document(self, page: int | None = None) -> Document:
-        """All of it; for a `page` of so many cells, as much as anybody reads on a screen."""
+    def _document(self) -> Document:
+        """All of it: its rows, unless there is more to say."""
+        from planner.reporting.document import Column, Heading, Table  # noqa: PLC0415 - likewise
+
+        rows = self.rows()
+        cells = tuple(tuple(map(str, row.values())) for row in rows)
+        return (Heading(self.title, 1), Table(tuple(map(Column, rows[0] if rows else ())), cells))
+
+    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - the same on most
+        """As much as anybody reads on a screen of so many cells."""
+        return self._document()
 
     def _pictures(self) -> Mapping[str, Picture]:
         """By file name."""
@@ -64,7 +70,7 @@ class Result(ABC):
         """What a notebook shows."""
         from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
 
-        return with_pictures(self._document(page), self._pictures())
+        return with_pictures(self._on_screen(page), self._pictures())
 
     def __repr__(self) -> str:
         """One to five lines."""
@@ -89,7 +95,7 @@ class Result(ABC):
         from planner.reporting.terminal import TerminalOptions, render  # noqa: PLC0415 - slow to load
 
         look = TerminalOptions(width=width, colour=colour, unicode=unicode)
-        return render(self._brief(width) if brief else self._document(width), look)
+        return render(self._brief(width) if brief else self._on_screen(width), look)
 
     def to_html(self) -> str:
         """The whole result as a page that needs no network."""

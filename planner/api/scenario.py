@@ -14,10 +14,10 @@ from planner.api.result import Result, paths
 from planner.errors import Finding, InputError
 from planner.inputs.layers.composed import resolved
 from planner.inputs.layers.override import Override, quoted
-from planner.inputs.layers.written import as_yaml, flow, flow_key
 from planner.inputs.load import Question
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
+from planner.inputs.text.scalars import as_yaml, flow, flow_key
 from planner.reporting.document import Column, Heading, Paragraph, Table
 from planner.reporting.format import count_of, listed
 
@@ -28,19 +28,6 @@ if TYPE_CHECKING:
     from planner.api.result import FilePath, Row
     from planner.inputs.settled import Inputs
     from planner.reporting.document import Document
-
-__all__ = [
-    "Changes",
-    "Scenario",
-    "Source",
-    "as_text",
-    "asked_changes",
-    "check",
-    "load",
-    "placed",
-    "plain_data",
-    "require_known_keys",
-]
 
 R = TypeVar("R")
 

@@ -14,13 +14,14 @@ from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import contradictions
 from planner.inputs.load import load_catalog, load_rules
-from planner.inputs.measured import read_measurements
+from planner.inputs.measured import read_measured
 from planner.inputs.reading.diagnostics import Attempts, validate_values
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
+from planner.reporting.format import record
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from planner.reporting.document import Document
     from planner.sizing.calibration import Calibration
     from planner.sizing.candidate import Candidate, Sizing
-
-__all__ = ["SizeResult", "size"]
 
 
 class SizeResult(Result):
@@ -65,10 +64,7 @@ class SizeResult(Result):
     @property
     def rejections(self) -> list[Row]:
         """GPU types that cannot run the job: `gpu_type`, `rule` and `message`."""
-        return [
-            {"gpu_type": one.gpu_type, "rule": one.rule, "message": one.message}
-            for one in self._sizing.rejections
-        ]
+        return [record(one, "gpu_type rule message") for one in self._sizing.rejections]
 
     def rows(self) -> list[Row]:
         """A row for each way to run the job, the cheapest first; needs of one replica.
@@ -80,9 +76,7 @@ class SizeResult(Result):
         """
         return [
             {
-                "gpu_type": one.gpu_type,
-                "gpus": one.gpus,
-                "replicas": one.replicas,
+                **record(one, "gpu_type gpus replicas"),
                 "usd_per_hour": None if per_hour is None else float(per_hour),
                 "usd_per_run": None if per_run is None else float(per_run),
                 "partition": one.partition,
@@ -90,11 +84,7 @@ class SizeResult(Result):
                 "gpu_capacity_gb": one.gpu_capacity_mb / 1000,
                 "cpus": one.cpus,
                 "memory_gb": one.memory_mb / 1000,
-                "hours": one.hours,
-                "weight_bits": one.weight_bits,
-                "kv_bits": one.kv_bits,
-                "gradient_accumulation": one.gradient_accumulation,
-                "decided_by": one.decided_by,
+                **record(one, "hours weight_bits kv_bits gradient_accumulation decided_by"),
                 "rests_on": one.evidence[0].rests if one.evidence else None,
             }
             for one, per_hour, per_run in self._ranked
@@ -104,7 +94,7 @@ class SizeResult(Result):
         """The whole sizing, with every sum."""
         return self._sizing.model_dump_json(indent=2) + "\n"
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return sizing_document(
             self._sizing, self._ranked, self._book, sums=self._sums, calibration=self._calibration
         )
@@ -140,7 +130,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
 
     `job` is what a scenario says of a job, as a dict or YAML text. `config` is the config.json of
     its model (Hugging Face) where the job names none. `measured` is a table of your own measured
-    runs, which correct the expected peaks. `headroom` is the share of GPU memory kept free. `mig`
+    runs, which correct what is expected. `headroom` is the share of GPU memory kept free. `mig`
     and `shared_gpus` try a serving job on partitions and beside others, `faster` a tuning job on
     more and more GPUs. `sums` shows host, peak memory and every sum for each GPU type.
 
@@ -175,7 +165,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
     settings = settled_settings(book, policies)
     calibration = None
     if measured is not None:
-        runs = read_measurements(Path(measured), facts)
+        runs = read_measured(Path(measured), facts)
         calibration = calibrate(runs, Sizer(facts, book, settings, policies), facts, book)
     sizing = Sizer(facts, book, settings, policies, calibration=calibration).size(asked)
     if not faster:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog
     from planner.reporting.document import Document
 
-__all__ = ["InitResult", "init"]
-
 _BEFORE = b"\xef\xbb\xbf \t\r\n"
 
 
@@ -64,7 +62,7 @@ class InitResult(Result):
         """`scenario.yaml`."""
         return {"scenario.yaml": self.text}
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         rows = self.rows()
         told = (Paragraph(f"{line}.") for line in self.summary)
         drawn = table(

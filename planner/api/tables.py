@@ -24,7 +24,6 @@ from planner.exchange.usage import actuals_csv, read_names
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.reader import read_bytes, read_text
-from planner.reporting.document import Column, Heading, Table
 from planner.reporting.format import count_of
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
 
     from planner.api.result import FilePath, Progress, Row
     from planner.exchange.usage import ClusterUsage
-    from planner.reporting.document import Document
-
-__all__ = ["ImportResult", "import_table", "table_template"]
 
 _EXCEL = (".xlsx", ".xlsm", ".xls")
 _ZIPPED = b"PK\x03\x04"
@@ -82,14 +78,6 @@ class ImportResult(Result):
     def files(self) -> dict[str, str | bytes]:
         """`jobs.yaml` or `actuals.csv`."""
         return {"jobs.yaml" if self._jobs is not None else "actuals.csv": self.text}
-
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
-        rows = self.rows()
-        heads = tuple(map(Column, rows[0] if rows else ()))
-        return (
-            Heading(self.title, 1),
-            Table(heads, tuple(tuple(map(str, row.values())) for row in rows)),
-        )
 
 
 def import_table(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from planner.api.folder import Folder, plan_text
 from planner.api.planning import Effort, PlanResult, require_effort
@@ -27,33 +27,37 @@ from planner.api.scenario import (
 )
 from planner.costs import in_usd
 from planner.inputs.load import Question
-from planner.reporting.format import count_of, money_short, percent
+from planner.reporting.format import count_of, money_short, percent, record
 from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
-from planner.reporting.sections.risk import cost_bands, risk_document
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
+    PLAN_COLUMNS,
+    cost_bands,
     frontiers,
-    plan_record,
+    risk_document,
     sweep_csv,
     sweep_document,
     sweep_rows,
     titles_of,
 )
 from planner.whatif.alternatives import alternatives as found_alternatives
-from planner.whatif.grid import read_grid
-from planner.whatif.results import Alternatives, Sensitivity
-from planner.whatif.risk.choices import PURCHASES
-from planner.whatif.risk.futures import read_futures
-from planner.whatif.risk.risk import Risk
-from planner.whatif.risk.risk import risk as found_risk
-from planner.whatif.sensitivity.sensitivity import sensitivity as found_sensitivity
-from planner.whatif.stored_result import StoredResult, dumps, loads, question_behind
-from planner.whatif.sweep import RESULTS, Shard, require_rows, results_name
+from planner.whatif.executors import DaskExecutor, ProcessExecutor
+from planner.whatif.results import (
+    Alternatives,
+    PlanSummary,
+    Sensitivity,
+    StoredResult,
+    dumps,
+    loads,
+    question_behind,
+)
+from planner.whatif.risk import PURCHASES, Risk
+from planner.whatif.risk import risk as found_risk
+from planner.whatif.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.sweep import RESULTS, Shard, read_grid, require_rows, results_name
 from planner.whatif.sweep import sweep as swept
-from planner.whatif.variants.cached_runner import CachedRunner
-from planner.whatif.variants.dask_executor import DaskExecutor
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.uncertain import read_futures
+from planner.whatif.variants import AS_STATED, CachedRunner, Variant, VariantPlanner, WorkerConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,30 +70,11 @@ if TYPE_CHECKING:
     from planner.inputs.layers.override import Override
     from planner.reporting.document import Document, Picture
     from planner.whatif.sweep import SweepRow as SweptRow
-    from planner.whatif.variants.executor import Executor
-    from planner.whatif.variants.plan_summary import PlanSummary
-
-__all__ = [
-    "AlternativesResult",
-    "RiskResult",
-    "SensitivityResult",
-    "SweepResult",
-    "Work",
-    "alternatives",
-    "executor",
-    "read_alternatives",
-    "read_risk",
-    "read_sensitivity",
-    "risk",
-    "runner_beside",
-    "sensitivity",
-    "sweep",
-    "time_left",
-    "usable_cores",
-]
+    from planner.whatif.variants import Executor
 
 K = TypeVar("K", bound=StoredResult)
 Share: TypeAlias = "float | Decimal | Fraction"
+_NO_FIGURES = PlanSummary(result="infeasible")
 _FUTURES_AT_MOST, _PAIRS_AT_MOST, _PLANS_AT_MOST = 100_000, 50, 9
 
 
@@ -131,42 +116,29 @@ def executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Exec
     return ProcessExecutor(planner, workers or usable_cores())
 
 
-def _station(path: Path, question: Question, work: Work) -> WorkerConfig:
+def _planner(question: Question, work: Work) -> VariantPlanner:
     gap, seconds = work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0)
     require_effort(gap, seconds)
-    return WorkerConfig(
-        path,
-        tuple(question.given["catalog"]),
-        tuple(question.given["rules"]),
-        gap,
-        seconds,
-        question.text,
-    )
-
-
-def _planner(scenario: Scenario, work: Work) -> VariantPlanner:
-    return VariantPlanner(
-        _station(scenario._question.path, scenario._question, work), scenario._question
-    )
+    catalog, rules = tuple(question.given["catalog"]), tuple(question.given["rules"])
+    config = WorkerConfig(question.path, catalog, rules, gap, seconds, question.text)
+    return VariantPlanner(config, question)
 
 
 @contextmanager
-def _runner(scenario: Scenario, work: Work, progress: Progress) -> Iterator[CachedRunner]:
-    """Plans of a scenario with settings added; raises InputError."""
-    planner = _planner(scenario, work)
+def runner_of(
+    question: Question, work: Work, progress: Progress, asked: Variant = AS_STATED
+) -> Iterator[CachedRunner]:
+    """Plans of what is asked with settings added; raises InputError."""
+    planner = _planner(question, work)
     with executor(planner, work) as planners:
-        asked = Variant(scenario._apply, scenario._set)
         yield CachedRunner(planner, planners, asked, progress or (lambda _: None))
 
 
-@contextmanager
-def runner_beside(
-    path: Path, question: Question, work: Work, progress: Progress
-) -> Iterator[CachedRunner]:
-    """Plans beside one of which only the question is known."""
-    planner = VariantPlanner(_station(path, question, work), question)
-    with executor(planner, work) as planners:
-        yield CachedRunner(planner, planners, Variant(), progress or (lambda _: None))
+def _runner(
+    scenario: Scenario, work: Work, progress: Progress
+) -> AbstractContextManager[CachedRunner]:
+    asked = Variant(scenario._apply, scenario._set)
+    return runner_of(scenario._question, work, progress, asked)
 
 
 def _exact(share: Share, name: str) -> Fraction:
@@ -176,14 +148,26 @@ def _exact(share: Share, name: str) -> Fraction:
     return found
 
 
-class SensitivityResult(Result):
+class StoredAnswer(Result, Generic[K]):
+    """A result that is kept beside a plan, sealed, and read again."""
+
+    def __init__(self, found: K, read_from: tuple[Path, ...] = ()) -> None:
+        """Private: functions of `planner` give these."""
+        self._found, self.read_from = found, read_from
+
+    def answers(self, plan: PlanResult) -> bool:
+        """Whether it is of the question that a plan was asked."""
+        return self._found.question == question_behind(plan._plan)
+
+    def to_json(self) -> str:
+        """The whole result as its file has it, sealed."""
+        return dumps(self._found)
+
+
+class SensitivityResult(StoredAnswer[Sensitivity]):
     """Which figures the cost hangs on, and at which values the recommendation turns."""
 
     _name = "sensitivity"
-
-    def __init__(self, found: Sensitivity, read_from: tuple[Path, ...] = ()) -> None:
-        """Private: `planner.sensitivity` and `planner.read_sensitivity` give these."""
-        self._found, self.read_from = found, read_from
 
     @property
     def title(self) -> str:
@@ -199,10 +183,6 @@ class SensitivityResult(Result):
     def summary(self) -> tuple[str, ...]:
         """The cost, what leaves no plan, and what moves it most."""
         return (headline(self._found),)
-
-    def answers(self, plan: PlanResult) -> bool:
-        """Whether it is of the question that a plan was asked."""
-        return self._found.question == question_behind(plan._plan)
 
     def rows(self) -> list[Row]:
         """A row for each figure, the widest swing first: its value, the cost at both ends."""
@@ -221,11 +201,7 @@ class SensitivityResult(Result):
             for one in self._found.swings
         ]
 
-    def to_json(self) -> str:
-        """The whole result as `sensitivity.json`, sealed."""
-        return dumps(self._found)
-
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return sensitivity_document(self._found)
 
     def _pictures(self) -> Mapping[str, Picture]:
@@ -271,14 +247,10 @@ def sensitivity(
     return SensitivityResult(found, scenario.read_from)
 
 
-class AlternativesResult(Result):
+class AlternativesResult(StoredAnswer[Alternatives]):
     """Plans that differ where people care, beside the cheapest."""
 
     _name = "alternatives"
-
-    def __init__(self, found: Alternatives, read_from: tuple[Path, ...] = ()) -> None:
-        """Private: `planner.alternatives` and `planner.read_alternatives` give these."""
-        self._found, self.read_from = found, read_from
 
     @property
     def title(self) -> str:
@@ -302,10 +274,6 @@ class AlternativesResult(Result):
         told = [f"{name}: {_cost(figures)}" for name, figures in costs]
         return f"cheapest {_cost(self._found.cheapest)}", *told[:3]
 
-    def answers(self, plan: PlanResult) -> bool:
-        """Whether they are of the question that a plan was asked."""
-        return self._found.question == question_behind(plan._plan)
-
     def rows(self) -> list[Row]:
         """A row for each plan, the cheapest first; one that there is not says why."""
         every: list[tuple[str, str, tuple[Override, ...], PlanSummary | None, str | None]] = [
@@ -321,27 +289,17 @@ class AlternativesResult(Result):
                 "objective": objective,
                 "settings": "; ".join(map(str, settings)),
                 "result": "left out" if figures is None else figures.result,
-                **(dict.fromkeys(_NO_FIGURES) if figures is None else plan_record(figures)),
+                **record(figures or _NO_FIGURES, PLAN_COLUMNS),
                 "reason": left_out or (figures.reason if figures else ""),
             }
             for name, objective, settings, figures, left_out in every
         ]
 
-    def to_json(self) -> str:
-        """All of them as `alternatives.json`, sealed."""
-        return dumps(self._found)
-
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return alternatives_document(self._found)
 
     def _pictures(self) -> Mapping[str, Picture]:
         return frontiers(self.title, near_ones(self._found), option_anchors(self._found))
-
-
-_NO_FIGURES = (
-    *("cost_usd", "bound_usd", "capex_usd", "nodes", "node_types"),
-    *("gpus_idle", "power_w", "drawn_w", "moves"),
-)
 
 
 def _cost(figures: PlanSummary) -> str:
@@ -452,9 +410,9 @@ class SweepResult(Result):
     def rows(self) -> list[Row]:
         """The rows of `sweep.csv`, with the same columns; numbers that are set are numbers."""
         records, titles = sweep_rows(self._found), titles_of(self._found)
-        for row, record in zip(self._found, records, strict=True):
+        for row, told in zip(self._found, records, strict=True):
             numbers = {one.path: _number(one) for one in row.variant.settings}
-            record.update((titles[path], value) for path, value in numbers.items())
+            told.update((titles[path], value) for path, value in numbers.items())
         return records
 
     def files(self) -> dict[str, str | bytes]:
@@ -463,7 +421,7 @@ class SweepResult(Result):
         del files["sweep.json"]
         return {"sweep.csv": sweep_csv(self._found), **files}
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return sweep_document(self._scenario, self._found)
 
     def _pictures(self) -> Mapping[str, Picture]:
@@ -518,7 +476,7 @@ def sweep(
         require(1 <= shard[0] <= shard[1], "shard", shard, "a part of several, as (2, 8)")
     path, text, base = _asked(grid, scenario, changes)
     asked = placed(lambda: read_grid(path, text, base.path if base else None))
-    planner = _planner_of(asked.scenario, base, changes, work)
+    planner = _planner(base or _question(asked.scenario, changes), work)
     variants = placed(lambda: asked.variants(planner, Variant(*asked_changes(changes))))
     read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
     with _kept_in(out, overwrite, () if part else _SWEEP_FILES, read, results_name(part)) as folder:
@@ -552,12 +510,9 @@ def _asked(
     return *as_text(given), base
 
 
-def _planner_of(
-    scenario: Path, base: Question | None, changes: Changes, work: Work
-) -> VariantPlanner:
+def _question(scenario: Path, changes: Changes) -> Question:
     catalog, rules = paths(changes.get("catalog", ())), paths(changes.get("rules", ()))
-    question = base or Question(scenario, catalog=catalog, rules=rules)
-    return VariantPlanner(_station(scenario, question, work), question)
+    return Question(scenario, catalog=catalog, rules=rules)
 
 
 @contextmanager
@@ -574,14 +529,10 @@ def _kept_in(
     yield folder
 
 
-class RiskResult(Result):
+class RiskResult(StoredAnswer[Risk]):
     """What many futures cost, and how often what is bought now falls short in them."""
 
     _name = "risk"
-
-    def __init__(self, found: Risk, read_from: tuple[Path, ...] = ()) -> None:
-        """Private: `planner.risk` and `planner.read_risk` give these."""
-        self._found, self.read_from = found, read_from
 
     @property
     def title(self) -> str:
@@ -592,10 +543,6 @@ class RiskResult(Result):
     def proved(self) -> bool:
         """Whether the plan as it stands and those of all futures are proved."""
         return not self._found.not_proved and self._found.base.result == "proved"
-
-    def answers(self, plan: PlanResult) -> bool:
-        """Whether it is of the question that a plan was asked."""
-        return self._found.question == question_behind(plan._plan)
 
     @property
     def chances(self) -> list[Row]:
@@ -624,11 +571,7 @@ class RiskResult(Result):
         pairs = zip(self._found.percentiles, self._found.cost_cents, strict=True)
         return [{"percentile": share, "cost_usd": in_usd(cents)} for share, cents in pairs]
 
-    def to_json(self) -> str:
-        """The whole result as `risk.json`, sealed."""
-        return dumps(self._found)
-
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
+    def _document(self) -> Document:
         return risk_document(self._found)
 
     def _pictures(self) -> Mapping[str, Picture]:
@@ -671,7 +614,7 @@ def risk(
     path, text, base = _asked(futures, scenario, changes)
     holds = Variant(*asked_changes(changes))
     asked = placed(lambda: read_futures(path, text, base.path if base else None, holds))
-    planner = _planner_of(asked.scenario, base, changes, work)
+    planner = _planner(base or _question(asked.scenario, changes), work)
     placed(lambda: asked.drawn(planner, 0))
     read = (path, *planner.inputs(asked.base(planner)).read_from)
     with _kept_in(out, overwrite, _RISK_FILES, read, RESULTS) as folder:

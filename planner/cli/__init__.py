@@ -3,8 +3,6 @@
 import os
 from _signal import SIGINT, signal  # type: ignore[import-not-found]  # `signal` loads for long
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Entry point of the `planner` script: Ctrl-C is heeded before anything else is loaded."""

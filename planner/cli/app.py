@@ -1,63 +1,192 @@
-"""The `planner` command and its subcommands, each loaded when it is called."""
+"""The `planner` command and its subcommands, each loaded when it is called.
+
+Whatever a user can cause ends in words on standard error and an exit code.
+"""
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
+import re
+import signal
 import sys
 import threading
+from contextlib import contextmanager
 from keyword import iskeyword
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.guard import guarded, require_output, say_nothing_of_memory, told_of
-from planner.cli.typos import Group, with_hint
-from planner.errors import ExitCode
+from planner.cli.options import Group, with_hint
+from planner.cli.screen import error_pen, warnings_told
+from planner.errors import ExitCode, PlannerError
+from planner.reporting.findings import render_error
 from planner.version import __version__
 
-__all__ = ["COMMANDS", "GROUPS", "OBJECTS_BETWEEN_SCANS", "main", "planner"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+_INTERRUPTED = threading.Event()
+_AGAIN_S = 0.02
+
+_NO_ROOM = re.compile(
+    r"failed to map|cannot allocate memory|can't start new thread|without exception set",
+    re.IGNORECASE,
+)
+"""What the linker says of a library, and Python of a thread or call, without memory for it."""
+
+BROKEN_PIPE = 141
+"""128 + SIGPIPE: what a shell reports of a program whose reader went away."""
+
+
+def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any:  # noqa: ANN401
+    """Run an action to its last byte on standard output, without a traceback for a user."""
+    try:
+        with _interrupts_heeded(), warnings_told():
+            result = action(ctx)
+            sys.stdout.flush()
+    except PlannerError as error:
+        click.echo(render_error(error, error_pen()), err=True, nl=False)
+        ctx.exit(error.exit_code)
+    except KeyboardInterrupt:
+        _say_interrupted(ctx)
+    except Exception as error:
+        # Libraries turn an interrupt that meets them at work into errors of their own.
+        if _INTERRUPTED.is_set():
+            _say_interrupted(ctx)
+        ctx.exit(told_of(error))
+    return result
+
+
+def told_of(error: Exception) -> int:
+    """Say what the system refused; the exit code. A reader that went away is told nothing.
+
+    Raises again what the system has no part in.
+    """
+    if _lacks_memory(error):
+        _abandon_stdout()
+        click.echo("error: out of memory: no plan was made", err=True)  # a pen would take more
+        return ExitCode.LIMIT
+    if not isinstance(error, OSError):
+        raise error
+    _abandon_stdout()
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    name = f"{error.filename}: " if error.filename else ""
+    click.echo(f"{error_pen().red('error:')} {name}{error.strerror or error}", err=True)
+    return ExitCode.INPUT
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory gave out: for objects, for a library that is to be loaded, for a thread."""
+    if isinstance(error, ImportError | RuntimeError | SystemError):
+        return _NO_ROOM.search(str(error)) is not None
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+
+
+def say_nothing_of_memory(failed: threading.ExceptHookArgs) -> None:
+    """Leave it to whoever waits for a thread to say that memory gave out in it."""
+    if not _lacks_memory(failed.exc_value):
+        threading.__excepthook__(failed)
+
+
+def require_output() -> None:
+    """End at once where standard output is closed: what is found would reach nobody.
+
+    Closed streams get a stand-in first, so that no file that is written later takes their number.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the least number that is free
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+    if sys.stdout is None:
+        words = "standard output is closed; if nobody reads it, redirect it to /dev/null"
+        click.echo(f"{error_pen().red('error:')} {words}", err=True)
+        sys.exit(ExitCode.INPUT)
+
+
+@contextmanager
+def _interrupts_heeded() -> Iterator[None]:
+    """Remember that the user pressed Ctrl-C, besides raising KeyboardInterrupt for it."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        _INTERRUPTED.set()
+        signal.default_int_handler(signum, frame)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    sys.unraisablehook = _interrupt_again
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = sys.__unraisablehook__
+
+
+def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Press Ctrl-C again where Python dropped it, as it drops whatever a destructor raises."""
+    if isinstance(dropped.exc_value, KeyboardInterrupt):
+        threading.Timer(_AGAIN_S, os.kill, [os.getpid(), signal.SIGINT]).start()
+    else:
+        sys.__unraisablehook__(dropped)
+
+
+def _say_interrupted(ctx: click.Context) -> None:
+    click.echo("interrupted", err=True)
+    ctx.exit(ExitCode.INTERRUPTED)
+
+
+def _abandon_stdout() -> None:
+    """Keep the interpreter from trying again, loudly, to write what nobody takes."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
 
 GROUPS = {
     "Decide": {
-        "init": ("init", "Write a first scenario of a few answers, or of what a cluster tells."),
+        "init": ("tables", "Write a first scenario of a few answers, or of what a cluster tells."),
         "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
         "size": ("size", "Size one job on every GPU type, the cheapest first."),
-        "check": ("check", "Find all mistakes of scenarios at once."),
+        "check": ("plan", "Find all mistakes of scenarios at once."),
     },
     "Understand": {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
-        "compare": ("compare", "Show what differs between two plans, and why."),
-        "replay": ("replay", "Make a saved plan again and say whether it is the same."),
+        "compare": ("plan", "Show what differs between two plans, and why."),
+        "replay": ("plan", "Make a saved plan again and say whether it is the same."),
         "view": ("view", "Look at plans, compare them and ask what if, on a local page."),
     },
     "Ask what if": {
-        "sweep": ("sweep", "Plan many variants of a scenario, a row each."),
-        "sensitivity": ("sensitivity", "Show which figures cost and recommendation hang on."),
+        "sweep": ("whatif", "Plan many variants of a scenario, a row each."),
+        "sensitivity": ("whatif", "Show which figures cost and recommendation hang on."),
         "alternatives": (
-            "alternatives",
+            "whatif",
             "Show plans that differ where people care, beside the cheapest.",
         ),
-        "risk": ("risk", "Plan many futures: cost bands, and the chance of falling short."),
+        "risk": ("whatif", "Plan many futures: cost bands, and the chance of falling short."),
     },
     "Hand on": {
         "report": ("report", "Write the justification and the quarterly plan of a saved plan."),
         "export": (
-            "export",
+            "tables",
             "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.",
         ),
         "mcp": ("mcp", "Answer an assistant over MCP: size, check, plan, explain, compare."),
-        "import": (
-            "import_",
-            "Read jobs from a table, loads from traffic, actuals from a cluster.",
-        ),
+        "import": ("tables", "Read jobs from a table, loads from traffic, actuals from a cluster."),
     },
     "Look up": {
         "rules": ("knowledge", "List, show and test the rules."),
         "catalog": ("knowledge", "List and show the facts."),
-        "schema": ("check", "Print the JSON Schema of a scenario."),
-        "doctor": ("doctor", "Say whether the installed solver can be trusted."),
+        "schema": ("knowledge", "Print the JSON Schema of a scenario."),
+        "doctor": ("knowledge", "Say whether the installed solver can be trusted."),
     },
 }
 """Commands by what one wants to do: the module that has the function of each, and what it does in

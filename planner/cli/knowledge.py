@@ -1,21 +1,19 @@
-"""`planner rules` and `planner catalog`: what the planner knows, and who says so."""
+"""`planner rules`, `catalog`, `schema` and `doctor`: what the planner knows, and who says so."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
 
 import planner
-from planner.cli.options import catalog_option, rules_option
-from planner.cli.screen import print_result
-from planner.cli.typos import Group
+from planner.cli.options import Group, catalog_option, rules_option
+from planner.cli.screen import print_exact, print_result
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = ["catalog", "rules"]
 
 _KINDS = ("gpus", "nodes", "models", "prices")
 
@@ -72,3 +70,22 @@ def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:
 def show_entry(entry_id: str, catalog: tuple[Path, ...]) -> None:
     """Show a GPU type, a node type with its prices, or a model: each figure with its source."""
     print_result(planner.catalog(entry=entry_id, catalog=catalog))
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of a scenario, for editors that complete and check YAML."""
+    print_exact(json.dumps(planner.schema(), indent=2, ensure_ascii=False) + "\n")
+
+
+@click.command()
+@click.pass_context
+def doctor(ctx: click.Context) -> None:
+    """Put small programs on which released solvers have lied to the solver installed here.
+
+    Exit code 0: every answer of the solver that plans rest on is right. 5: one is wrong.
+    """
+    found = planner.doctor()
+    print_result(found)
+    if found.failed:
+        ctx.exit(ExitCode.UNVERIFIED)

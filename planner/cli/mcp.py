@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from mcp.server import MCPServer
 
-__all__ = ["mcp", "server"]
-
 _SAYS = """\
 Sizes jobs that tune or serve language models, and plans which GPU servers to buy or rent for them,
 with a proof of how far the cost is from the least possible. Ask instead of guessing GPU memory,

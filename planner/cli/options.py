@@ -12,33 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.api.folder import Folder
-from planner.cli.progress import QUIET
+from planner.cli.screen import QUIET
+from planner.inputs.text.words import did_you_mean, nearest, one_of
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from planner import Changes, Effort, Work
+    from planner import Effort, Work
 
-__all__ = [
-    "FILE",
-    "FOLDER",
-    "NEW_FILE",
-    "asking",
-    "catalog_option",
-    "effort_options",
-    "folder_option",
-    "force_option",
-    "format_choice",
-    "format_option",
-    "jobs_option",
-    "out_option",
-    "quiet_option",
-    "rules_option",
-    "share",
-    "work_options",
-]
+    _Adds = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 class _Named(click.Path):
@@ -91,26 +75,36 @@ def share(text: str) -> Decimal:
     return found
 
 
-def catalog_option(command: Callable[..., None]) -> Callable[..., None]:
-    """`--catalog PATH`, repeatable."""
-    return click.option(
-        "--catalog",
-        type=FILE,
-        multiple=True,
-        metavar="PATH",
-        help="Catalog file or folder of your own; extends or replaces entries by id. Repeatable.",
-    )(command)
+def file_option(*names: str, says: str, metavar: str = "FILE") -> _Adds:
+    """An option that names a file to read."""
+    return click.option(*names, type=FILE, metavar=metavar, help=says)
 
 
-def rules_option(command: Callable[..., None]) -> Callable[..., None]:
-    """`--rules PATH`, repeatable."""
-    return click.option(
-        "--rules",
-        type=FILE,
-        multiple=True,
-        metavar="PATH",
-        help="Rule file or folder of your own; extends or replaces rules by id. Repeatable.",
-    )(command)
+def share_option(flag: str, default: str, says: str) -> _Adds:
+    """An option that is a share."""
+    return click.option(flag, type=share, default=default, show_default=True, help=says)
+
+
+def number_option(flag: str, default: int, within: tuple[int, int], says: str) -> _Adds:
+    """An option that is a whole number from the first to the second of these."""
+    kind = click.IntRange(*within)
+    return click.option(flag, type=kind, default=default, show_default=True, metavar="N", help=says)
+
+
+catalog_option = click.option(
+    "--catalog",
+    type=FILE,
+    multiple=True,
+    metavar="PATH",
+    help="Catalog file or folder of your own; extends or replaces entries by id. Repeatable.",
+)
+rules_option = click.option(
+    "--rules",
+    type=FILE,
+    multiple=True,
+    metavar="PATH",
+    help="Rule file or folder of your own; extends or replaces rules by id. Repeatable.",
+)
 
 
 def _names(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -121,26 +115,44 @@ def _names(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     return names
 
 
-def _seconds(ctx: click.Context, param: click.Parameter, given: float) -> float:
-    """A time that is neither endless nor no number: click compares, and lets both pass."""
-    if not isfinite(given):
-        raise click.BadParameter(f"{given} is not a number of seconds", ctx, param)
-    return given
+_scenario_option = click.option(
+    "--scenario",
+    "apply",
+    multiple=True,
+    metavar="NAME",
+    callback=_names,
+    help="Apply this scenario or override of the file; several with commas. Repeatable, in order.",
+)
+_set_option = click.option(
+    "--set",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Set a value after all overrides: offers.buy-h200.price_usd=380000. Repeatable.",
+)
 
 
-def out_option(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """`--scenario`, `--set`, `--catalog` and `--rules`, handed over together as `changes`."""
+
+    @wraps(command)
+    def with_asked(**given: Any) -> None:  # noqa: ANN401 - click's values
+        changes = {name: given.pop(name) for name in ("apply", "set", "catalog", "rules")}
+        command(changes=changes, **given)
+
+    return _scenario_option(_set_option(catalog_option(rules_option(with_asked))))
+
+
+def out_option(*names: str) -> _Adds:
     """`--out DIR` of a command that prints its result, and writes these files where asked to."""
     return _target_option(f"Also write {listed(names)} into this folder.", required=False)
 
 
-def folder_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def folder_option(what: str) -> _Adds:
     """`--out DIR` of a command whose result are files."""
     return _target_option(f"Folder for {what}.", required=True)
 
 
-def _target_option(
-    says: str, *, required: bool
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _target_option(says: str, *, required: bool) -> _Adds:
     """`--out` and `--force`, handed over together as `out`: a folder, or None."""
     option = click.option("--out", type=FOLDER, metavar="DIR", required=required, help=says)
 
@@ -159,78 +171,29 @@ def _target_option(
 force_option = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """`--scenario`, `--set`, `--catalog` and `--rules`, handed over together as `changes`."""
-
-    @wraps(command)
-    def with_asked(
-        *,
-        catalog: tuple[Path, ...],
-        rules: tuple[Path, ...],
-        variations: tuple[str, ...],
-        settings: tuple[str, ...],
-        **given: Any,  # noqa: ANN401 - click's values
-    ) -> None:
-        changes: Changes = {
-            "apply": variations,
-            "set": settings,
-            "catalog": catalog,
-            "rules": rules,
-        }
-        command(changes=changes, **given)
-
-    return _scenario_option(_set_option(catalog_option(rules_option(with_asked))))
+def _heed(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+    ctx.meta[QUIET] = given
 
 
-_scenario_option = click.option(
-    "--scenario",
-    "variations",
-    multiple=True,
-    metavar="NAME",
-    callback=_names,
-    help="Apply this scenario or override of the file; several with commas. Repeatable, in order.",
+quiet_option = click.option(
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_heed,
+    help="Say nothing of the progress of long work.",
 )
-_set_option = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="PATH=VALUE",
-    help="Set a value after all overrides: offers.buy-h200.price_usd=380000. Repeatable.",
-)
+"""Heeded by `Progress`."""
 
 
-def quiet_option(command: Callable[..., None]) -> Callable[..., None]:
-    """`--quiet`, which `Progress` heeds."""
-
-    def heed(ctx: click.Context, _: click.Parameter, given: bool) -> None:
-        ctx.meta[QUIET] = given
-
-    return click.option(
-        "--quiet",
-        is_flag=True,
-        expose_value=False,
-        callback=heed,
-        help="Say nothing of the progress of long work.",
-    )(command)
+def _seconds(ctx: click.Context, param: click.Parameter, given: float) -> float:
+    """A time that is neither endless nor no number: click compares, and lets both pass."""
+    if not isfinite(given):
+        raise click.BadParameter(f"{given} is not a number of seconds", ctx, param)
+    return given
 
 
-def effort_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`--gap` and `--time-limit`, handed over together as `effort`; and `--quiet`."""
-
-    @wraps(command)
-    def with_effort(*, gap: Decimal, time_limit: float, **given: Any) -> None:  # noqa: ANN401
-        effort: Effort = {"gap": float(gap), "time_limit_seconds": time_limit}
-        command(effort=effort, **given)
-
-    return _gap_option(_time_limit_option(quiet_option(with_effort)))
-
-
-_gap_option = click.option(
-    "--gap",
-    type=share,
-    default="0.01%",
-    show_default=True,
-    help="Relative gap between cost and bound that counts as proved.",
+_gap_option = share_option(
+    "--gap", "0.01%", "Relative gap between cost and bound that counts as proved."
 )
 _time_limit_option = click.option(
     "--time-limit",
@@ -244,11 +207,37 @@ _time_limit_option = click.option(
 )
 
 
+def effort_options(command: Callable[..., None]) -> Callable[..., None]:
+    """`--gap` and `--time-limit`, handed over together as `effort`; and `--quiet`."""
+
+    @wraps(command)
+    def with_effort(*, gap: Decimal, time_limit: float, **given: Any) -> None:  # noqa: ANN401
+        effort: Effort = {"gap": float(gap), "time_limit_seconds": time_limit}
+        command(effort=effort, **given)
+
+    return _gap_option(_time_limit_option(quiet_option(with_effort)))
+
+
 def _address(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
     """An address, which must not be empty: Dask would start a cluster of its own."""
     if given is not None and not given.strip():
         raise click.BadParameter("an address is needed: tcp://HOST:8786", ctx, param)
     return given
+
+
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="the cores at hand",
+    help="Plans to make at the same time, each in a process of its own.",
+)
+_cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    callback=_address,
+    help="Plan on the workers of the Dask scheduler at this address instead.",
+)
 
 
 def work_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -270,22 +259,7 @@ def work_options(command: Callable[..., None]) -> Callable[..., None]:
     return jobs_option(_cluster_option(effort_options(with_work)))
 
 
-jobs_option = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    show_default="the cores at hand",
-    help="Plans to make at the same time, each in a process of its own.",
-)
-_cluster_option = click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    callback=_address,
-    help="Plan on the workers of the Dask scheduler at this address instead.",
-)
-
-
-def format_choice(*more: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def format_choice(*more: str) -> _Adds:
     """`--format` of a command that prints its result in `more` formats than all others do."""
     return click.option(
         "--format",
@@ -298,3 +272,30 @@ def format_choice(*more: str) -> Callable[[Callable[..., None]], Callable[..., N
 
 
 format_option = format_choice()
+
+
+_SHOWN = 5
+
+
+class Group(click.Group):
+    """Commands that tell what an unknown one may have meant, or which there are."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but in the words of this planner."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            ctx.fail(f"no command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+def with_hint(error: click.NoSuchOption) -> click.UsageError:
+    """The same, naming the options that begin so; click compares whole names alone."""
+    asked = f"--{error.option_name.lstrip('-')}"
+    options = error.ctx.command.params if error.ctx else ()
+    names = sorted(name for option in options for name in option.opts if name.startswith("--"))
+    near = [name for name in names if name.startswith(asked)] or nearest(asked, names)
+    hint = f"; did you mean {one_of([repr(name) for name in near[:_SHOWN]])}?" if near else ""
+    return click.UsageError(f"no option {error.option_name!r}{hint}", error.ctx)

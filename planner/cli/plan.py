@@ -1,7 +1,8 @@
-"""`planner plan` and `planner explain`."""
+"""`planner check`, `plan`, `explain`, `compare` and `replay`: questions, their answers, and why."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,15 +10,23 @@ import click
 
 import planner
 from planner.api.folder import Folder
-from planner.cli.options import FILE, NEW_FILE, asking, effort_options, format_option, out_option
-from planner.cli.progress import Progress
-from planner.cli.screen import page_width, print_result, say_written, write
-from planner.errors import ExitCode
+from planner.cli.options import (
+    FILE,
+    NEW_FILE,
+    asking,
+    effort_options,
+    file_option,
+    format_choice,
+    format_option,
+    out_option,
+    quiet_option,
+)
+from planner.cli.screen import Progress, page_width, print_exact, print_result, say_written, write
+from planner.errors import ExitCode, Finding, InputError
+from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
-    from planner import Changes, Effort
-
-__all__ = ["explain", "plan"]
+    from planner import Changes, Effort, PlanResult, Scenario
 
 _FILES = ("plan.json", "plan.md")
 _MORE = "All of it, with schedule, use, assumptions, sources and proof"
@@ -28,12 +37,11 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 @click.command()
 @click.argument("scenario", type=FILE)
 @out_option(*_FILES)
-@click.option(
+@file_option(
     "--from",
     "from_",
-    type=FILE,
     metavar="PLAN.json",
-    help="An earlier plan: what it ran in the quarter before this horizon runs today.",
+    says="An earlier plan: what it ran in the quarter before this horizon runs today.",
 )
 @asking
 @effort_options
@@ -119,3 +127,139 @@ def explain(plan_json: Path, job: str | None) -> None:
     inputs that it names first.
     """
     print_result(planner.explain(plan_json, job) if job else planner.explain(plan_json))
+
+
+@click.command()
+@click.argument("plan_json", metavar="PLAN.json", type=FILE)
+@click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="The folder from which it was planned; its files are looked for from there.",
+)
+@quiet_option
+@format_option
+@click.pass_context
+def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> None:
+    """Plan again from the files and options that a saved plan records, and compare.
+
+    Exit code 0: identical, byte for byte. 1: not; each input file, version and figure that has
+    changed is named. A plan.json that was edited by hand is refused with 2.
+    """
+    with Progress() as progress:
+        found = planner.replay(plan_json, directory=folder, progress=progress)
+    print_result(found, format_)
+    if not found.identical:
+        ctx.exit(ExitCode.DIFFERENT)
+
+
+@click.command()
+@click.argument("scenarios", metavar="SCENARIO...", nargs=-1, required=True, type=FILE)
+@asking
+@click.option(
+    "--resolved",
+    is_flag=True,
+    help="Print the whole scenario as YAML, each value with the file and line it is from.",
+)
+def check(scenarios: tuple[Path, ...], changes: Changes, resolved: bool) -> None:
+    """Find all mistakes of scenarios at once, each with file, line, column and a hint.
+
+    Overrides and scenarios that a file names are tried as well.
+    """
+    if resolved and len(scenarios) > 1:
+        raise click.UsageError("--resolved prints one scenario at a time")
+    mistakes: list[Finding] = []
+    for path in scenarios:
+        try:
+            found = planner.check(path, **changes)
+        except InputError as error:
+            mistakes += error.findings
+            continue
+        if resolved:
+            print_exact(found.to_yaml())
+        else:
+            click.echo(f"{path}: no mistakes in {'; '.join(found.summary)}")
+    if mistakes:
+        raise InputError(*dict.fromkeys(mistakes))
+
+
+_OF_COMPARISON = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
+
+
+@click.command()
+@click.argument("before")
+@click.argument("after")
+@out_option(*_OF_COMPARISON)
+@file_option(
+    "--actuals",
+    says="What came, a CSV file (quarter, job or node_type, count), beside the plan of BEFORE.",
+)
+@click.option("--exit-code", is_flag=True, help="End with exit code 1 where anything differs.")
+@effort_options
+@format_choice("github")
+@asking
+def compare(
+    before: str,
+    after: str,
+    out: Folder | None,
+    actuals: Path | None,
+    exit_code: bool,
+    effort: Effort,
+    format_: str,
+    changes: Changes,
+) -> None:
+    """Show what differs between two plans: inputs first, then purchases, cost, jobs and more.
+
+    BEFORE and AFTER are each a plan.json, a scenario, or SCENARIO:NAME for one of its overrides or
+    scenarios; AFTER may be such a NAME alone. Scenarios are planned first; `--scenario` and `--set`
+    apply to both sides. `--format github` prints a comment for a pull request.
+    """
+    sides = [_side(before, changes), _side(after, changes, beside=before)]
+    if out is not None:
+        read = (one for side in sides for one in side.read_from)
+        out.require_free(_OF_COMPARISON, (*read, *filter(None, [actuals])))
+    with Progress() as progress:
+        found = planner.compare(
+            *sides, labels=(before, after), actuals=actuals, progress=progress, **effort
+        )
+    if out is not None:
+        write(found, out)
+    if format_ == "github":
+        print_exact(found.to_github())
+    else:
+        print_result(found, format_)
+    if exit_code and not found.same:
+        click.get_current_context().exit(ExitCode.DIFFERENT)
+
+
+def _side(text: str, changes: Changes, *, beside: str = "") -> PlanResult | Scenario:
+    """What a side is called on the command line, read."""
+    path, names = _named(text, changes, beside)
+    if path.suffix == ".json":
+        return planner.read_plan(path, catalog=changes["catalog"], rules=changes["rules"])
+    varied: Changes = {**changes, "apply": (*changes["apply"], *names)}
+    return planner.load(path, **varied)
+
+
+def _named(text: str, changes: Changes, beside: str) -> tuple[Path, tuple[str, ...]]:
+    """File and variations of a side; a name alone is a variation of the scenario `beside` it.
+
+    Raises InputError for what is neither.
+    """
+    if Path(text).exists():
+        return Path(text), ()
+    for place in reversed([match.start() for match in re.finditer(":", text)]):
+        if Path(text[:place]).is_file():
+            return Path(text[:place]), tuple(text[place + 1 :].split(","))
+    if not beside:
+        return Path(text), ()
+    other, _ = _named(beside, changes, "")
+    if other.suffix == ".json":
+        return Path(text), ()
+    known = planner.load(other, **changes).variations
+    if not set(text.split(",")) <= set(known):
+        message = f"is neither a file nor a scenario or override of {other}"
+        raise InputError(Finding(message, file=text, hint=did_you_mean(text, known)))
+    return other, tuple(text.split(","))

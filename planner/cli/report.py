@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import click
 
 import planner
-from planner.cli.options import FILE, effort_options, folder_option, jobs_option
-from planner.cli.progress import Progress
-from planner.cli.screen import write
+from planner.cli.options import FILE, effort_options, file_option, folder_option, jobs_option
+from planner.cli.screen import Progress, write
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
     from planner import AlternativesResult, Effort, PlanResult, RiskResult, SensitivityResult
     from planner.api.folder import Folder
-
-__all__ = ["report"]
 
 _DOCUMENTS = ("justification", "quarterly")
 _KINDS = ("html", "xlsx", "md")
@@ -44,12 +41,10 @@ K = TypeVar("K", "AlternativesResult", "RiskResult", "SensitivityResult")
     metavar="NAME=PLAN.json",
     help="Another plan to show beside this one, such as `rent only=out/plan.json`. Repeatable.",
 )
-@click.option("--since", type=FILE, metavar="LAST.json", help="Say what changed since this plan.")
-@click.option(
+@file_option("--since", metavar="LAST.json", says="Say what changed since this plan.")
+@file_option(
     "--actuals",
-    type=FILE,
-    metavar="FILE",
-    help="With --since: what came of that plan, a CSV file (quarter, job or node_type, count).",
+    says="With --since: what came of that plan, a CSV file (quarter, job or node_type, count).",
 )
 @click.option(
     "--edition",

@@ -1,35 +1,171 @@
-"""`planner size`: one job on every GPU type, described by options in the words of a scenario."""
+"""`planner size`: one job on every GPU type.
+
+The job is described by options: each key of `tune:` and `serve:` that rules ask for is one.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 import planner
-from planner.cli.jobs import described_job, flag, job_options, option_of, plain
-from planner.cli.options import FILE, catalog_option, rules_option
+from planner.cli.options import catalog_option, file_option, rules_option
 from planner.cli.screen import print_result
 from planner.errors import Finding, InputError
+from planner.inputs.base import AsFact, plain_types
+from planner.inputs.scenario.job import Serve, Tune
+from planner.inputs.text.scalars import ScalarError, plain_value
 
-__all__ = ["size"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pydantic import BaseModel
+
+_NO_OPTION = "gpu_partition"
+"""A partition is asked for in a scenario alone: rules refuse it to tuning jobs."""
+_CALLED = {"adapter_rank": "rank", "adapters.count": "adapters", "adapters.size_gb": "adapter_gb"}
+"""Keys whose options are not named after their last part."""
+_METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
+"""How values in a unit are asked for; a `NUMBER` in any other."""
+
+
+class Option(NamedTuple):
+    """An option, and the keys of `tune:` and `serve:` that it fills; empty where it fills none."""
+
+    name: str
+    tune: str
+    serve: str
+    metavar: str
+    help: str
+
+
+def _options() -> Iterator[Option]:
+    for name, metavar, told in (
+        ("model", "ID", "Model of the catalog, such as `llama-3.1-8b`."),
+        ("parameters_b", "NUMBER", "Or its size, in billions."),
+        ("family", "NAME", "With a bare size: whose shape it has."),
+    ):
+        yield Option(name, name, name, metavar, told)
+    for key, fact, types in _keys(Tune):
+        yield Option(_name(key), key, "", _metavar(fact, types), f"Tuning: {fact.meaning}.")
+    for key, fact, types in _keys(Serve):
+        yield Option(_name(key), "", key, _metavar(fact, types), f"Serving: {fact.meaning}.")
+
+
+def _keys(section: type[BaseModel], outer: str = "") -> Iterator[tuple[str, AsFact, list[Any]]]:
+    """Keys that rules ask for, dotted, with what they mean and the types and words of a value."""
+    facts = AsFact.of(section)
+    for name, field in section.model_fields.items():
+        types = plain_types(field.annotation)
+        if name in facts and name != _NO_OPTION:
+            yield f"{outer}{name}", facts[name], types
+        for inner in types:
+            if hasattr(inner, "model_fields"):
+                yield from _keys(inner, f"{name}.")
+
+
+def _name(key: str) -> str:
+    return _CALLED.get(key, key.rpartition(".")[2])
+
+
+def _metavar(fact: AsFact, types: list[Any]) -> str:
+    words = list(dict.fromkeys(str(one) for one in types if isinstance(one, str | int)))
+    if bool in types:
+        words = ["true", "false"]
+    return "|".join(words) or _METAVARS.get(fact.unit, "NUMBER")
+
+
+OPTIONS = tuple(_options())
+
+
+def _job_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add every option that describes a job, and `--serve`."""
+    first = next(option for option in OPTIONS if not option.tune)
+    for option in reversed(OPTIONS):
+        command = click.option(flag(option.name), metavar=option.metavar, help=option.help)(command)
+        if option is first:
+            told = "Serve it, instead of `--method`."
+            command = click.option("--serve", is_flag=True, help=told)(command)
+    return command
+
+
+def _described_job(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a scenario would say of the job that the options describe; raises InputError."""
+    if (given["method"] is None) == (not given["serve"]):
+        raise InputError(
+            Finding(
+                "say what to do with the model",
+                hint="give either `--method` to tune it or `--serve` to serve it",
+            )
+        )
+    named = [name for name in ("model", "parameters_b", "family") if given[name] is not None]
+    if given["config"] is None and not {"model", "parameters_b"} & set(named):
+        hint = "give `--model ID`, `--config PATH` or `--parameters-b NUMBER`"
+        raise InputError(Finding("say which model", hint=hint))
+    if given["config"] is not None and named:
+        message = f"the model is given twice, by --config and by {flag(named[0])}"
+        hint = "leave one of them out"
+        raise InputError(Finding(message, path=flag(named[0]), hint=hint))
+    kind = "serve" if given["serve"] else "tune"
+    keys = {option.name: option.serve if given["serve"] else option.tune for option in OPTIONS}
+    _require_fitting(given, kind, keys)
+    values: dict[str, Any] = {}
+    for name, key in keys.items():
+        if given[name] is not None:
+            _put(values, key, _plain(name, given[name]))
+    types = {"gpu_types": tuple(given["gpu_type"])} if given["gpu_type"] else {}
+    return {kind: values, **types}
+
+
+def _option_of(path: str, *, serves: bool) -> str:
+    """The option that fills a place in a job, such as `--rank` for `tune.adapter_rank`."""
+    kind = "serve" if serves else "tune"
+    names = {kind: "", "gpu_types": "--gpu-type"}
+    for option in OPTIONS:
+        key = option.serve if serves else option.tune
+        names[f"{kind}.{key}"] = flag(option.name)
+        names.setdefault(f"{kind}.{key.partition('.')[0]}", flag(option.name))
+    return names.get(path, path)
+
+
+def _plain(name: str, text: str) -> object:
+    """Read a value as a scenario would; raises InputError that names the option."""
+    try:
+        return plain_value(text)
+    except ScalarError as error:
+        raise InputError(Finding(str(error), path=flag(name))) from None
+
+
+def flag(name: str) -> str:
+    """How an option is written on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _require_fitting(given: Mapping[str, Any], kind: str, keys: Mapping[str, str]) -> None:
+    foreign = [name for name, key in keys.items() if not key and given[name] is not None]
+    if foreign:
+        other = "`--method`" if kind == "serve" else "`--serve`"
+        raise InputError(*(Finding(f"goes with {other} only", path=flag(name)) for name in foreign))
+
+
+def _put(values: dict[str, Any], key: str, value: object) -> None:
+    outer, dot, inner = key.partition(".")
+    if dot:
+        values.setdefault(outer, {})[inner] = value
+    else:
+        values[outer] = value
 
 
 @click.command()
-@job_options
-@click.option(
+@_job_options
+@file_option(
     "--config",
-    type=FILE,
     metavar="PATH",
-    help="A model's config.json (Hugging Face), instead of `--model`.",
+    says="A model's config.json (Hugging Face), instead of `--model`.",
 )
-@click.option(
-    "--measured",
-    type=FILE,
-    metavar="FILE",
-    help="Your own measured runs (CSV): they correct the expected peaks.",
-)
+@file_option("--measured", says="Your own measured runs (CSV): they correct what is expected.")
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
 @click.option("--mig", is_flag=True, help="Serving: on MIG partitions as well.")
 @click.option("--shared-gpus", is_flag=True, help="Serving: beside others on a GPU as well.")
@@ -46,19 +182,15 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
 
     For example: planner size --model llama-3.1-70b --method lora --sequence 4096 --batch 8
     """
-    job = described_job(given)
-    given_on = {
+    job = _described_job(given)
+    asked = {
         name: given[name]
         for name in ("config", "measured", "mig", "shared_gpus", "faster", "catalog", "rules")
     }
+    if given["headroom"] is not None:
+        asked["headroom"] = _plain("headroom", given["headroom"])
     try:
-        headroom = given["headroom"]
-        sized = planner.size(
-            job,
-            headroom=None if headroom is None else cast("str", plain("headroom", headroom)),
-            sums=sums,
-            **given_on,
-        )
+        sized = planner.size(job, sums=sums, **asked)
     except InputError as error:
         raise InputError(
             *(_on_options(one, serves="serve" in job) for one in error.findings)
@@ -78,7 +210,7 @@ def _on_options(finding: Finding, *, serves: bool) -> Finding:
     """The same mistake, at the option that it was made in."""
     if finding.file is not None or finding.path is None:
         return finding
-    path = option_of(finding.path, serves=serves)
+    path = _option_of(finding.path, serves=serves)
     if path == finding.path and path in ("headroom", "mig", "shared_gpus", "faster"):
         path = flag(path)
     message, hint = (_IN_OPTIONS.get(text or "", text) for text in (finding.message, finding.hint))

@@ -13,8 +13,6 @@ from planner.view.server import serve
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["view"]
-
 
 @click.command()
 @click.argument("folder", type=FOLDER, default=".")

@@ -10,8 +10,6 @@ from pydantic.alias_generators import to_camel
 
 from planner.errors import Finding, InputError
 
-__all__ = ["Exported", "of_export", "parsed"]
-
 _MOST_FINDINGS = 20
 
 

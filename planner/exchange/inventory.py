@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
-from planner.inputs.catalog.product_names import gpu_types_by_name, plain_name
+from planner.inputs.base import Frozen
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.locate import PRODUCT_NAMES, shipped
+from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import count_of, nearest, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from planner.inputs.catalog.catalog import Catalog, GpuType
-
-__all__ = ["KnownServers", "Server", "recognized"]
 
 _PARTITIONED = re.compile(r"(?P<product>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb)(?:\..+)?", re.I)
 """How a cluster calls GPUs whose partitions are all of one profile; then it counts these."""
@@ -141,3 +143,29 @@ def _called(names: list[str]) -> str:
     """`gpu-1, gpu-2, gpu-3 and 4 more`."""
     shown = ", ".join(name[:_LONGEST] for name in names[:_NAMED])
     return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+
+
+_MARKS = re.compile(r"[^a-z0-9.]+")
+_MAKERS = re.compile(r"^(nvidia|amd|tesla)-")
+
+
+class _ProductNames(Frozen):
+    gpus: dict[str, tuple[str, ...]]
+    """By GPU type."""
+
+
+def plain_name(product: str) -> str:
+    """A product's name without its maker, in small letters with dashes between its words."""
+    return _MAKERS.sub("", _MARKS.sub("-", product.casefold()).strip("-"))
+
+
+@cache
+def gpu_types_by_name() -> dict[str, str]:
+    """GPU types by the plain names of their products."""
+    name = f"catalog/{PRODUCT_NAMES}"
+    read = read_document(shipped("catalog") / PRODUCT_NAMES, shown_as=name)
+    return {
+        plain_name(product): gpu_type
+        for gpu_type, products in validate(read, _ProductNames).gpus.items()
+        for product in products
+    }

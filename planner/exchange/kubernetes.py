@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from planner.exchange.names import (
+from planner.exchange.needs import (
     LABELS,
     NODE_TYPE_LABEL,
     SITE_LABEL,
     as_stated,
     cluster_names,
+    pods_of,
+    refuse_shares,
     renamed,
 )
-from planner.exchange.needs import pods_of, refuse_shares
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from planner.exchange.needs import Pods
     from planner.planning.plan import Plan
-
-__all__ = ["documents", "kubernetes_files"]
 
 _SHARES = {"nvidia.com/gpu": "nvidia.com/gpumem"}
 """By resource, how HAMi calls MiB of the memory of one.

@@ -13,8 +13,6 @@ from planner.exchange.inventory import Server
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["is_nodes", "servers_of"]
-
 _NVIDIA = "nvidia.com/gpu"
 _PRODUCT, _COUNT, _REPLICAS = (f"{_NVIDIA}.{part}" for part in ("product", "count", "replicas"))
 _MACHINE = f"{_NVIDIA}.machine"

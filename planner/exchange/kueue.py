@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
 from planner.exchange.kubernetes import documents
-from planner.exchange.names import (
+from planner.exchange.needs import (
     LABELS,
     NODE_TYPE_LABEL,
     RACK_LABEL,
     SITE_LABEL,
     as_stated,
     cluster_names,
+    held_at_once,
+    pods_of,
+    refuse_shares,
     renamed,
 )
-from planner.exchange.needs import held_at_once, pods_of, refuse_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.exchange.needs import Pods, Pool
     from planner.planning.plan import Plan
-
-__all__ = ["WITHOUT_TEAM", "kueue_files"]
 
 WITHOUT_TEAM = "without-team"
 """The queue of jobs that name no team."""
@@ -59,10 +59,9 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
         cluster_names(sorted(set(part))) for part in (*zip(*pools, strict=True),) or ((), ())
     )
     flavors = _flavors(pools)
-    resources = (
-        *_HOST,
-        *sorted({*_in_service(plan, quarter), *(one.need.resource for one in pods)}),
-    )
+    there = _in_service(plan, quarter, flavors)
+    gpus = {resource for _, resource in there}.union(one.need.resource for one in pods)
+    resources = (*_HOST, *sorted(gpus.difference(_HOST)))
     quotas = _quotas(pods, flavors)
     objects = [
         _topology(plan),
@@ -81,7 +80,7 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
         ),
     ]
     other = [*renamed("team", teams), *renamed("node type", types), *renamed("site", sites)]
-    return {"kueue.yaml": _sums(plan, quarter, flavors, quotas, other) + documents(objects)}
+    return {"kueue.yaml": _sums(plan, quarter, there, quotas, other) + documents(objects)}
 
 
 def _flavors(pools: Sequence[Pool]) -> dict[Pool, str]:
@@ -107,11 +106,19 @@ def _flavors(pools: Sequence[Pool]) -> dict[Pool, str]:
     return flavors
 
 
-def _in_service(plan: Plan, quarter: str) -> Iterator[str]:
+def _in_service(
+    plan: Plan, quarter: str, flavors: Mapping[Pool, str]
+) -> dict[tuple[str, str], int]:
+    """By flavor and resource, all that its nodes have."""
+    found: defaultdict[tuple[str, str], int] = defaultdict(int)
     facts = {one.node_type: one.kubernetes_resource for one in plan.node_types}
     for node in plan.nodes:
         if quarter in node.in_service:
-            yield facts[node.node_type]
+            flavor = flavors[node.node_type, node.site]
+            found[flavor, facts[node.node_type]] += node.gpus
+            found[flavor, "cpu"] += node.cpus
+            found[flavor, "memory"] += node.memory_mb
+    return dict(found)
 
 
 def _quotas(pods: Sequence[Pods], flavors: Mapping[Pool, str]) -> _Quotas:
@@ -182,19 +189,11 @@ def _object(
 def _sums(
     plan: Plan,
     quarter: str,
-    flavors: Mapping[Pool, str],
+    in_service: Mapping[tuple[str, str], int],
     quotas: _Quotas,
     renamed: Sequence[str],
 ) -> str:
     """Per flavor, what is in service beside the quotas that the queues give out of it."""
-    in_service: defaultdict[tuple[str, str], int] = defaultdict(int)
-    facts = {one.node_type: one.kubernetes_resource for one in plan.node_types}
-    for node in plan.nodes:
-        if quarter in node.in_service:
-            flavor = flavors[node.node_type, node.site]
-            in_service[flavor, facts[node.node_type]] += node.gpus
-            in_service[flavor, "cpu"] += node.cpus
-            in_service[flavor, "memory"] += node.memory_mb
     lines = [
         f"{plan.scenario}, {quarter}. Quotas are sums over all nodes of a flavor: what the team",
         "holds at the hour at which it holds most. What no quota gives out stays free.",

@@ -14,8 +14,6 @@ from planner.exchange.usage import ClusterUsage, scenario_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["is_workloads", "usage_of"]
-
 _API = "kueue.x-k8s.io/"
 _PARTITION = "nvidia.com/mig-"
 _YEARS = range(2000, 2100)
@@ -151,14 +149,9 @@ def _count(
         raise ValueError(f"Finished {ends} is before Admitted {begins}")
     if begins.year not in _YEARS or ends.year not in _YEARS:
         raise ValueError(f"Admitted {begins} to {ends} lies outside the years 2000 to 2099")
-    seconds = int((ends - begins).total_seconds()) + status.past_seconds
-    if not seconds or not gpus:
-        why = "held no GPU" if seconds else "ended in the second in which they began"
-        usage.leave_out(why, 0)
-    elif not name:
-        usage.leave_out("are not in the mapping", gpus * seconds)
-    else:
-        usage.add(workload.id, name, begins - timedelta(seconds=status.past_seconds), seconds, gpus)
+    past = timedelta(seconds=status.past_seconds)
+    seconds = int((ends - begins + past).total_seconds())
+    usage.count(workload.id, name, begins - past, seconds, gpus)
 
 
 def _gpus(admission: _Admission, resources: Collection[str]) -> int:

@@ -28,17 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "MetricSeries",
-    "held_by",
-    "is_csv",
-    "is_matrix",
-    "of_csv",
-    "of_matrix",
-    "served",
-    "watched",
-]
-
 _REQUESTS: Final = "vllm:request_success"
 _INPUT: Final = "vllm:prompt_tokens"
 _OUTPUT: Final = "vllm:generation_tokens"

@@ -8,8 +8,6 @@ from xml.parsers import expat
 from planner.errors import Finding, InputError
 from planner.exchange.inventory import Server
 
-__all__ = ["is_report", "server_of"]
-
 _ROOT = "nvidia_smi_log"
 _PRODUCT, _UUID = (_ROOT, "gpu", "product_name"), (_ROOT, "gpu", "uuid")
 _ONE_FILE = "write one file for each server: `nvidia-smi -q -x > SERVER.xml`"

@@ -15,13 +15,12 @@ from pydantic import Discriminator, Field, Tag
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.layers.written import flow
 from planner.inputs.reading.diagnostics import Attempts, validate, validate_values
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import parse_document, read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
-from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, csv_text, plain_value
+from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, csv_text, flow, plain_value
 from planner.inputs.text.words import did_you_mean, key_meant, one_of
 
 if TYPE_CHECKING:
@@ -29,17 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.reading.grid import Cell, Grid
-
-__all__ = [
-    "NAME",
-    "Columns",
-    "jobs_from",
-    "portfolio_csv",
-    "portfolio_rows",
-    "read_columns",
-    "scenario_part",
-    "template",
-]
 
 NAME = "job"
 """The column that names the job."""

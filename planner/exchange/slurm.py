@@ -14,8 +14,6 @@ from planner.inputs.text.words import count_of, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["is_sacct", "usage_of"]
-
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
 _FORMAT = "JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES"
 """All, and the End, against which the others are held where it is there."""
@@ -187,19 +185,12 @@ def _repeated(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
 def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> ClusterUsage:
     usage = ClusterUsage()
     for run in runs:
-        name = scenario_name(run.name, names)
+        job, name = run.job.partition("+")[0], scenario_name(run.name, names)
         if run.begins is None:
             why = "have no start" if run.seconds else "never started"
-        elif not run.seconds:
-            why = "ended in the second in which they began"
-        elif not run.gpus:
-            why = "held no GPU"
-        elif not name:
-            why = "are not in the mapping"
+            usage.leave_out(why, run.gpus * run.seconds)
         else:
-            usage.add(run.job.partition("+")[0], name, run.begins, run.seconds, run.gpus)
-            continue
-        usage.leave_out(why, run.gpus * run.seconds)
+            usage.count(job, name, run.begins, run.seconds, run.gpus)
     return usage
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from planner.errors import Finding, InputError
 from planner.inputs.checks.faults import unknown_reference
-from planner.inputs.layers.written import as_yaml, flow, flow_key
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import shipped
 from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.text.scalars import as_yaml, flow, flow_key
 from planner.inputs.text.words import one_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from planner.exchange.inventory import KnownServers
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.scenario.offer import OfferKind
-
-__all__ = ["Answers", "Ask", "Assumption", "Found", "assumed", "first_scenario"]
 
 R = TypeVar("R")
 

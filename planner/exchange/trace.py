@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planner.errors import Finding, InputError
-from planner.exchange.names import cluster_names
+from planner.exchange.needs import cluster_names
 from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-__all__ = ["is_trace", "job_names", "lasting", "loads_of", "seconds_of"]
 
 _COLUMNS: Final = {
     "time": {"timestamp", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"},

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["ClusterUsage", "actuals_csv", "quarter_of", "read_names", "scenario_name"]
-
 
 class _Mapping(Frozen):
     jobs: Annotated[dict[str, Name], Field(min_length=1)]
@@ -67,8 +65,13 @@ class ClusterUsage:
     days: set[date] = field(default_factory=set)
     """On which a run that counts began or ended."""
 
-    def add(self, run: str, name: str, begins: datetime, seconds: int, gpus: int) -> None:
-        """Count a run in every quarter that it lies in."""
+    def count(self, run: str, name: str, begins: datetime, seconds: int, gpus: int) -> None:
+        """Count a run in every quarter that it lies in, or why it does not count."""
+        if not (seconds and gpus and name):
+            why = "are not in the mapping" if seconds and gpus else "held no GPU"
+            why = why if seconds else "ended in the second in which they began"
+            self.leave_out(why, gpus * seconds)
+            return
         for quarter, held in _by_quarter(begins, seconds):
             self.runs[quarter, name].add(run)
             self.gpu_seconds[quarter, name] += held * gpus

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planner.exchange.needs import Need, Pods
     from planner.planning.plan import Plan
 
-__all__ = ["USED_BY", "left_out", "watsonx_files"]
-
 USED_BY = "used-by.csv"
 _GIB, _MB = 2**30, 10**6
 _HEADS = ("specification", "job", "team", "pods", "node_type", "site", "gpu_type", "partition")

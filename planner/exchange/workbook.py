@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from openpyxl.workbook.workbook import Workbook as OpenedWorkbook
     from openpyxl.worksheet.worksheet import Worksheet
 
-__all__ = ["workbook_grid"]
-
 _LARGEST_INFLATED_BYTES = 128 * 2**20
 _MOST_CELLS = 2_000_000
 """Up to the last row and column in use: every cell of them is looked at."""

@@ -7,35 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 from unicodedata import is_normalized
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-
-__all__ = [
-    "LARGEST_COUNT",
-    "AsFact",
-    "Basis",
-    "Count",
-    "Day",
-    "Frozen",
-    "HourPrice",
-    "Name",
-    "NodePower",
-    "NodePrice",
-    "NotKnown",
-    "NotNegative",
-    "Number",
-    "ParametersB",
-    "PositiveCount",
-    "PositiveNumber",
-    "Share",
-    "SourcedFigure",
-    "day",
-    "share",
-    "whole",
-]
-
 
 LARGEST = 10**15
 """No figure is larger: what is, is a slip of the hand that no sum here was made for."""
@@ -88,6 +63,16 @@ class AsFact:
             for marker in field.metadata
             if isinstance(marker, AsFact)
         }
+
+
+def plain_types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
+    """The plain types and words that a field can be, within options and unions.
+
+    Figures by quarter are one figure.
+    """
+    if get_origin(annotation) is dict:
+        return []
+    return [one for inner in get_args(annotation) for one in plain_types(inner)] or [annotation]
 
 
 def day(value: object) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from planner.errors import InputError
@@ -14,9 +14,9 @@ from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
 from planner.inputs.checks.faults import alike_names, unknown_references
-from planner.inputs.layers.composed import read_layers
+from planner.inputs.layers.composed import read_layers, stated
 from planner.inputs.layers.override import Override
-from planner.inputs.layers.written import flow, stated
+from planner.inputs.measured import read_measured
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import (
@@ -30,8 +30,9 @@ from planner.inputs.reading.locate import (
     shipped_files,
     used_files,
 )
+from planner.inputs.reading.reader import read_bytes
 from planner.inputs.rules.book import gathered_rules
-from planner.inputs.scenario.scenario import Scenario, ScenarioFile
+from planner.inputs.scenario.scenario import ResolvedScenario, ScenarioFile
 from planner.inputs.settled import (
     ChangeNote,
     Inputs,
@@ -40,6 +41,7 @@ from planner.inputs.settled import (
     settled_offers,
     settled_settings,
 )
+from planner.inputs.text.scalars import flow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,17 +49,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.errors import Finding
+    from planner.inputs.measured import MeasuredRuns, Measurement, ServingMeasurement
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.document import Path as DocumentPath
     from planner.inputs.rules.book import RuleBook
-
-__all__ = [
-    "Question",
-    "inputs_from",
-    "load_catalog",
-    "load_inputs",
-    "load_rules",
-]
 
 R = TypeVar("R")
 
@@ -145,6 +140,7 @@ class Question:
                 document,
                 lambda: self._read("catalog", document, self._facts),
                 lambda: self._read("rules", document, self._book),
+                lambda catalog: self._measured(document, catalog),
             )
         )
         if attempts.findings or not attempts.sound or inputs is None:
@@ -219,6 +215,25 @@ class Question:
             raise InputError(*attempts.findings, known=None if untold else gathered)
         return gathered
 
+    def _measured(
+        self, scenario: Document, catalog: Catalog
+    ) -> tuple[MeasuredRuns, tuple[InputFile, ...]]:
+        """Measured runs of the tables that the scenario names; raises InputError."""
+        attempts = Attempts()
+        runs: list[Measurement | ServingMeasurement] = []
+        records = []
+        files = attempts.known(lambda: used_files(scenario, self._folder, "measured")) or ()
+        attempts.findings += named_twice(files, scenario)
+        for file in files:
+            read = partial(read_measured, file.path, catalog, shown_as=file.shown_as)
+            runs += attempts.take(read) or ()
+            digest = hashlib.sha256(read_bytes(file.path, file.shown_as)).hexdigest()
+            record = InputFile(role="measured", path=file.name, sha256=digest, location=file.path)
+            records.append(record)
+        if attempts.findings:
+            raise InputError(*attempts.findings)
+        return tuple(runs), tuple(records)
+
     @cached_property
     def scenario_files(self) -> tuple[InputFile, ...]:
         """The scenario and what it extends, with the digests of what they state."""
@@ -240,14 +255,15 @@ def inputs_from(
     document: Document,
     facts: Callable[[], tuple[Catalog, tuple[InputFile, ...]]],
     book: Callable[[], tuple[RuleBook, tuple[InputFile, ...]]],
+    runs: Callable[[Catalog], tuple[MeasuredRuns, tuple[InputFile, ...]]] | None = None,
 ) -> Inputs:
-    """Inputs of a whole question and of what gives its catalog and rules, with the files of these.
+    """Inputs of a whole question and of what gives its catalog, rules and measured runs.
 
-    Raises InputError with all mistakes of all three.
+    Each comes with its files. Raises InputError with all mistakes of all of them.
     """
     attempts = Attempts()
     known, ruled = attempts.known(facts), attempts.known(book)
-    asked = attempts.known(lambda: validate(document, Scenario, known_as=ScenarioFile))
+    asked = attempts.known(lambda: validate(document, ResolvedScenario, known_as=ScenarioFile))
     catalog, rules = known and known[0], ruled and ruled[0]
     if asked is None:
         raise InputError(*attempts.findings)
@@ -257,6 +273,8 @@ def inputs_from(
     with suppress(NotKnown):
         catalog = settled_catalog(asked, catalog)
     attempts.findings += inconsistencies(document, asked, catalog)
+    known_catalog = catalog
+    measured = attempts.take(lambda: runs(known_catalog)) if runs and known else None
     if attempts.findings or not (attempts.sound and known and ruled):
         raise InputError(*attempts.findings)
     settings = settled_settings(ruled[0], asked.policies, asked.finance)
@@ -267,5 +285,6 @@ def inputs_from(
         rules=ruled[0],
         settings=settings,
         offers=settled_offers(asked, known[0], settings),
-        files=(*known[1], *ruled[1]),
+        measured=measured[0] if measured else (),
+        files=(*known[1], *ruled[1], *(measured[1] if measured else ())),
     )

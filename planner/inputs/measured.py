@@ -1,33 +1,33 @@
-"""Measured tuning runs as a CSV table, in the words of a scenario, every row with its line.
+"""Measured runs as CSV tables, in the words of a scenario, every row with its line.
 
-One reader for the measurements that ship and for those of a user: what `tune:` says in a scenario
-is a column here, beside the GPUs, what was measured and how.
+One reader for the measurements that ship and for those of a user. A table holds tuning runs or
+serving runs: what `tune:` or `serve:` says in a scenario is a column here, beside the GPUs, what
+was measured and how.
 """
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
 from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.checks.faults import unknown_reference
-from planner.inputs.reading.builder import MOST_FINDINGS
 from planner.inputs.reading.grid import table_rows
-from planner.inputs.reading.reader import read_text
+from planner.inputs.reading.reader import MOST_FINDINGS, read_text
 from planner.inputs.scenario.job import Job, Tune
+from planner.inputs.scenario.spelling import Bits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from planner.errors import Finding
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.reading.grid import TableRow
-
-__all__ = ["COLUMNS", "Measurement", "read_measurements"]
 
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
 _NOT_COLUMNS: Final = frozenset(
@@ -107,32 +107,173 @@ class Measurement(Frozen):
         return Job(tune=self.tune)
 
 
+MOST_AT_ONCE: Final = 256
+"""Requests at once where the run does not say: as many as vLLM holds unless it is told."""
+
+
+class ServingMeasurement(Frozen):
+    """One run of an engine under a load, and how fast it answered."""
+
+    line: PositiveCount
+    """Line of the file, 1-based."""
+    name: Name | None = None
+    """What the run is called; its line if left out."""
+    model: str
+    """Model id of the catalog."""
+    bits: Bits
+    """Bits of a weight."""
+    gpu_type: str
+    """GPU type id of the catalog."""
+    gpus: PositiveCount = Field(default=1, validate_default=True)
+    """GPUs of the replica."""
+    input_tokens: PositiveCount
+    """Mean tokens of a request."""
+    output_tokens: PositiveCount
+    """Mean tokens of an answer."""
+    load: Literal["closed", "open", "batch"] = "closed"
+    """`closed`: as many clients as `concurrency`, each asks anew when it is answered; `open`:
+    requests come at `requests_per_second`; `batch`: all requests at once."""
+    concurrency: PositiveCount | None = None
+    """Requests at once."""
+    requests_per_second: PositiveNumber | None = None
+    """Requests that came (`open`), or that were answered."""
+    ttft_ms: PositiveNumber | None = None
+    """Time to the first token: mean; the median of loads that are `open`."""
+    ttft_p99_ms: PositiveNumber | None = None
+    """Its 99th percentile."""
+    tpot_ms: PositiveNumber | None = None
+    """Mean time for each further token."""
+    e2e_ms: PositiveNumber | None = None
+    """Mean time to the end of an answer."""
+    origin: Name | None = None
+    """Who measured; figures of one origin share its habits."""
+    engine: Name | None = None
+    """What served, with its version."""
+    quality: Literal["A", "B"] | None = None
+    """A: settings stated and figure logged; B: reported by hand, or a setting inferred."""
+    source: Annotated[str, Field(max_length=300)] | None = None
+    """Where the figure stands."""
+    note: Annotated[str, Field(max_length=300)] | None = None
+    """For readers; nothing is computed from it."""
+
+    @model_validator(mode="after")
+    def _says_its_load(self) -> ServingMeasurement:
+        if self.load == "open" and self.requests_per_second is None:
+            raise ValueError("an open load needs `requests_per_second`, at which requests come")
+        if self.load != "open" and self.concurrency is None:
+            raise ValueError("say in `concurrency` how many requests were answered at once")
+        return self
+
+    @property
+    def answered_per_second(self) -> float | None:
+        """Requests per second that were answered; None of open loads, and where nothing tells."""
+        if self.concurrency is None or self.load == "open":
+            return None
+        if self.requests_per_second is not None:
+            return float(self.requests_per_second)
+        if self.e2e_ms is not None:
+            return self.concurrency * 1000 / float(self.e2e_ms)
+        if self.ttft_ms is None or self.tpot_ms is None:
+            return None
+        answered_ms = float(self.ttft_ms) + (self.output_tokens - 1) * float(self.tpot_ms)
+        return self.concurrency * 1000 / answered_ms
+
+    def job(self, percentile: int = 50) -> Job:
+        """The run as a job of a scenario that asks for its latency at a percentile."""
+        serve = {
+            "model": self.model,
+            "bits": self.bits,
+            "concurrency": self.concurrency or MOST_AT_ONCE,
+            "gpus_per_replica": self.gpus,
+            "load": {
+                "requests_per_second": self.requests_per_second or 1,
+                "input_tokens": self.input_tokens,
+                "output_tokens": self.output_tokens,
+            },
+            "latency": {"ttft_ms": 1000, "percentile": percentile},
+        }
+        return Job.model_validate({"serve": serve})
+
+
+MeasuredRuns = tuple[Measurement | ServingMeasurement, ...]
+
 _TUNE: Final = frozenset(Tune.model_fields) - _NOT_COLUMNS
 _OWN: Final = frozenset(Measurement.model_fields) - {"line", "tune"}
-_TEXT: Final = frozenset({"name", "origin", "framework", "quality", "source", "note"})
+_TEXT: Final = frozenset(
+    {"name", "load", "engine", "origin", "framework", "quality", "source", "note"}
+)
 COLUMNS: Final = tuple(
     name
     for name in ("name", *Tune.model_fields, *Measurement.model_fields)
     if name in _TUNE or name in _OWN
 )
 """Every column that such a table may have, in their usual order."""
-_REQUIRED: Final = ("method",)
+_SERVING_COLUMNS: Final = tuple(name for name in ServingMeasurement.model_fields if name != "line")
+_OF_SERVING: Final = frozenset({"input_tokens", "output_tokens", "tpot_ms"})
+"""Columns by which a table of serving runs is known."""
+
+
+def read_measured(path: Path, catalog: Catalog, *, shown_as: str | None = None) -> MeasuredRuns:
+    """Read a table of measured runs, tuning or serving, as its header tells.
+
+    Raises InputError with the mistakes of all rows, each with its line and column.
+    """
+    text = read_text(path, shown_as or str(path))
+    lines = (line for line in text.split("\n") if line.strip() and not line.startswith("#"))
+    columns = set(re.split(r"[,;\t]", next(lines, "")))
+    read = read_serving_measurements if columns & _OF_SERVING else read_measurements
+    return read(path, catalog, shown_as=shown_as)
 
 
 def read_measurements(
     path: Path, catalog: Catalog, *, shown_as: str | None = None
 ) -> tuple[Measurement, ...]:
-    """Read a table of measured runs: a header and one row for each run, in any order of columns.
+    """Read a table of tuning runs: a header and one row for each run, in any order of columns.
 
     Raises InputError with the mistakes of all rows, each with its line and column.
     """
+
+    def measurement(row: TableRow) -> Measurement:
+        values: dict[str, Any] = {"line": row.line, "tune": {}}
+        for column in row.cells:
+            where = values if column in _OWN else values["tune"]
+            where[column] = _said(row, column)
+        return row.build(Measurement, values, lambda path: path.removeprefix("tune."))
+
+    return _rows(path, shown_as, catalog, COLUMNS, ("method",), measurement)
+
+
+def read_serving_measurements(
+    path: Path, catalog: Catalog, *, shown_as: str | None = None
+) -> tuple[ServingMeasurement, ...]:
+    """Read a table of serving runs, likewise."""
+
+    def measurement(row: TableRow) -> ServingMeasurement:
+        values = {column: _said(row, column) for column in row.cells}
+        return row.build(ServingMeasurement, {"line": row.line, **values})
+
+    required = ("model", "bits", "gpu_type", "input_tokens", "output_tokens")
+    return _rows(path, shown_as, catalog, _SERVING_COLUMNS, required, measurement)
+
+
+Run = TypeVar("Run", Measurement, ServingMeasurement)
+
+
+def _rows(
+    path: Path,
+    shown_as: str | None,
+    catalog: Catalog,
+    columns: Sequence[str],
+    required: Sequence[str],
+    build: Callable[[TableRow], Run],
+) -> tuple[Run, ...]:
     name = str(path) if shown_as is None else shown_as
-    rows = table_rows(read_text(path, name), name, COLUMNS, _REQUIRED, row="run")
     runs, findings = [], []
-    for row in rows:
+    for row in table_rows(read_text(path, name), name, columns, required, row="run"):
         try:
-            run = _measurement(row)
-            findings += _unknown_names(row, run, catalog)
+            run = build(row)
+            model = run.tune.model if isinstance(run, Measurement) else run.model
+            findings += _unknown_names(row, model, run.gpu_type, catalog)
             runs.append(run)
         except InputError as error:
             findings += error.findings
@@ -143,20 +284,18 @@ def read_measurements(
     return tuple(runs)
 
 
-def _measurement(row: TableRow) -> Measurement:
-    """Build one row; raises InputError with all its mistakes."""
-    values: dict[str, Any] = {"line": row.line, "tune": {}}
-    for column, cell in row.cells.items():
-        where = values if column in _OWN else values["tune"]
-        where[column] = cell.text if column in _TEXT else row.value(column)
-    return row.build(Measurement, values, lambda path: path.removeprefix("tune."))
+def _said(row: TableRow, column: str) -> object:
+    """What a cell says; raises InputError where it is nothing."""
+    return row.cells[column].text if column in _TEXT else row.value(column)
 
 
-def _unknown_names(row: TableRow, run: Measurement, catalog: Catalog) -> list[Finding]:
+def _unknown_names(
+    row: TableRow, model: str | None, gpu_type: str | None, catalog: Catalog
+) -> list[Finding]:
     """Find names in a row that stand for nothing in the catalog."""
     asked: tuple[tuple[str, str, str | None, Collection[str]], ...] = (
-        ("model", "model", run.tune.model, catalog.models),
-        ("GPU type", "gpu_type", run.gpu_type, catalog.gpus),
+        ("model", "model", model, catalog.models),
+        ("GPU type", "gpu_type", gpu_type, catalog.gpus),
     )
     findings = []
     for sort, column, name, known in asked:

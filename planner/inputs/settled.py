@@ -14,31 +14,19 @@ from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import entries
 from planner.inputs.layers.override import Override
+from planner.inputs.measured import MeasuredRuns
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.offer import OWN_FIGURES, OfferKind
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import Finance, Policies, Scenario
+from planner.inputs.scenario.scenario import Finance, Policies, ResolvedScenario
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.scenario.scenario import Horizon, Offer
-
-__all__ = [
-    "ChangeNote",
-    "Inputs",
-    "Options",
-    "PriceLevel",
-    "Setting",
-    "Settings",
-    "SettledOffer",
-    "settled_catalog",
-    "settled_offers",
-    "settled_settings",
-]
 
 
 class Setting(Frozen):
@@ -150,12 +138,14 @@ class ChangeNote(Frozen):
 class Inputs(Frozen):
     """All that planning needs, nothing else is read afterwards."""
 
-    scenario: Scenario
+    scenario: ResolvedScenario
     catalog: Catalog
     """With the figures of nodes that the scenario states itself."""
     catalog_of_files: Catalog
     """As the catalog's files have it."""
     rules: RuleBook
+    measured: MeasuredRuns = ()
+    """Runs of the user that predictions are held against."""
     settings: Settings
     offers: tuple[SettledOffer, ...]
     """In the scenario's order of names, sorted."""
@@ -182,7 +172,7 @@ _CENT = Decimal("0.01")
 _EXACT = Context(prec=100)
 
 
-def settled_catalog(scenario: Scenario, catalog: Catalog) -> Catalog:
+def settled_catalog(scenario: ResolvedScenario, catalog: Catalog) -> Catalog:
     """Give node types the figures that a fleet entry or an offer states of them.
 
     All nodes of a type are alike, so the first entry that states a figure speaks for all; that no
@@ -236,7 +226,7 @@ def _setting(rules: RuleBook, name: str, stated: Decimal | None) -> Setting:
 
 
 def settled_offers(
-    scenario: Scenario, catalog: Catalog, settings: Settings
+    scenario: ResolvedScenario, catalog: Catalog, settings: Settings
 ) -> tuple[SettledOffer, ...]:
     """Give each offer its price, sorted by name; an offer without any is a KeyError here."""
     hours = settings.hours_per_quarter.value

@@ -75,22 +75,13 @@ def reach(
 
 def _aimed(problem: Problem, aim: Aim, ceiling: SpendLimit) -> Problem:
     """The problem of having little of it, whatever that costs below the ceiling."""
-    supplies = tuple(
-        replace(
-            supply,
-            unit_cost_cents=tuple(
-                None if cents is None else units * aim.cents
-                for cents, units in zip(supply.unit_cost_cents, added, strict=True)
-            ),
-        )
-        for supply, added in zip(problem.supplies, aim.nodes, strict=True)
-    )
+    aimed = problem.repriced(lambda supply, quarter: aim.nodes[supply][quarter] * aim.cents)
     demands = tuple(
         replace(demand, move_cents=units * aim.cents)
         for demand, units in zip(problem.demands, aim.moves, strict=True)
     )
     budgets = (*problem.budgets, ceiling)
-    return replace(problem, supplies=supplies, demands=demands, fixed_cost_cents=0, budgets=budgets)
+    return replace(aimed, demands=demands, fixed_cost_cents=0, budgets=budgets)
 
 
 def _value(aim: Aim, found: Incumbent) -> int:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 
 __all__ = [
@@ -254,6 +256,7 @@ class Supply:
     """
 
     name: str
+    """Of the offer; of owned nodes that are let go, of their fleet entry."""
     kind: SupplyKind
     pool: int
     maximum: int | None
@@ -411,10 +414,23 @@ class Problem:
     spare_groups: tuple[SharedSpares, ...] = ()
     """A pool is in one of them at most."""
 
-    def moving_freely(self) -> Problem:
-        """The same, where no move and no change of GPU type costs anything."""
+    def repriced(self, cents: Callable[[int, int], int]) -> Problem:
+        """The same, where a node costs this by supply and quarter of entry, if it can enter then.
+
+        No move and no change of GPU type costs anything.
+        """
+        supplies = tuple(
+            replace(
+                supply,
+                unit_cost_cents=tuple(
+                    None if before is None else cents(number, quarter)
+                    for quarter, before in enumerate(supply.unit_cost_cents)
+                ),
+            )
+            for number, supply in enumerate(self.supplies)
+        )
         demands = tuple(replace(demand, move_cents=0) for demand in self.demands)
-        return replace(self, demands=demands)
+        return replace(self, supplies=supplies, demands=demands)
 
     def sharing(self, group: SharedSpares) -> frozenset[int]:
         """Pools of a group of shared spare nodes, with the parts of them that are held or lent."""

@@ -21,7 +21,7 @@ from planner.packing import crosscheck
 from planner.packing.limits import SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.searches import Searches
-from planner.packing.statement.job_selection import at_most, with_classes
+from planner.packing.statement.nowhere import at_most, with_classes
 from planner.packing.work import spent
 
 if TYPE_CHECKING:
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from planner.packing.incumbent import Incumbent
     from planner.packing.problem import Problem, Supply
     from planner.packing.solution import Opinion
-    from planner.packing.statement.job_selection import Claim, Class
+    from planner.packing.statement.nowhere import Claim, Class
 
 _Way = Literal["dropped", "short", "delayed"]
 
-__all__ = ["Level", "Step", "Triage", "triage"]
 
 _ONE_CENTS = CENTS_PER_UNIT
 """What one dropped or delayed job counts: one unit of the objective."""
@@ -231,17 +230,10 @@ class _Triage:
 
     def _weighed(self, weights: Mapping[int, int]) -> Problem:
         """The problem in which nodes of these supplies count, each so much, and no others."""
-        supplies = tuple(
-            replace(
-                supply,
-                unit_cost_cents=tuple(
-                    None if cents is None else _ONE_CENTS * weights.get(number, 0)
-                    for cents in supply.unit_cost_cents
-                ),
-            )
-            for number, supply in enumerate(self._problem.supplies)
+        weighed = self._problem.repriced(
+            lambda supply, _quarter: _ONE_CENTS * weights.get(supply, 0)
         )
-        return replace(self._problem.moving_freely(), supplies=supplies, fixed_cost_cents=0)
+        return replace(weighed, fixed_cost_cents=0)
 
     def _left_s(self) -> float:
         return self._began + self._time_limit_s - spent()

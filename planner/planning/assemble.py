@@ -2,48 +2,59 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from planner import version
 from planner.costs import api_costs
+from planner.inputs.scenario.offer import OWN_FIGURES
+from planner.inputs.scenario.site import POWER, SITE_LIMITS
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
 from planner.planning.annotations.assumptions import assumption_notes
 from planner.planning.annotations.jobs import planned_jobs, stored_assets
-from planner.planning.annotations.provenance import (
-    node_facts,
-    provenance,
-    rules_used,
-    settings_used,
-)
 from planner.planning.annotations.warnings import warning_notes
-from planner.planning.figures.apis import api_comparisons, api_uses
 from planner.planning.figures.costs import (
     acquisitions,
     break_evens,
     budget_uses,
     cost_lines,
+    node_releases,
     paid_changes,
 )
-from planner.planning.figures.releases import node_releases
-from planner.planning.figures.shares import bill, chargeback, endpoint_uses
+from planner.planning.figures.shares import (
+    api_comparisons,
+    api_uses,
+    bill,
+    chargeback,
+    endpoint_uses,
+)
 from planner.planning.figures.use import pool_uses, site_uses
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
 from planner.planning.placing.moves import current_placement, nodes_today, type_changes
 from planner.planning.placing.place import place
-from planner.planning.plan import FORMAT, Plan, Proof, SecondOpinion
+from planner.planning.plan import (
+    FORMAT,
+    NodeFacts,
+    Plan,
+    Proof,
+    Provenance,
+    RuleUse,
+    SecondOpinion,
+    SettingUse,
+)
 from planner.planning.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from planner.inputs.base import SourcedFigure
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
-    from planner.planning.plan import Shortage
+    from planner.planning.plan import Node, Shortage
     from planner.sizing.candidate import SizedJob
     from planner.sizing.sizers import Sizers
-
-__all__ = ["SolvedPortfolio", "assemble", "checked_plan", "second_opinion"]
 
 
 class SolvedPortfolio(NamedTuple):
@@ -125,10 +136,10 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         storage_mb=stored_assets(jobs, translation, placement.kept),
         warnings=(),
         assumptions=assumption_notes(inputs, jobs),
-        rules=rules_used(inputs, jobs),
-        settings=settings_used(inputs),
-        node_types=node_facts(inputs, fleet.nodes),
-        provenance=provenance(inputs, solver),
+        rules=_rules_used(inputs, jobs),
+        settings=_settings_used(inputs),
+        node_types=_node_facts(inputs, fleet.nodes),
+        provenance=_provenance(inputs, solver),
         question=inputs.question,
     )
     warnings = warning_notes(inputs, jobs, solution, plan)
@@ -185,3 +196,93 @@ def checked_plan(
     effort = {"time_limit_s": time_limit_s, "crosscheck": crosscheck}
     made_by = plan.provenance.model_copy(update=effort)
     return plan.model_copy(update={"proof": proof, "provenance": made_by})
+
+
+def _rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ...]:
+    """Every rule that sized or rejected a job, derived one or gave a setting; by id.
+
+    A rule that gives a setting counts for all jobs.
+    """
+    counts = Counter(job.derived_by for job in jobs if job.derived_by)
+    sizings = {job.sizing.id: job.sizing for job in jobs}
+    for key, times in Counter(job.sizing.id for job in jobs).items():
+        spoke = [one.rules for one in sizings[key].candidates]
+        refused = {rejection.rule for rejection in sizings[key].rejections}
+        counts.update(dict.fromkeys(refused.union(*spoke), times))
+    for _, setting in inputs.settings:
+        kind, _, rule_id = setting.origin.partition(" ")
+        if kind == "rule":
+            counts[rule_id] = len(jobs)
+    return tuple(
+        RuleUse(
+            id=rule.id,
+            title=rule.title,
+            kind=rule.kind,
+            sources=rule.source_texts,
+            errata=tuple(f"{one.says}; {one.arithmetic}; {one.decision}" for one in rule.errata),
+            used=used,
+        )
+        for rule_id, used in sorted(counts.items())
+        if (rule := inputs.rules.rules.get(rule_id))
+    )
+
+
+def _provenance(inputs: Inputs, solver: str) -> Provenance:
+    """Versions and hashes of everything that shaped the plan; no clock, no machine."""
+    return Provenance(
+        planner_version=version.__version__,
+        solver=solver,
+        files=tuple((file.role, file.path, file.sha256) for file in inputs.files),
+        options=inputs.options,
+    )
+
+
+_MEAN = POWER._replace(need="mean_power_w", figure="mean_power_kw")
+"""What energy costs, which no site limits."""
+
+
+def _settings_used(inputs: Inputs) -> tuple[SettingUse, ...]:
+    """Every parameter of cost and policy with its origin, in the order of `Settings`."""
+    return tuple(
+        SettingUse(
+            name=name,
+            value=float(setting.value),
+            unit=setting.unit,
+            origin=setting.origin,
+            assumed=setting.assumed,
+        )
+        for name, setting in inputs.settings
+    )
+
+
+def _node_facts(inputs: Inputs, nodes: Iterable[Node]) -> tuple[NodeFacts, ...]:
+    """What the catalog says of each node type of the plan that a facility asks for; by id."""
+    return tuple(_facts(inputs, name) for name in sorted({node.node_type for node in nodes}))
+
+
+def _facts(inputs: Inputs, name: str) -> NodeFacts:
+    node = inputs.catalog.nodes[name]
+    known: dict[str, SourcedFigure[Any]] = {
+        key: figure for key in OWN_FIGURES if (figure := getattr(node, key)) is not None
+    }
+    return NodeFacts(
+        node_type=name,
+        vendor=node.vendor,
+        product=node.product,
+        gpu_type=node.gpu_type,
+        gpus=node.gpus.value,
+        takes={
+            limit.need: taken
+            for limit in (*SITE_LIMITS, _MEAN)
+            if (taken := limit.taken_by(node)) is not None
+        },
+        cooling=node.cooling.value if node.cooling else None,
+        sources=tuple(
+            f"{key} ({figure.basis}): {inputs.catalog.source_text(figure.source)}"
+            for key, figure in known.items()
+        ),
+        estimated=tuple(
+            key for key, figure in known.items() if figure.basis in ("estimate", "assumption")
+        ),
+        kubernetes_resource=inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
+    )

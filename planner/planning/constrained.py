@@ -17,7 +17,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.near_optimal import Aim, reach
 from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order, holding
-from planner.planning.apis import solved_with_apis
+from planner.packing.statement.nowhere import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import stuck_jobs
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.sizing.sizers import Sizers
 
-__all__ = ["Goal", "NearPlan", "Purchase", "committed_plan", "near_plan"]
 
 _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from planner.packing.statement.translate import Translation
     from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
-__all__ = [
-    "beyond_quota",
-    "obstacle",
-    "remedies",
-    "require_eligible",
-    "shortfalls",
-    "stuck_jobs",
-]
-
 
 def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
     """What a unit asks for beyond one node, or beyond the whole nodes that it may span."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Node, Occupant, Plan
 
-__all__ = ["Explanation", "ModeVerdict", "PlacedUnits", "Reason", "explain"]
-
 
 class PlacedUnits(Frozen):
     """Units of the job on one node (or one set of whole nodes) in one quarter, held alike."""
@@ -76,8 +74,6 @@ class Explanation(Frozen):
     """Chosen first, then by cost, then what is not available, then what is rejected."""
     chosen: tuple[Candidate, ...]
     """With the whole trace, most units first."""
-    tag_cents: int
-    """What the job adds to the bound over the horizon."""
     when: dict[str, tuple[str, ...]]
     """Quarters by way, where some unit changes its GPU type; else empty."""
     shortage: ShortJob | None = None
@@ -105,7 +101,6 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         places=tuple(_places(plan, job)),
         verdicts=_verdicts(job, sizing),
         chosen=tuple(candidates[way] for way, _ in job.ways),
-        tag_cents=job.tag_cents,
         when=plan.quarters_by_way().get(job.name, {}),
         shortage=short,
         ahead=plan.shortage.ahead_of(short) if plan.shortage and short else (),

@@ -11,15 +11,14 @@ from planner.inputs.scenario.scenario import NO_SITE
 from planner.packing import solve, translate
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.pack import attempt
+from planner.packing.statement.nowhere import solved_with_apis
 from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
-from planner.planning.apis import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
-from planner.planning.near_miss import near_misses
 from planner.planning.plan import Note
 from planner.planning.triage import Unfit, give_way, roots
-from planner.planning.what_if import WhatIf, less_headroom, other_types
+from planner.planning.what_if import WhatIf, less_headroom, near_misses, other_types
 from planner.sizing.sizers import Sizers, size_portfolio
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.sizing import SizedJob
 
-__all__ = ["make_plan"]
 
 _LEAST_ASKED_S = 1.0
 """Of work, for what would save a node, however short the search was; else as long as that."""

@@ -25,46 +25,6 @@ from planner.sizing.candidate import Sizing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = [
-    "Acquisition",
-    "Alternative",
-    "BreakEven",
-    "BudgetUse",
-    "Chargeback",
-    "CostLine",
-    "CostName",
-    "CurrentPlacement",
-    "GpuPart",
-    "HourlyUse",
-    "Move",
-    "Node",
-    "NodeFacts",
-    "NodeRelease",
-    "NodeUse",
-    "Note",
-    "Occupant",
-    "Origin",
-    "OtherPlan",
-    "PartitionSaving",
-    "Plan",
-    "PlannedJob",
-    "PoolUse",
-    "PriorityUse",
-    "Proof",
-    "ProvedStep",
-    "Provenance",
-    "QuotaUse",
-    "RuleUse",
-    "SecondOpinion",
-    "SettingUse",
-    "ShortJob",
-    "Shortage",
-    "SiteUse",
-    "SpareCost",
-    "SparePrice",
-    "TeamUse",
-]
-
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""

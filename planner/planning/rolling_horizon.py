@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from planner.inputs.scenario.places import NodePlace
-    from planner.inputs.scenario.scenario import Scenario
+    from planner.inputs.scenario.scenario import ResolvedScenario
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Node, Plan
-
-__all__ = ["carried_over"]
 
 
 def carried_over(
@@ -65,7 +63,7 @@ def carried_over(
     )
 
 
-def _require_fitting(scenario: Scenario, earlier: Plan, label: str, shown_as: str) -> None:
+def _require_fitting(scenario: ResolvedScenario, earlier: Plan, label: str, shown_as: str) -> None:
     """Raise InputError where an earlier plan cannot say what runs before the horizon."""
     if scenario.running:
         told = "the scenario says itself what runs today"
@@ -91,7 +89,7 @@ def _with_running(question: str, running: tuple[Running, ...], shown_as: str) ->
     return silent + "\n".join((f"running:  # {shown_as}", *lines, ""))
 
 
-def _entries(scenario: Scenario, earlier: Plan, quarter: int) -> Iterator[Running]:
+def _entries(scenario: ResolvedScenario, earlier: Plan, quarter: int) -> Iterator[Running]:
     """One for each sequence of units of a job that are on the same nodes.
 
     What has run for some hours is over; of a pinned job the first run of each unit says where.
@@ -107,7 +105,7 @@ def _entries(scenario: Scenario, earlier: Plan, quarter: int) -> Iterator[Runnin
             held[occupant.job][occupant.unit].append(nodes[use.node])
     owned = node_places(scenario)
     for name, asked in sorted(scenario.jobs.items()):
-        if asked.has_load:
+        if asked.load:
             continue
         most = asked.units(scenario.horizon)[0]
         units = [on for unit, on in sorted(held[name].items()) if unit <= most]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import CheckError, Finding, InputError
-from planner.inputs.layers.written import stated
+from planner.inputs.layers.composed import stated
 from planner.inputs.load import Question
-from planner.inputs.reading.locate import AS_DICT, AS_TEXT
+from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
 from planner.planning.store import loads
 from planner.planning.verify import verify, verify_as_recorded
 from planner.planning.words import some_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan, Provenance
 
-__all__ = ["Saved", "checked", "inputs_behind", "read_saved", "scenario_of", "sound"]
 
 _NAMED = 8
 """Files that a sentence names."""
@@ -139,10 +138,9 @@ def _other_files(label: str, made_from: Provenance, present: Inputs) -> str | No
 
 
 def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Catalog and rule files that have changed or are new, and those that are gone."""
-    roles = ("catalog", "rules")
-    now = {(file.role, file.path): file.sha256 for file in present.files if file.role in roles}
-    then = {(role, path): digest for role, path, digest in made_from.files if role in roles}
+    """Files that a scenario uses that have changed or are new, and those that are gone."""
+    now = {(file.role, file.path): file.sha256 for file in present.files if file.role in USED}
+    then = {(role, path): digest for role, path, digest in made_from.files if role in USED}
     changed = {path for (role, path), digest in now.items() if then.get((role, path)) != digest}
     return tuple(sorted(changed)), tuple(sorted({path for _, path in then.keys() - now.keys()}))
 

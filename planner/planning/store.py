@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["digest_of", "dumps", "each_once", "loads", "write_atomically"]
 
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""

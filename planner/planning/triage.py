@@ -12,7 +12,7 @@ from planner.errors import InfeasibleError, LimitError
 from planner.packing import solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Infeasible
-from planner.packing.statement.job_selection import claims_of
+from planner.packing.statement.nowhere import claims_of
 from planner.packing.triage import triage
 from planner.packing.work import spent
 from planner.planning.assemble import second_opinion
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from planner.packing.triage import Triage
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["Unfit", "give_way", "roots"]
 
 _NAMED = 6
 _TIME_S = 10.0

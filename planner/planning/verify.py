@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["check", "verify", "verify_as_recorded"]
-
 
 def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:
     """Check a plan against its inputs; a sentence for each thing confirmed.

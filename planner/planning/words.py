@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = ["amount", "gpus_text", "moment", "nodes_text", "price", "some_of"]
-
 
 def some_of(names: Sequence[str], shown: int) -> str:
     """The first names and the number of the others: `a, b, c and 4 more`."""

@@ -20,42 +20,6 @@ if TYPE_CHECKING:
     Key = TypeVar("Key")
     Getter = Callable[[Row], "Cell"]
 
-__all__ = [
-    "SPARE",
-    "Bands",
-    "Bar",
-    "Blank",
-    "Block",
-    "Bullets",
-    "Cell",
-    "Chart",
-    "Column",
-    "Document",
-    "End",
-    "Fields",
-    "Figure",
-    "Fold",
-    "Frontier",
-    "Gantt",
-    "Heading",
-    "Link",
-    "Meters",
-    "NodeMap",
-    "Paragraph",
-    "Picture",
-    "Series",
-    "Table",
-    "Tone",
-    "Tornado",
-    "Verbatim",
-    "beneath",
-    "cell_text",
-    "columns_for",
-    "in_words",
-    "table",
-    "titled",
-]
-
 SPARE = ""
 """Stands for a job on the GPUs of a node that is kept empty."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from planner.errors import Finding
 
-__all__ = ["Styler", "render_error", "render_findings"]
-
 _MOST_SHOWN = 200
 _WIDEST_SOURCE_LINE = 120
 _CONTEXT_BEFORE = 60

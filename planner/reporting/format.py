@@ -5,50 +5,19 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import date
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from planner.costs import in_usd
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = [
-    "Style",
-    "ascii_only",
-    "cells_of",
-    "code",
-    "code_and_words",
-    "copies_of",
-    "count_of",
-    "dollars",
-    "duration",
-    "figure",
-    "filled",
-    "gap_percent",
-    "gibibytes",
-    "gigabytes",
-    "hours",
-    "listed",
-    "memory",
-    "moments",
-    "money_short",
-    "numbers",
-    "percent",
-    "quarter_runs",
-    "quarter_span",
-    "range_of",
-    "shortened",
-    "signed_percent",
-    "styled",
-    "towards_zero",
-    "usd",
-    "visible",
-    "with_unit",
-]
+__all__ = ["count_of", "usd"]  # as they are told elsewhere; and all that is defined here
 
 _LONG_HOURS = 72
 """From so many on, hours are told as days."""
@@ -128,20 +97,28 @@ def styled(value: Fraction | date, style: Style) -> str:
     return _STYLED[style](value)
 
 
-def dollars(cents: int, *, per: int = 1) -> str:
-    """Whole dollars without the sign, half to even: `1,234,568`; `per=1000` gives thousands."""
-    amount = (Decimal(cents) / (100 * per)).quantize(Decimal(1), ROUND_HALF_EVEN)
-    return f"{int(amount):,}"
+def dollars(cents: int) -> str:
+    """Whole dollars without the sign, half to even: `1,234,568`."""
+    return _rounded(Fraction(cents, 100), 0)
 
 
 def money_short(cents: int) -> str:
     """For a sentence: `$2.41 M` from a million on, whole dollars below."""
     for size, suffix in ((10**11, "B"), (10**8, "M")):
         if abs(cents) >= size:
-            amount = (Decimal(cents) / size).quantize(Decimal("0.01"), ROUND_HALF_EVEN)
-            return f"{'-' if amount < 0 else ''}${abs(amount):,} {suffix}"
+            return f"{'-' if cents < 0 else ''}${_rounded(Fraction(abs(cents), size), 2)} {suffix}"
     whole = dollars(cents)
     return f"-${whole[1:]}" if whole.startswith("-") else f"${whole}"
+
+
+def record(one: object, columns: str) -> dict[str, Any]:
+    """Figures of a value by the names of its fields; a column in `_usd` is a field in cents."""
+    return {
+        name: in_usd(getattr(one, f"{name.removesuffix('_usd')}_cents"))
+        if name.endswith("_usd")
+        else getattr(one, name)
+        for name in columns.split()
+    }
 
 
 def numbers(values: Iterable[int]) -> str:
@@ -178,20 +155,19 @@ def memory(megabytes: int) -> str:
     """Memory or storage from MB: `53 MB`, `30.4 GB`, `640 GB`, `12.5 TB`."""
     if 0 < megabytes < 1000:
         return f"{megabytes} MB"
-    terabytes = Decimal(megabytes) / 1_000_000
-    if terabytes >= 10:
-        return f"{_trimmed(terabytes, 1)} TB"
+    if megabytes >= 10_000_000:
+        return f"{_trimmed(Fraction(megabytes, 1_000_000), 1)} TB"
     return f"{gigabytes(megabytes)} GB"
 
 
 def gigabytes(megabytes: int) -> str:
     """The bare figure for a column in GB: `30.4`."""
-    return _trimmed(Decimal(megabytes) / 1000, 1)
+    return _trimmed(Fraction(megabytes, 1000), 1)
 
 
 def gibibytes(megabytes: int) -> str:
     """The bare figure for a column in GiB, as drivers and frameworks count: `28.3`."""
-    return f"{Decimal(megabytes) * 1_000_000 / 2**30:,.1f}"
+    return _rounded(Fraction(megabytes * 1_000_000, 2**30), 1)
 
 
 def hours(value: float | None) -> str:
@@ -200,7 +176,7 @@ def hours(value: float | None) -> str:
         return "–"
     if 0 < value < 0.05:
         return "< 0.1 h"
-    return f"{_trimmed(Decimal(repr(value)), 1 if value < 100 else 0)} h"
+    return f"{_trimmed(Fraction(repr(value)), 1 if value < 100 else 0)} h"
 
 
 def figure(value: object) -> str:
@@ -213,7 +189,7 @@ def figure(value: object) -> str:
         number = value if isinstance(value, Decimal) else Decimal(repr(value))
         if number and abs(number) < Decimal("0.0001"):
             return f"{number:.3g}"
-        return _trimmed(number, 6)
+        return _trimmed(Fraction(number), 6)
     return str(value)
 
 
@@ -223,11 +199,6 @@ def with_unit(value: object, unit: str) -> str:
     if value == 1 and not isinstance(value, bool):
         noun = _ONE_OF.get(noun, noun)
     return f"{figure(value)} {noun}{space}{rest}".rstrip()
-
-
-def _trimmed(number: Decimal, digits: int) -> str:
-    text = f"{number:,.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def copies_of(number: int, amount: int) -> str:
@@ -336,22 +307,18 @@ def _rounded(value: Fraction, digits: int) -> str:
     return f"{sign}{whole:,}.{rest:0{digits}}" if digits else f"{sign}{whole:,}"
 
 
-def towards_zero(value: Fraction, digits: int) -> Fraction:
-    """Cut off, so that no margin is told to be larger than it is."""
-    return Fraction(int(value * 10**digits), 10**digits)
+def towards_zero(share: Fraction) -> Fraction:
+    """In tenths of a per cent, cut off, so that no margin is told to be larger than it is."""
+    return Fraction(int(share * 1000), 1000)
 
 
-def _trimmed_down(value: Fraction, digits: int) -> str:
+def _trimmed(value: Fraction, digits: int) -> str:
     text = _rounded(value, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _signed(text: str) -> str:
     return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
-
-
-def _three_digits(number: float) -> str:
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 _STYLED: dict[Style, Callable[[Fraction], str]] = {
@@ -362,18 +329,18 @@ _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "count": lambda number: _rounded(number, 0),
     "share": lambda share: f"{_rounded(share * 100, 1)} %",
     "per_cent": lambda share: f"{_rounded(share * 100, 0)} %",
-    "margin": lambda share: f"{_signed(_rounded(towards_zero(share, 3) * 100, 1))} %",
-    "kw": lambda watts: _trimmed_down(watts / 1000, 3),
-    "gb": lambda megabytes: _trimmed_down(megabytes / 1000, 1),
+    "margin": lambda share: f"{_signed(_rounded(towards_zero(share) * 100, 1))} %",
+    "kw": lambda watts: _trimmed(watts / 1000, 3),
+    "gb": lambda megabytes: _trimmed(megabytes / 1000, 1),
     "hours": lambda hours: _rounded(hours, 0),
     "weeks": lambda weeks: f"{_rounded(weeks, 0)} {'week' if abs(weeks) == 1 else 'weeks'}",
     "more_usd": lambda cents: _signed(_rounded(cents / 100, 0)),
     "more_count": lambda number: _signed(_rounded(number, 0)),
-    "more_kw": lambda watts: _signed(_trimmed_down(watts / 1000, 3)),
+    "more_kw": lambda watts: _signed(_trimmed(watts / 1000, 3)),
     "points": lambda share: f"{_signed(_rounded(share * 100, 1))} points",
-    "tenths": lambda number: _trimmed_down(number, 1),
-    "three_digits": lambda number: _three_digits(float(number)),
+    "tenths": lambda number: _trimmed(number, 1),
+    "three_digits": lambda number: f"{float(number):{',.0f' if abs(number) >= 100 else '.3g'}}",
     "seconds": lambda milliseconds: _rounded(milliseconds / 1000, 1),
-    "number": lambda number: _trimmed_down(number, 4),
+    "number": lambda number: _trimmed(number, 4),
     "gap": lambda gap: gap_percent(float(gap)),
 }

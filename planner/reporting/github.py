@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Block, Document
 
-__all__ = ["MOST_BYTES", "render"]
-
 MOST_BYTES = 65_000
 """GitHub takes 65,536 characters, of at least a byte each; the rest is left for who adds a line."""
 _ROWS = (1000, 300, 100, 30, 10, 3, 0)

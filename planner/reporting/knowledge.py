@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from planner.packing.solvers.doctor import Examined
     from planner.sizing.selftest import ExampleResult
 
-__all__ = [
-    "catalog_document",
-    "doctor_document",
-    "entry_document",
-    "entry_ids",
-    "examples_document",
-    "rule_document",
-    "rules_document",
-]
-
 _UNITS = (
     ("_gb_per_s", "GB/s"),
     ("_usd", "USD"),
@@ -237,11 +227,7 @@ def rules_document(rules: Iterable[Rule]) -> Document:
             rules,
             ("Rule", "name", lambda rule: rule.id),
             ("Kind", "name", lambda rule: rule.kind),
-            (
-                "Title",
-                "text",
-                lambda rule: f"{rule.title}{' [erratum]' if rule.errata else ''}",
-            ),
+            ("Title", "text", lambda rule: f"{rule.title}{' [erratum]' if rule.errata else ''}"),
         ),
         Paragraph(
             f"{code('planner rules show ID')} prints one whole, with its sources.", tone="faint"

@@ -21,8 +21,6 @@ from planner.reporting.format import code_and_words, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["picture", "render"]
-
 _MARKED = re.compile(r"[\\`*\[\]|~_@#&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")
 _NO_CODE = re.compile(r"[\\`|]|^\s|\s$")

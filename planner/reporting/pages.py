@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Document, Picture
 
-__all__ = ["illustrated", "printer", "with_pictures"]
-
 
 def illustrated(
     name: str, document: Document, pictures: Mapping[str, Picture], title: str

@@ -6,55 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.reporting.document import Bullets, Document, Fold, Heading, Paragraph, table, titled
-from planner.reporting.editions import numbered_document
 from planner.reporting.format import code, count_of, dollars, usd
-from planner.reporting.sections.apis import apis_section
-from planner.reporting.sections.capacity import (
-    forecast_section,
-    pools_table,
-    use_picture,
-    utilization_section,
+from planner.reporting.sections import (
+    capacity,
+    cost,
+    explain,
+    jobs,
+    nodemap,
+    placement,
+    proof,
+    purchases,
+    releases,
+    serving,
+    sites,
+    sizing,
 )
-from planner.reporting.sections.cost import (
-    cost_by_quarter,
-    paid_chart,
-    plan_cost_section,
-    teams_section,
-)
-from planner.reporting.sections.evidence import evidence_section
-from planner.reporting.sections.jobs import jobs_section, rejections_section
-from planner.reporting.sections.near_miss import near_miss_section
-from planner.reporting.sections.nodemap import node_map, node_map_picture
-from planner.reporting.sections.notes import changes_section, notes_section
-from planner.reporting.sections.placement import moves_section, schedule_section, shared_section
-from planner.reporting.sections.proof import (
-    FEW_FILES,
-    how_section,
-    proof_section,
-    rules_section,
-)
-from planner.reporting.sections.purchases import ask_sentence, bill_section, orders_picture
-from planner.reporting.sections.releases import releases_section
-from planner.reporting.sections.shortage import shortage_section
-from planner.reporting.sections.sites import site_charts, sites_section
-from planner.reporting.sections.traffic import traffic_section
-from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan, numbered_sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from planner.planning.plan import Alternative, Plan, PlannedJob
-    from planner.reporting.document import Block
-
-__all__ = [
-    "FULL",
-    "SCREEN",
-    "Detail",
-    "brief_document",
-    "drawn_document",
-    "jobs_document",
-    "plan_document",
-]
+    from planner.planning.plan import Alternative, Note, Plan, PlannedJob
+    from planner.reporting.document import Block, Tone
+    from planner.reporting.traced import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +62,26 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
     traced, lines = TracedPlan(plan), detail.map_lines
     return (
         Heading(plan.scenario, 1),
-        Paragraph(ask_sentence(plan), tone="strong"),
+        Paragraph(purchases.ask_sentence(plan), tone="strong"),
         *titled(
             (
-                ("Changes to the scenario", changes_section(plan.changes)),
-                ("Jobs that give way", _unexplained(shortage_section(plan))),
-                ("Purchases and rents", _unlisted(bill_section(traced, full=False))),
-                ("Owned nodes let go", _unlisted(releases_section(traced))),
-                ("Moves", moves_section(plan, lines)),
-                ("Node map", _unexplained(node_map(plan, lines, detail.page))),
-                ("Jobs", _unexplained(jobs_section(traced, detail.jobs, full=False))),
-                ("Traffic and latency", _unexplained(traffic_section(traced))),
-                ("APIs", apis_section(traced)),
-                ("Cost", _unexplained(cost_by_quarter(traced, full=False))),
-                (_NEAR, near_miss_section(plan)),
+                ("Changes to the scenario", proof.changes_section(plan.changes)),
+                ("Jobs that give way", _unexplained(explain.shortage_section(plan))),
+                ("Purchases and rents", _unlisted(purchases.bill_section(traced, full=False))),
+                ("Owned nodes let go", _unlisted(releases.releases_section(traced))),
+                ("Moves", placement.moves_section(plan, lines)),
+                ("Node map", _unexplained(nodemap.node_map(plan, lines, detail.page))),
+                ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
+                ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
+                ("APIs", serving.apis_section(traced)),
+                ("Cost", _unexplained(cost.cost_by_quarter(traced, full=False))),
+                (_NEAR, proof.near_miss_section(plan)),
                 (
                     "Warnings",
-                    notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
+                    proof.notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
                 ),
                 *(
-                    [("Proof and provenance", proof_section(traced, every_check=False))]
+                    [("Proof and provenance", proof.proof_section(traced, every_check=False))]
                     if plan.proof.second_opinions
                     else []
                 ),
@@ -116,71 +90,84 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
     )
 
 
-_TITLES = {
-    "orders": "1. Orders",
-    "map": "2. Who runs where",
-    "runs": "3. Runs, sharing and moves",
-    "jobs": "4. Jobs",
-    "use": "5. Demand against capacity",
-    "cost": "6. Cost",
-    "facility": "7. Power and racks",
-    "warnings": "8. Warnings",
-    "assumptions": "9. Assumptions",
-    "how": "10. How figures come about",
-}
-
-
-def drawn_document(plan: Plan, detail: Detail) -> Document:
+def drawn_document(plan: Plan) -> Document:
     """A plan as one looks at it on a screen: drawn, and every figure with its sum."""
-    traced, lines = TracedPlan(plan, _TITLES), detail.map_lines
-    sections: dict[str, Iterable[Block]] = {
-        "orders": (
-            *orders_picture(traced),
-            *bill_section(traced, full=False),
-            *releases_section(traced),
-        ),
-        "map": node_map_picture(traced, _why(plan)),
-        "runs": titled(
-            (
-                ("Schedule of runs", schedule_section(plan, lines)),
-                ("Shared GPUs", shared_section(plan, lines)),
-                ("Moves", moves_section(plan, lines)),
-            ),
-            3,
-        ),
-        "jobs": (
-            *titled((("Dropped and delayed", shortage_section(plan)),), 3),
-            *jobs_section(traced, detail.jobs, full=False),
-            *titled(
-                (
-                    ("Traffic and latency", traffic_section(traced)),
-                    ("APIs", apis_section(traced)),
-                ),
-                3,
-            ),
-        ),
-        "use": (*forecast_section(traced), use_picture(traced), pools_table(traced)),
-        "cost": (
-            *paid_chart(traced),
-            *plan_cost_section(traced),
-            *titled((("Teams", teams_section(traced)),), 3),
-        ),
-        "facility": (*sites_section(traced, lines), *site_charts(traced)),
-        "warnings": notes_section(plan.warnings, detail.notes, "warning", whole=True),
-        "assumptions": notes_section(plan.assumptions, detail.notes, "plain", whole=True),
-        "how": how_section(traced),
-    }
-    about = (Paragraph(" ".join(plan.description.split())),) if plan.description else ()
     return (
         Heading(plan.scenario, 1),
-        *about,
-        Paragraph(ask_sentence(plan), tone="strong"),
+        *_about(plan),
+        Paragraph(purchases.ask_sentence(plan), tone="strong"),
         *(
-            [Fold(_changed(plan), "changes", tuple(changes_section(plan.changes)))]
+            [Fold(_changed(plan), "changes", tuple(proof.changes_section(plan.changes)))]
             * bool(plan.changes)
         ),
-        *numbered_document(_TITLES, sections, alone=False),
+        *numbered_sections(plan, _DRAWN, alone=False),
     )
+
+
+def _about(plan: Plan) -> Iterator[Block]:
+    if plan.description:
+        yield Paragraph(" ".join(plan.description.split()))
+
+
+def _drawn_orders(traced: TracedPlan) -> Iterator[Block]:
+    yield from purchases.orders_picture(traced)
+    yield from purchases.bill_section(traced, full=False)
+    yield from releases.releases_section(traced)
+
+
+def _drawn_runs(traced: TracedPlan) -> tuple[Block, ...]:
+    plan, lines = traced.plan, FULL.map_lines
+    parts = (
+        ("Schedule of runs", placement.schedule_section(plan, lines)),
+        ("Shared GPUs", placement.shared_section(plan, lines)),
+        ("Moves", placement.moves_section(plan, lines)),
+    )
+    return titled(parts, 3)
+
+
+def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
+    yield from titled((("Dropped and delayed", explain.shortage_section(traced.plan)),), 3)
+    yield from jobs.jobs_section(traced, FULL.jobs, full=False)
+    parts = (
+        ("Traffic and latency", serving.traffic_section(traced)),
+        ("APIs", serving.apis_section(traced)),
+    )
+    yield from titled(parts, 3)
+
+
+def _drawn_use(traced: TracedPlan) -> Iterator[Block]:
+    yield from capacity.forecast_section(traced)
+    yield capacity.use_picture(traced)
+    yield capacity.pools_table(traced)
+
+
+def _drawn_cost(traced: TracedPlan) -> Iterator[Block]:
+    yield from cost.paid_chart(traced)
+    yield from cost.plan_cost_section(traced)
+    yield from titled((("Teams", cost.teams_section(traced)),), 3)
+
+
+def _drawn_facility(traced: TracedPlan) -> Iterator[Block]:
+    yield from sites.sites_section(traced, FULL.map_lines)
+    yield from sites.site_charts(traced)
+
+
+def _all_notes(notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
+    return proof.notes_section(notes, FULL.notes, tone, whole=True)
+
+
+_DRAWN: dict[str, Section] = {
+    "orders": ("Orders", _drawn_orders),
+    "map": ("Who runs where", lambda traced: nodemap.node_map_picture(traced, _why(traced.plan))),
+    "runs": ("Runs, sharing and moves", _drawn_runs),
+    "jobs": ("Jobs", _drawn_jobs),
+    "use": ("Demand against capacity", _drawn_use),
+    "cost": ("Cost", _drawn_cost),
+    "facility": ("Power and racks", _drawn_facility),
+    "warnings": ("Warnings", lambda traced: _all_notes(traced.plan.warnings, "warning")),
+    "assumptions": ("Assumptions", lambda traced: _all_notes(traced.plan.assumptions, "plain")),
+    "how": ("How figures come about", proof.how_section),
+}
 
 
 def _changed(plan: Plan) -> str:
@@ -235,10 +222,6 @@ def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:
     return (one for one in blocks if not (isinstance(one, Paragraph) and one.tone == "faint"))
 
 
-def _proof(traced: TracedPlan, *, whole: bool) -> Iterator[Block]:
-    return proof_section(traced, every_check=whole, files=FEW_FILES if whole else 0)
-
-
 def _unlisted(blocks: Iterable[Block]) -> Iterator[Block]:
     return (one for one in blocks if not isinstance(one, Bullets))
 
@@ -246,38 +229,42 @@ def _unlisted(blocks: Iterable[Block]) -> Iterator[Block]:
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """The whole report."""
     traced, lines, whole = TracedPlan(plan), detail.map_lines, detail.whole
-    about = (Paragraph(" ".join(plan.description.split())),) if plan.description else ()
+    warnings = proof.notes_section(plan.warnings, detail.notes, "warning", whole=whole)
+    files = proof.FEW_FILES if whole else 0
     return (
         Heading(plan.scenario, 1),
-        *about,
-        Paragraph(ask_sentence(plan), tone="strong"),
+        *_about(plan),
+        Paragraph(purchases.ask_sentence(plan), tone="strong"),
         *titled(
             (
-                ("Changes to the scenario", changes_section(plan.changes)),
-                ("Warnings", notes_section(plan.warnings, detail.notes, "warning", whole=whole)),
-                ("Jobs that give way", shortage_section(plan)),
-                ("Purchases and rents", bill_section(traced, full=False, sources=whole)),
-                ("Owned nodes let go", releases_section(traced)),
-                ("Moves", moves_section(plan, lines)),
-                ("Node map", node_map(plan, lines, detail.page)),
-                ("Schedule", schedule_section(plan, lines)),
-                ("Shared GPUs", shared_section(plan, lines)),
-                ("Jobs", jobs_section(traced, detail.jobs, full=False)),
-                ("What needs rest on", evidence_section(plan)),
-                ("Traffic and latency", traffic_section(traced)),
-                ("APIs", apis_section(traced)),
-                ("Utilization", utilization_section(traced)),
-                ("Sites", sites_section(traced, lines, full=False)),
-                ("Cost", plan_cost_section(traced)),
-                (_NEAR, near_miss_section(plan)),
-                ("Teams", teams_section(traced)),
-                ("Rejected GPU types", rejections_section(plan)),
+                ("Changes to the scenario", proof.changes_section(plan.changes)),
+                ("Warnings", warnings),
+                ("Jobs that give way", explain.shortage_section(plan)),
+                ("Purchases and rents", purchases.bill_section(traced, full=False, sources=whole)),
+                ("Owned nodes let go", releases.releases_section(traced)),
+                ("Moves", placement.moves_section(plan, lines)),
+                ("Node map", nodemap.node_map(plan, lines, detail.page)),
+                ("Schedule", placement.schedule_section(plan, lines)),
+                ("Shared GPUs", placement.shared_section(plan, lines)),
+                ("Jobs", jobs.jobs_section(traced, detail.jobs, full=False)),
+                ("What needs rest on", sizing.evidence_section(plan)),
+                ("Traffic and latency", serving.traffic_section(traced)),
+                ("APIs", serving.apis_section(traced)),
+                ("Utilization", capacity.utilization_section(traced)),
+                ("Sites", sites.sites_section(traced, lines, full=False)),
+                ("Cost", cost.plan_cost_section(traced)),
+                (_NEAR, proof.near_miss_section(plan)),
+                ("Teams", cost.teams_section(traced)),
+                ("Rejected GPU types", jobs.rejections_section(plan)),
                 (
                     "Assumptions",
-                    notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
+                    proof.notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
                 ),
-                ("Rules and their sources", rules_section(plan, detail.rules)),
-                ("Proof and provenance", _proof(traced, whole=whole)),
+                ("Rules and their sources", proof.rules_section(traced, detail.rules)),
+                (
+                    "Proof and provenance",
+                    proof.proof_section(traced, every_check=whole, files=files),
+                ),
             )
         ),
     )

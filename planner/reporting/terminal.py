@@ -30,8 +30,6 @@ from planner.reporting.format import ascii_only, visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TerminalOptions", "render"]
-
 _STYLES = {"plain": "", "strong": "bold", "warning": "yellow", "faint": "dim"}
 _GAP = 2
 _NARROWEST_WORDS = 14

@@ -1,31 +1,40 @@
-"""What every section works with: figures that lead to their place in a file, and their trace."""
+"""What every section works with: figures that lead to their places, and numbered titles."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from string import ascii_uppercase
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from planner.planning.ledger.accounts import Accounts
 from planner.planning.ledger.capacity import Capacity
 from planner.planning.ledger.traced import FigureReader
-from planner.reporting.document import Figure, Link
+from planner.reporting.document import (
+    Fields,
+    Figure,
+    Fold,
+    Heading,
+    Link,
+    Paragraph,
+    Table,
+    cell_text,
+)
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from planner.inputs.base import Frozen
     from planner.planning.ledger.traced import TracedFigure
     from planner.planning.plan import Acquisition, Plan
+    from planner.reporting.document import Block, Cell
     from planner.reporting.format import Style
-    from planner.whatif.comparison.comparison import Comparison
+    from planner.whatif.compare import Comparison
     from planner.whatif.results import Alternatives, Sensitivity
-    from planner.whatif.risk.risk import Risk
-
-__all__ = ["RelatedResults", "TracedFile", "TracedPlan", "anchor_of"]
+    from planner.whatif.risk import Risk
 
 _QUARTERS_SHOWN = 8
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})
@@ -46,6 +55,9 @@ class RelatedResults:
     """What of the inputs of the plan is not as it was when it was made, a sentence each."""
 
 
+_ALONE = RelatedResults()
+
+
 def anchor_of(place: int) -> str:
     """Of the section that stands in a place, from 0."""
     return f"section-{place + 1}"
@@ -64,8 +76,15 @@ class TracedFile:
         return Figure(traced.value, style, self._prefix + traced.sum, trace or self._trace)
 
     def at(self, place: str, style: Style, trace: str = "") -> Figure:
-        """The figure that stands at a place of the file."""
-        return self.figure(self.read.at(place), style, trace)
+        """The figure that stands at a place of the file; of several, as `[*]` says, their sum."""
+        found = self.read.sum(place) if "[*]" in place else self.read.at(place)
+        return self.figure(found, style, trace)
+
+    def each(self, place: str, style: Style, trace: str = "") -> Callable[[object], Figure]:
+        """For a column: the figure at the place that its row, or the parts of that, complete."""
+        return lambda row: self.at(
+            place.format(*row) if isinstance(row, tuple) else place.format(row), style, trace
+        )
 
     def day(self, iso: str, place: str, trace: str = "") -> Figure:
         """A day that stands at a place of the file."""
@@ -75,12 +94,19 @@ class TracedFile:
 class TracedPlan(TracedFile):
     """A plan, the books kept of it, and the titles of the document's sections by their keys.
 
-    `name` is that of another plan than the one that the document is about.
+    `name` is that of another plan than the one that the document is about, `beside` what is known
+    of the same question.
     """
 
-    def __init__(self, plan: Plan, titles: Mapping[str, str] = _NO_TITLES, name: str = "") -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        titles: Mapping[str, str] = _NO_TITLES,
+        name: str = "",
+        beside: RelatedResults = _ALONE,
+    ) -> None:
         super().__init__(plan, name, "")
-        self.plan = plan
+        self.plan, self.beside = plan, beside
         self._titles = titles
         self.accounts = Accounts(plan, self.read)
         self.capacity = Capacity(plan, self.read)
@@ -156,7 +182,73 @@ class TracedPlan(TracedFile):
             return tuple(self.quarters)
         return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
 
+    def job(self, place: int) -> Link:
+        """The job that stands in a place, and where it is told of."""
+        name = self.plan.jobs[place].name
+        return Link(name, self.job_anchor[name])
+
     @cached_property
     def job_anchor(self) -> dict[str, str]:
         """Where each job is told of."""
         return {job.name: f"job-{place}" for place, job in enumerate(self.plan.jobs, 1)}
+
+
+Edition = Literal["short", "full"]
+"""About six pages on paper, or with every table behind them."""
+
+
+Section = tuple[str, "Callable[[TracedPlan], Iterable[Block]]"]
+"""Its title, and what it tells; left out where that is nothing."""
+
+
+def numbered_sections(
+    plan: Plan,
+    sections: Mapping[str, Section],
+    beside: RelatedResults = _ALONE,
+    *,
+    appendices: Collection[str] = (),
+    alone: bool = True,
+) -> tuple[Block, ...]:
+    """Sections by their keys under numbered titles, those of appendices with letters.
+
+    Each has an anchor. What a figure or a link leads to may stand in another edition alone: then it
+    leads nowhere, and a figure tells its sum all the same. Not `alone`, other pages may hold it.
+    """
+    letters, numbers = iter(ascii_uppercase), iter(range(1, len(sections) + 1))
+    titles = {
+        key: f"{next(letters) if key in appendices else next(numbers)}. {title}"
+        for key, (title, _) in sections.items()
+    }
+    traced = TracedPlan(plan, titles, beside=beside)
+    blocks: list[Block] = []
+    for place, (key, (_, told)) in enumerate(sections.items()):
+        if content := tuple(told(traced)):
+            blocks += (Heading(titles[key], 2, anchor_of(place)), *content)
+    if not alone:
+        return tuple(blocks)
+    there = frozenset(_anchors(blocks))
+    return tuple(_within(block, there) for block in blocks)
+
+
+def _anchors(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Heading | Paragraph | Fold):
+            yield block.anchor
+        if isinstance(block, Fold):
+            yield from _anchors(block.blocks)
+
+
+def _within(block: Block, there: frozenset[str]) -> Block:
+    def cell(one: Cell) -> Cell:
+        if isinstance(one, Figure) and one.trace not in there:
+            return replace(one, trace="")
+        return cell_text(one) if isinstance(one, Link) and one.to not in there else one
+
+    if isinstance(block, Fields):
+        return Fields(tuple((name, cell(said)) for name, said in block.rows))
+    if isinstance(block, Fold):
+        return replace(block, blocks=tuple(_within(one, there) for one in block.blocks))
+    if isinstance(block, Table):
+        rows = tuple(tuple(map(cell, row)) for row in block.rows)
+        return replace(block, rows=rows, footer=tuple(map(cell, block.footer)))
+    return block

@@ -1,4 +1,4 @@
-"""Compares predicted with measured peaks, and learns from a user's own runs by how much to move.
+"""Compares predictions with measured runs, and learns by how much to move them.
 
 The shipped model is not thrown away for a handful of runs: it counts as so many runs that came
 out exactly as predicted, and measured runs are averaged with these.
@@ -10,27 +10,43 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from planner.errors import Finding, InputError
-from planner.sizing.calibration import Calibration, MeasuredPair, MethodCalibration
+from planner.inputs.measured import MOST_AT_ONCE, Measurement, ServingMeasurement
+from planner.sizing.calibration import (
+    HOURS,
+    PEAKS,
+    SERVING_TIMES,
+    Calibration,
+    Factors,
+    MeasuredGroup,
+    MeasuredPair,
+)
 from planner.sizing.engine import Reasoning
+from planner.sizing.flight import Flight, in_flight_at, latency_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.measured import Measurement
+    from planner.inputs.measured import MeasuredRuns
     from planner.inputs.rules.book import RuleBook
+    from planner.inputs.rules.expression import Exact
     from planner.sizing.sizer import Sizer
 
-__all__ = ["calibrate", "compare", "prior_runs"]
+__all__ = ["calibrate", "compare"]
 
 _BYTES_PER_MIB: Final = 2**20
-_PRIOR_RUNS: Final = "calibration_prior_runs"
+_PRIOR_RUNS: Final = {
+    PEAKS: "calibration_prior_runs",
+    HOURS: "calibration_prior_runs",
+    SERVING_TIMES: "serving_calibration_prior_runs",
+}
+"""The figure of rules that says how many runs the shipped model counts as."""
 
 
 def compare(
     runs: Iterable[Measurement], sizer: Sizer, catalog: Catalog
 ) -> tuple[MeasuredPair, ...]:
-    """Predict each run, in the order given."""
+    """Predict the peak of each run, in the order given."""
     return tuple(
         MeasuredPair(run, sizer.memory(run.job, run.gpus), _card_gb(run, catalog)) for run in runs
     )
@@ -42,52 +58,98 @@ def _card_gb(run: Measurement, catalog: Catalog) -> Fraction | None:
     return None if reported is None else Fraction(reported.value * _BYTES_PER_MIB, 10**9)
 
 
-def prior_runs(rules: RuleBook) -> Fraction:
-    """How many runs the shipped model counts as; raises InputError where no rule says so."""
-    weight = Reasoning(rules, {}).number(_PRIOR_RUNS)
-    if weight is None:
-        raise InputError(Finding(f"no rule gives {_PRIOR_RUNS}, which calibration needs"))
-    return Fraction(weight)
+def _expected_tpot_ms(run: ServingMeasurement, replica: Reasoning) -> float | None:
+    """Time for each token that is expected of a run; `replica` is it on its own GPUs."""
+    if run.load != "open":
+        expected: Exact | float | None = replica.number("tpot_ms")
+    else:
+        flight = Flight(replica)
+        flying = in_flight_at(flight, Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
+        expected = latency_at(flight.exactly, flying)["tpot_ms"]
+    return None if expected is None else float(expected)
 
 
-def calibrate(
-    runs: Iterable[Measurement], sizer: Sizer, catalog: Catalog, rules: RuleBook
-) -> Calibration:
-    """Average measured runs with the shipped model, by method.
+def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBook) -> Calibration:
+    """Average measured runs with the shipped model: tuning runs by method, serving runs by model.
 
-    Where the model counts as k runs, n runs of a method with mean ratio r give the factor
-    `(k × p + n × r) / (k + n)`; p is what the runs of the other methods say in the same way.
+    Where the model counts as k runs, n runs of a group with mean ratio r give the factor
+    `(k × p + n × r) / (k + n)`; p is what the runs of the other groups say in the same way.
     Raises InputError where no run can be compared.
     """
-    comparisons = compare(runs, sizer, catalog)
-    ratios = [(one.run.tune.method, one.ratio) for one in comparisons if one.ratio is not None]
-    if not ratios:
+    tuned = [run for run in runs if isinstance(run, Measurement)]
+    ratios: dict[str, list[tuple[str, Fraction]]] = {
+        PEAKS: [
+            (pair.run.tune.method, pair.ratio)
+            for pair in compare(tuned, sizer, catalog)
+            if pair.ratio is not None
+        ],
+        HOURS: [(run.tune.method, ratio) for run in tuned if (ratio := _slower(run, sizer))],
+        SERVING_TIMES: [
+            (run.model, ratio)
+            for run in runs
+            if isinstance(run, ServingMeasurement) and (ratio := _served_slower(run, sizer))
+        ],
+    }
+    if not any(ratios.values()):
         raise InputError(
             Finding(
                 "no run can be compared with a prediction",
-                hint="give `batch`, `sequence`, `kind` and a measured peak for at least one",
+                hint="give `batch`, `sequence`, `kind` and a measured peak, or `gpu_type` and a "
+                "measured speed, for at least one",
             )
         )
-    weight = prior_runs(rules)
-    methods = []
-    for method in sorted({method for method, _ in ratios}):
-        own = [ratio for other, ratio in ratios if other == method]
-        rest = [ratio for other, ratio in ratios if other != method]
-        methods.append(
-            MethodCalibration(
-                method=method,
+    return Calibration(
+        tuple(
+            _factors(fact, found, _prior_runs(_PRIOR_RUNS[fact], rules))
+            for fact, found in ratios.items()
+            if found
+        )
+    )
+
+
+def _slower(run: Measurement, sizer: Sizer) -> Fraction | None:
+    """Measured over expected time of a tuning run's steps; None where either is unknown."""
+    if run.gpu_type is None or run.tokens_per_second_per_gpu is None:
+        return None
+    expected = sizer.situation(run.job, run.gpu_type, run.gpus).number("tokens_per_s_per_gpu")
+    return None if not expected else Fraction(expected) / Fraction(run.tokens_per_second_per_gpu)
+
+
+def _served_slower(run: ServingMeasurement, sizer: Sizer) -> Fraction | None:
+    """Measured over expected time of a serving run, the mean of what its tokens and rate say."""
+    replica = sizer.situation(run.job(), run.gpu_type, run.gpus)
+    found = []
+    expected_ms = _expected_tpot_ms(run, replica)
+    if run.tpot_ms is not None and expected_ms:
+        found.append(float(run.tpot_ms) / expected_ms)
+    expected_rate = replica.number("requests_per_second_per_replica")
+    if run.answered_per_second is not None and expected_rate:
+        found.append(float(expected_rate) / run.answered_per_second)
+    return Fraction(sum(found) / len(found)).limit_denominator(10**6) if found else None
+
+
+def _prior_runs(name: str, rules: RuleBook) -> Fraction:
+    weight = Reasoning(rules, {}).number(name)
+    if weight is None:
+        raise InputError(Finding(f"no rule gives {name}, which calibration needs"))
+    return Fraction(weight)
+
+
+def _factors(fact: str, ratios: Sequence[tuple[str, Fraction]], weight: Fraction) -> Factors:
+    groups = []
+    for name in sorted({name for name, _ in ratios}):
+        own = [ratio for other, ratio in ratios if other == name]
+        rest = [ratio for other, ratio in ratios if other != name]
+        groups.append(
+            MeasuredGroup(
+                name=name,
                 runs=len(own),
                 mean_ratio=sum(own, Fraction(0)) / len(own),
                 factor=_averaged(_averaged(Fraction(1), weight, rest), weight, own),
             )
         )
-    everything = [ratio for _, ratio in ratios]
-    return Calibration(
-        comparisons=comparisons,
-        prior_runs=weight,
-        methods=tuple(methods),
-        elsewhere=_averaged(Fraction(1), weight, everything),
-    )
+    elsewhere = _averaged(Fraction(1), weight, [ratio for _, ratio in ratios])
+    return Factors(fact, weight, tuple(groups), elsewhere)
 
 
 def _averaged(before: Fraction, weight: Fraction, ratios: list[Fraction]) -> Fraction:

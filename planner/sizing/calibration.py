@@ -1,4 +1,4 @@
-"""What measured runs say of predicted peaks, and by how much they move them."""
+"""What measured runs say of predictions, and by how much they move them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from planner.inputs.text.words import count_of
+from planner.sizing.engine import Known
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planner.inputs.measured import Measurement
-    from planner.inputs.scenario.job import Method
+    from planner.inputs.scenario.job import Job
     from planner.sizing.memory import Memory
 
-__all__ = ["Calibration", "MeasuredPair", "MethodCalibration"]
+__all__ = [
+    "HOURS",
+    "PEAKS",
+    "SERVING_TIMES",
+    "Calibration",
+    "Factors",
+    "MeasuredGroup",
+    "MeasuredPair",
+]
 
 _MB_PER_GB: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPair:
-    """One measured run beside what is predicted of it, like against like."""
+    """One tuning run beside the peak that is predicted of it, like against like."""
 
     run: Measurement
     memory: Memory | None
@@ -56,30 +69,80 @@ class MeasuredPair:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodCalibration:
-    """By how much the runs of one method move its predictions."""
+class MeasuredGroup:
+    """By how much the runs of one method or model move its predictions."""
 
-    method: Method
+    name: str
     runs: int
     """Runs with a figure that could be compared."""
     mean_ratio: Fraction
     """Mean of measured over predicted."""
     factor: Fraction
-    """What predictions of this method are multiplied by."""
+    """What predictions are multiplied by."""
+
+
+PEAKS: Final = "memory_calibration"
+HOURS: Final = "hours_calibration"
+SERVING_TIMES: Final = "serving_calibration"
+_MOVED: Final = {
+    PEAKS: "expected peak memory",
+    HOURS: "expected hours",
+    SERVING_TIMES: "expected times of steps and prompts",
+}
+"""What each factor multiplies, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """What measured runs multiply one predicted figure by."""
+
+    fact: str
+    """The figure of rules that holds the factor."""
+    prior_runs: Fraction
+    """How many runs the shipped model counts as."""
+    groups: tuple[MeasuredGroup, ...]
+    """By method or model, sorted; only those with runs."""
+    elsewhere: Fraction
+    """The factor for a group of which no run was measured."""
+
+    @property
+    def what(self) -> str:
+        """What is multiplied, in words."""
+        return _MOVED[self.fact]
+
+    def group(self, name: str | None) -> MeasuredGroup | None:
+        """The runs of a method or model; None where there are none."""
+        return next((one for one in self.groups if one.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a table of measured runs says about the predictions."""
+    """What measured runs say about the predictions."""
 
-    comparisons: tuple[MeasuredPair, ...]
-    prior_runs: Fraction
-    """How many runs the shipped model counts as."""
-    methods: tuple[MethodCalibration, ...]
-    """By method, sorted; only those with runs."""
-    elsewhere: Fraction
-    """The factor for a method of which no run was measured."""
+    factors: tuple[Factors, ...]
+    """Of each figure that some run tells."""
 
-    def factor(self, method: Method) -> Fraction:
-        """What a predicted peak of this method is multiplied by."""
-        return next((one.factor for one in self.methods if one.method == method), self.elsewhere)
+    def facts(self, job: Job) -> dict[str, Known]:
+        """What rules know of the measured runs that speak for a job."""
+        return {
+            factors.fact: Known(group.factor if group else factors.elsewhere, "ratio", "measured")
+            for factors, group in self._for(job)
+        }
+
+    def told(self, job: Job) -> tuple[str, ...]:
+        """By how much measured runs move what is expected of a job, in sentences."""
+        said = []
+        for factors, group in self._for(job):
+            factor = group.factor if group else factors.elsewhere
+            runs = "measured runs of other jobs"
+            if group:
+                runs = f"{count_of(group.runs, 'measured run')} of {group.name}"
+            said.append(f"{factors.what} × {float(factor):.3f}, by {runs}")
+        return tuple(said)
+
+    def _for(self, job: Job) -> Iterator[tuple[Factors, MeasuredGroup | None]]:
+        for factors in self.factors:
+            if job.tune is not None and factors.fact != SERVING_TIMES:
+                yield factors, factors.group(job.tune.method)
+            elif job.serve is not None and factors.fact == SERVING_TIMES:
+                yield factors, factors.group(job.serve.model)

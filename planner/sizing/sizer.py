@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.rules.book import Rule, RuleBook
+    from planner.inputs.rules.book import RuleBook
     from planner.inputs.rules.expression import Exact
+    from planner.inputs.rules.rule import Rule
     from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
     from planner.inputs.scenario.scenario import Policies
     from planner.inputs.settled import Settings
@@ -173,7 +174,7 @@ class Sizer:
     ) -> None:
         """`gpu_types` are those in play, where the others are of no interest; all if left out.
 
-        `calibration` moves the peaks of tuning jobs to what runs of one's own have shown. `known`
+        `calibration` moves what is expected to what runs of one's own have shown. `known`
         differs at most in how GPUs may be divided: what does not depend on that is not sized again.
         """
         self._catalog = catalog
@@ -216,6 +217,12 @@ class Sizer:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""
         return memory_at(Tries(self.reasoning(job)).at(gpus))
 
+    def situation(self, job: Job, gpu_type: str, gpus: int) -> Reasoning:
+        """The job on so many GPUs of a type, whatever counts the rules would choose."""
+        gpu = self._gpus.get(gpu_type) or gpu_facts(gpu_type, self._catalog)
+        tried = Tries(self.reasoning(job)).at(gpus).within(gpu, GPU_FACTS)
+        return tried.within({"gpus": Known(gpus, "GPUs", "measured")}, frozenset({"gpus"}))
+
     def reasoning(
         self,
         job: Job,
@@ -230,9 +237,8 @@ class Sizer:
             facts["requests_per_second"] = Known(exact(busiest), "requests/s", "job")
         for name, origin in (origins or {}).items():
             facts[name] = facts[name]._replace(origin=origin)
-        if self._calibration is not None and job.tune is not None:
-            factor = self._calibration.factor(job.tune.method)
-            facts["memory_calibration"] = Known(factor, "ratio", "measured runs")
+        if self._calibration is not None:
+            facts |= self._calibration.facts(job)
         return Reasoning(self._rules, {n: fact for n, fact in facts.items() if n not in chosen})
 
     def _size(
@@ -269,7 +275,10 @@ class Sizer:
             candidates=tuple(self._with_evidence(placed) for placed in placements),
             rejections=tuple(rejections),
             refused_parts=tuple(refused_parts),
-            assumptions=_assumptions(placements),
+            assumptions=(
+                *_assumptions(placements),
+                *(self._calibration.told(job) if self._calibration is not None else ()),
+            ),
             warnings=self._warnings(job, variants[0].reasoning, placements),
         )
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.job import SERVING_SUFFIX, Adapters, Job, Serve
+from planner.sizing.calibrate import calibrate
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizer import Sizer
 
 if TYPE_CHECKING:
     from planner.inputs.rules.expression import Exact
     from planner.inputs.scenario.job import Tune
-    from planner.inputs.scenario.scenario import Policies, Scenario
+    from planner.inputs.scenario.scenario import Policies, ResolvedScenario
     from planner.inputs.settled import Inputs
     from planner.sizing.engine import Derivation, Reasoning
 
@@ -24,7 +25,7 @@ WIDEST_SERVED = 16
 
 
 def deployment(
-    name: str, job: Job, counts: tuple[int, ...], sizer: Sizer, scenario: Scenario
+    name: str, job: Job, counts: tuple[int, ...], sizer: Sizer, scenario: ResolvedScenario
 ) -> SizedJob | None:
     """The serving job of a tuned model; None where the horizon ends before it would serve.
 
@@ -101,7 +102,7 @@ def _size(size_gb: Exact | None) -> Decimal:
     return (Decimal(numerator) / Decimal(denominator)).quantize(Decimal("1e-9"), ROUND_UP)
 
 
-def size_portfolio(sizer: Sizer, scenario: Scenario) -> tuple[SizedJob, ...]:
+def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, ...]:
     """Size all jobs of a scenario and the deployments that they ask for, sorted by name."""
     sized: list[SizedJob] = []
     for name, job in sorted(scenario.jobs.items()):
@@ -141,22 +142,26 @@ _OF_PARTS = {"mig": "never", "shared_gpus": False}
 
 
 class Sizers:
-    """Gives the same sizer wherever catalog, rules, policies, GPU types and settings are the same.
+    """Gives the same sizer wherever all that sizing depends on is the same.
 
-    Of the settings, only those count that some rule asks for: the price of energy sizes no job. Nor
-    does it count who gives way. Where GPUs are divided otherwise, only serving jobs are sized anew.
+    That is catalog, rules, measured runs, policies, GPU types and settings. Of the settings, only
+    those count that some rule asks for: the price of energy sizes no job. Nor does it count who
+    gives way. Where GPUs are divided otherwise, only serving jobs are sized anew.
     """
 
     def __init__(self) -> None:
         self._kept: list[tuple[tuple[object, ...], Policies, Sizer]] = []
 
     def sizer(self, inputs: Inputs, gpu_types: tuple[str, ...] | None) -> Sizer:
-        """The sizer for these inputs and GPU types, all of the catalog if None."""
+        """The sizer for these inputs and GPU types, all of the catalog if None.
+
+        Raises InputError where measured runs are given and none can be compared.
+        """
         settings, rules = inputs.settings, inputs.rules
         policies = inputs.scenario.policies.model_copy(update=_APART)
         counting = tuple(value for name, value in settings if name in rules.asked)
         whole = policies.model_copy(update=_OF_PARTS)
-        key = (inputs.catalog, rules, counting, whole, gpu_types)
+        key = (inputs.catalog, rules, inputs.measured, counting, whole, gpu_types)
         alike = None
         for place, (known, divided, sizer) in enumerate(self._kept):
             if known == key:
@@ -164,7 +169,11 @@ class Sizers:
                 if divided == policies:
                     self._kept.append(self._kept.pop(place))
                     return sizer
-        made = Sizer(inputs.catalog, rules, settings, policies, gpu_types, known=alike)
+        of_files = (inputs.catalog, rules, settings, policies)
+        calibration = None
+        if inputs.measured:
+            calibration = calibrate(inputs.measured, Sizer(*of_files), inputs.catalog, rules)
+        made = Sizer(*of_files, gpu_types, calibration, known=alike)
         self._kept = [*self._kept[1 - _MOST :], (key, policies, made)]
         return made
 

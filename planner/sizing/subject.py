@@ -75,7 +75,7 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
 
 def _left_open(job: Job) -> set[str]:
     """Facts that have the usual value because the job does not state another."""
-    load = job.serve.load if job.serve else None
+    load = job.load
     by_method = {"precision"} if job.tune and job.tune.precision is None else set()
     return by_method | {
         marker.fact

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import floor
 from typing import TYPE_CHECKING, Literal
@@ -16,19 +17,22 @@ from typing import TYPE_CHECKING, Literal
 from planner.errors import CheckError, InputError, LimitError
 from planner.inputs.layers.override import Override
 from planner.packing.incumbent import Infeasible
-from planner.whatif.results import AlternativePlan, Alternatives, Best
-from planner.whatif.stored_result import question_of
-from planner.whatif.variants.plan_summary import require_plan, summary_of
+from planner.whatif.results import (
+    AlternativePlan,
+    Alternatives,
+    Best,
+    question_of,
+    require_plan,
+    summary_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
     from planner.planning.constrained import Goal
-    from planner.whatif.variants.cached_runner import CachedRunner
-    from planner.whatif.variants.plan_summary import PlanSummary
-
-__all__ = ["alternatives", "standard_alternatives"]
+    from planner.whatif.results import PlanSummary
+    from planner.whatif.variants import CachedRunner
 
 NOTHING = "do nothing"
 _MOST_TRIES = 64
@@ -74,9 +78,10 @@ def _beside(
     )
 
 
-def _without(inputs: Inputs, barred: Callable[[str], bool]) -> tuple[Override, ...]:
+def _without(inputs: Inputs, barred: Container[str]) -> tuple[Override, ...]:
     """Settings that take offers away."""
-    return tuple(Override.of(("offers", name, "maximum"), 0) for name in _offers(inputs, barred))
+    names = (offer.name for offer in inputs.offers if offer.name in barred)
+    return tuple(Override.of(("offers", name, "maximum"), 0) for name in names)
 
 
 def _keeping(inputs: Inputs) -> Iterator[Override]:
@@ -93,10 +98,6 @@ def _without_apis(inputs: Inputs) -> tuple[Override, ...]:
     """Settings that keep every job off APIs."""
     allowed = (name for name, job in inputs.scenario.jobs.items() if job.api == "allowed")
     return tuple(Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
-
-
-def _offers(inputs: Inputs, wanted: Callable[[str], bool]) -> Iterator[str]:
-    return (offer.name for offer in inputs.offers if wanted(offer.name))
 
 
 def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
@@ -120,12 +121,7 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
             NOTHING,
             f"nothing is acquired{kept}; the fewest jobs are dropped, each for the whole horizon, "
             f"then delayed{wherever}",
-            (
-                *_without(inputs, lambda _: True),
-                *keeping,
-                *drop,
-                *_without_apis(inputs),
-            ),
+            (*_without(inputs, {*inputs.scenario.offers}), *keeping, *drop, *_without_apis(inputs)),
         ),
         (
             "reclaim first",
@@ -136,7 +132,7 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
             "rent only",
             "nothing is bought; where that is not enough, the fewest jobs are dropped or delayed"
             f"{wherever}",
-            (*_without(inputs, buys.__contains__), *drop),
+            (*_without(inputs, buys), *drop),
         ),
     )
     plans = runner.all([settings for _, _, settings in asked])
@@ -181,70 +177,63 @@ class _Near:
 
     def fewest_node_types(self) -> AlternativePlan:
         """The cheapest of the plans with the fewest node types in service."""
-        name, objective = "fewest node types", "as few different servers as the tolerance allows"
+        objective = "as few different servers as the tolerance allows"
+        made = partial(AlternativePlan, name="fewest node types", objective=objective)
         owned = {entry.node_type for entry in self.inputs.scenario.fleet.values()}
         offered = sorted({offer.node_type for offer in self.inputs.offers} - owned)
         tries = 0
         for size in range(len(offered) + 1):
-            sets = [frozenset(chosen) for chosen in combinations(offered, size)]
+            sets = [owned.union(chosen) for chosen in combinations(offered, size)]
             tries += len(sets)
             if tries > _MOST_TRIES:
                 words = f"more than {_MOST_TRIES} sets of node types would have to be tried"
-                return AlternativePlan(name=name, objective=objective, left_out=words)
-            settings = [self._only(chosen | owned) for chosen in sets]
+                return made(left_out=words)
+            settings = [
+                _without(
+                    self.inputs, {o.name for o in self.inputs.offers if o.node_type not in one}
+                )
+                for one in sets
+            ]
             plans = self.runner.all(settings)
             fitting = [place for place, one in enumerate(plans) if self._affordable(one)]
             if fitting:
                 best = min(fitting, key=lambda place: (plans[place].cost_cents or 0, place))
                 least = plans[best].node_types or 0
-                return AlternativePlan(
-                    name=name,
-                    objective=objective,
-                    settings=settings[best],
-                    figures=plans[best],
-                    best=Best(value=least, bound=least, unit="node types"),
-                )
+                reached = Best(value=least, bound=least, unit="node types")
+                return made(settings=settings[best], figures=plans[best], best=reached)
             if not all(map(self._ruled_out, plans)):
-                return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
-        return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
-
-    def _only(self, node_types: frozenset[str] | set[str]) -> tuple[Override, ...]:
-        other = {o.name for o in self.inputs.offers if o.node_type not in node_types}
-        return _without(self.inputs, other.__contains__)
+                break
+        return made(left_out=_OPEN)
 
     def single_vendor(self) -> AlternativePlan:
         """The cheapest of the plans that acquire from one maker of servers."""
-        name, objective = "single vendor", "all that is acquired is made by one vendor"
+        objective = "all that is acquired is made by one vendor"
+        made = partial(AlternativePlan, name="single vendor")
         nodes = self.inputs.catalog.nodes
         makers = {offer.name: nodes[offer.node_type].vendor for offer in self.inputs.offers}
         vendors = sorted(set(makers.values()))
         settings = [
-            _without(
-                self.inputs, {name for name, by in makers.items() if by != vendor}.__contains__
-            )
+            _without(self.inputs, {name for name, by in makers.items() if by != vendor})
             for vendor in vendors
         ]
         plans = self.runner.all(settings)
         planned = [place for place, one in enumerate(plans) if one.cost_cents is not None]
         if not planned:
             words = "no vendor alone offers what is needed" if vendors else "nothing is on offer"
-            return AlternativePlan(name=name, objective=objective, left_out=words)
+            return made(objective=objective, left_out=words)
         best = min(
             planned,
             key=lambda place: (plans[place].given_way, plans[place].cost_cents or 0, place),
         )
-        words = f"{objective}: {vendors[best]}"
-        return AlternativePlan(
-            name=name, objective=words, settings=settings[best], figures=plans[best]
-        )
+        objective = f"{objective}: {vendors[best]}"
+        return made(objective=objective, settings=settings[best], figures=plans[best])
 
     def most_headroom(self) -> AlternativePlan:
         """The plan with the largest share of free GPUs, the same of every type on offer."""
-        name = "most headroom"
         objective = "the largest share of GPUs that no job holds, alike for every type on offer"
+        made = partial(AlternativePlan, name="most headroom", objective=objective)
         if self.inputs.scenario.policies.growth_reserve:
-            words = "the scenario states a growth reserve of its own"
-            return AlternativePlan(name=name, objective=objective, left_out=words)
+            return made(left_out="the scenario states a growth reserve of its own")
         nodes = self.inputs.catalog.nodes
         types = sorted({nodes[offer.node_type].gpu_type for offer in self.inputs.offers})
         fits, fails = 0, 100
@@ -255,45 +244,41 @@ class _Near:
             else:
                 fails = middle
         if fails == 100:  # of GPUs that there are none of, any share is free
-            words = "jobs hold next to no GPU of the types on offer"
-            return AlternativePlan(name=name, objective=objective, left_out=words)
-        figures = self.runner.one(_reserve(types, fits))
+            return made(left_out="jobs hold next to no GPU of the types on offer")
+        settings = _reserve(types, fits)
+        figures = self.runner.one(settings)
         if not self._ruled_out(self.runner.one(_reserve(types, fails))):
-            return AlternativePlan(name=name, objective=objective, left_out=_OPEN)
-        return AlternativePlan(
-            name=name,
-            objective=objective,
-            settings=_reserve(types, fits),
-            figures=figures,
-            best=Best(value=fits, bound=fits, unit="% free"),
-        )
+            return made(left_out=_OPEN)
+        reached = Best(value=fits, bound=fits, unit="% free")
+        return made(settings=settings, figures=figures, best=reached)
 
     def no_moves(self) -> AlternativePlan:
         """The cheapest plan in which nothing that runs today moves."""
-        name, objective = "no moves", "whatever runs today stays where it is"
+        objective = "whatever runs today stays where it is"
+        made = partial(AlternativePlan, name="no moves", objective=objective)
         running = sorted({entry.job for entry in self.inputs.scenario.running})
         if not running:
-            return AlternativePlan(name=name, objective=objective, left_out=_NOTHING_RUNS)
+            return made(left_out=_NOTHING_RUNS)
         settings = tuple(Override.of(("jobs", job, "pinned"), True) for job in running)
         try:
-            figures = self.runner.one(settings)
+            return made(settings=settings, figures=self.runner.one(settings))
         except InputError as error:  # what runs where it may not stay
-            words = "; ".join(mistake.message for mistake in error.findings)
-            return AlternativePlan(name=name, objective=objective, left_out=words)
-        return AlternativePlan(name=name, objective=objective, settings=settings, figures=figures)
+            return made(left_out="; ".join(mistake.message for mistake in error.findings))
 
     def fewest_moves(self) -> AlternativePlan:
         """The plan that takes the fewest units out of the pool in which they run today."""
-        name = "fewest moves"
         objective = "as few units that run today leave their servers' pool as the tolerance allows"
+        made = partial(AlternativePlan, name="fewest moves", objective=objective)
         if not self.inputs.scenario.running:
-            return AlternativePlan(name=name, objective=objective, left_out=_NOTHING_RUNS)
-        return self._aimed(name, objective, "moves")
+            return made(left_out=_NOTHING_RUNS)
+        return self._aimed(made, "moves")
 
     def lowest_power(self) -> AlternativePlan:
         """The plan whose nodes in service draw the least power, on average over the quarters."""
         objective = "the least power that the servers in service draw, mean over the quarters"
-        return self._aimed("lowest power", objective, "power")
+        return self._aimed(
+            partial(AlternativePlan, name="lowest power", objective=objective), "power"
+        )
 
     def earliest(self) -> AlternativePlan:
         """The plan whose nodes enter service the earliest."""
@@ -301,29 +286,27 @@ class _Near:
             "the fewest quarters until each server that is acquired enters service, "
             "in all; one that is rented counts anew in each quarter"
         )
-        return self._aimed("earliest", objective, "quarters waited")
+        made = partial(AlternativePlan, name="earliest", objective=objective)
+        return self._aimed(made, "quarters waited")
 
-    def _aimed(self, name: str, objective: str, goal: Goal) -> AlternativePlan:
-        def without(why: str) -> AlternativePlan:
-            return AlternativePlan(name=name, objective=objective, left_out=why)
-
+    def _aimed(self, made: partial[AlternativePlan], goal: Goal) -> AlternativePlan:
         if self.cheapest.short:
-            return without("not all jobs are kept, and who is kept is decided before all else")
+            words = "not all jobs are kept, and who is kept is decided before all else"
+            return made(left_out=words)
         self.runner.progress(
             f"planning for the fewest {goal}" if goal != "power" else "saving power"
         )
         try:
             near = self.runner.planner.near(self.inputs, goal, self.most_cents)
         except (CheckError, LimitError, ValueError) as error:
-            return without(str(error))
+            return made(left_out=str(error))
         except Infeasible:
-            return without("the solver found no plan that costs so little: a solver is wrong")
+            words = "the solver found no plan that costs so little: a solver is wrong"
+            return made(left_out=words)
         share = len(near.plan.quarters) if goal == "power" else 1
         unit: Literal["W", "quarters waited", "moves"] = "W" if goal == "power" else goal
         best = Best(value=near.value / share, bound=near.bound / share, unit=unit)
-        return AlternativePlan(
-            name=name, objective=objective, figures=summary_of(near.plan), best=best
-        )
+        return made(figures=summary_of(near.plan), best=best)
 
 
 _NOTHING_RUNS = "the scenario does not say what runs where today (key running)"

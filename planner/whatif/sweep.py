@@ -1,32 +1,200 @@
-"""Many variants of a scenario, each a row, in a file that a stopped sweep carries on from.
+"""Many variants of a scenario, each a row: what their file asks, and a file of results.
 
 Results are appended as they come, a line each, and rewritten in the order of the rows at the end:
-the same bytes however the sweep was run.
+the same bytes however the sweep was run. A sweep that was stopped carries on from them.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from planner.errors import Finding, InputError
-from planner.inputs.base import Frozen
-from planner.inputs.text.words import count_of
+from planner.inputs.base import Frozen, Name
+from planner.inputs.layers.composed import base_path
+from planner.inputs.layers.override import OPTION, Override, move_written
+from planner.inputs.reading.diagnostics import Attempts, read_as
+from planner.inputs.reading.reader import read_document
+from planner.inputs.scenario.scenario import VariationName
+from planner.inputs.scenario.spelling import Format
+from planner.inputs.text.words import count_of, did_you_mean
 from planner.planning.store import each_once, write_atomically
-from planner.whatif.variants.plan_summary import PlanSummary
+from planner.whatif.results import PlanSummary
+from planner.whatif.variants import AS_STATED, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
+    from pathlib import Path as FilePath
 
-    from planner.whatif.variants.executor import Executor
-    from planner.whatif.variants.variant_planner import Variant, VariantPlanner
+    from planner.inputs.reading.document import Document, Path
+    from planner.whatif.variants import Executor, VariantPlanner
 
     Hire = Callable[[VariantPlanner], AbstractContextManager[Executor]]
 
-__all__ = ["RESULTS", "Shard", "SweepRow", "all_figures", "require_rows", "results_name", "sweep"]
+_MOST_ROWS = 100_000
+
+Several = Annotated[tuple[Any, ...], Field(min_length=1)]
+
+
+class Combinations(Frozen):
+    """Axes of which every combination is a row."""
+
+    apply: Annotated[tuple[tuple[VariationName, ...], ...], Field(min_length=1)] = ((),)
+    """Lists of overrides and scenarios; `[]` is the scenario as it is."""
+    set: Annotated[dict[str, Several], Field(default_factory=dict)]
+    """Dotted paths, each with the values that it takes."""
+
+
+class Single(Frozen):
+    """One row."""
+
+    apply: tuple[VariationName, ...] = ()
+    """Overrides and scenarios, in order."""
+    set: Annotated[dict[str, Any], Field(default_factory=dict)]
+    """Dotted paths with their values."""
+
+
+class SweepFile(Frozen):
+    """A sweep: combinations first, then rows of their own."""
+
+    format: Format
+    """Version of this file format."""
+    scenario: Name
+    """The scenario file, relative to this one."""
+    grid: Combinations | None = None
+    """Every combination of these values."""
+    rows: tuple[Single, ...] = ()
+    """Further rows, one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepGrid:
+    """A sweep file, read."""
+
+    document: Document
+    scenario: FilePath
+    rows: tuple[tuple[Variant, Mapping[str, Path]], ...]
+    """Each with the place in the file of each of its settings."""
+
+    def variants(self, planner: VariantPlanner, base: Variant = AS_STATED) -> dict[str, Variant]:
+        """The rows by their keys, all on top of a base; of rows that ask the same, the first.
+
+        Raises InputError, each mistake with its place in the file of the sweep, or where that is
+        the cause, in the files of the scenario.
+        """
+        findings = list(unknown_names(self.document, planner, _names(self.document.data)))
+        found: dict[str, Variant] = {}
+        if not findings:
+            for row, places in self.rows:
+                variant = base.with_more(row)
+                try:
+                    found.setdefault(planner.key(variant), variant)
+                except InputError as error:
+                    findings += (placed(self.document, one, places) for one in error.findings)
+        if findings:
+            raise InputError(*dict.fromkeys(findings))
+        return found
+
+
+def unknown_names(
+    document: Document, planner: VariantPlanner, names: Iterable[tuple[Path, str]]
+) -> Iterator[Finding]:
+    """Of names with their places in a file, those of no scenario or override."""
+    known = planner.question.layers.names
+    for place, name in names:
+        if name not in known:
+            some = f"there are {', '.join(known)}" if known else "it has no `overrides:`"
+            message = f"{planner.config.scenario} has no scenario or override {name!r}"
+            yield document.finding(place, message, did_you_mean(name, known) or some)
+
+
+def placed(document: Document, finding: Finding, places: Mapping[str, Path]) -> Finding:
+    """A mistake in a setting, at the place in a file that it is from."""
+    place = places.get(finding.source_line or "")
+    if finding.file != OPTION or place is None:
+        return finding
+    return document.finding(place, finding.message, finding.hint)
+
+
+def read_grid(
+    path: FilePath, text: str | None = None, scenario: FilePath | None = None
+) -> SweepGrid:
+    """Read the file of a sweep; raises InputError with all its mistakes.
+
+    `text` stands in for the file, and `scenario` for the one that it names.
+    """
+    document, sweep = read_as(partial(read_document, path, text=text), SweepFile)
+    if sweep.grid is None and not sweep.rows:
+        raise InputError(document.finding((), "asks for no row", "write `grid:` or `rows:`"))
+    scenario = scenario or base_path(document, sweep.scenario, key="scenario")
+    if sweep.grid is not None:
+        asked = prod(map(len, (sweep.grid.apply, *sweep.grid.set.values())))
+        if asked > _MOST_ROWS:
+            message = f"has {asked:,} combinations, at most {_MOST_ROWS:,} are planned"
+            raise InputError(document.finding(("grid",), message, "leave out values or axes"))
+    attempts = Attempts()
+
+    def override(path: str, at: Path) -> Override | None:
+        return attempts.take(lambda: _override(document, path, at))
+
+    rows = (*_combined(sweep.grid, override), *_single(sweep, override))
+    if attempts.findings:
+        raise InputError(*attempts.findings)
+    return SweepGrid(document, scenario, rows)
+
+
+def _combined(
+    grid: Combinations | None, override: Callable[[str, Path], Override | None]
+) -> Iterator[tuple[Variant, dict[str, Path]]]:
+    if grid is None:
+        return
+    axes = []
+    for path, values in grid.set.items():
+        places: list[Path] = [("grid", "set", path, place) for place in range(len(values))]
+        axes.append([(one, at) for at in places if (one := override(path, at))])
+    for apply in grid.apply:
+        for settings in product(*axes):
+            variant = Variant(apply, tuple(one for one, _ in settings))
+            yield variant, {one.text: at for one, at in settings}
+
+
+def _single(
+    sweep: SweepFile, override: Callable[[str, Path], Override | None]
+) -> Iterator[tuple[Variant, dict[str, Path]]]:
+    for number, row in enumerate(sweep.rows):
+        places: dict[Override, Path] = {}
+        for path in row.set:
+            at = ("rows", number, "set", path)
+            if one := override(path, at):
+                places[one] = at
+        yield Variant(row.apply, tuple(places)), {one.text: at for one, at in places.items()}
+
+
+def _override(document: Document, path: str, at: Path) -> Override:
+    """What the file sets at a path; raises InputError for what is no path."""
+    move = move_written(document, at)
+    try:
+        return Override.of(path, document.value(at), move.text if move else None)
+    except ValueError as error:
+        raise InputError(document.finding(at, str(error))) from None
+
+
+def _names(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Names of overrides and scenarios with their places."""
+    for number, names in enumerate(data.get("grid", {}).get("apply", ())):
+        for place, name in enumerate(names):
+            yield ("grid", "apply", number, place), name
+    for number, row in enumerate(data.get("rows", ())):
+        for place, name in enumerate(row.get("apply", ())):
+            yield ("rows", number, "apply", place), name
+
 
 RESULTS = "results.jsonl"
 _BEGINS = '{"key":"'
@@ -74,7 +242,7 @@ def results_name(shard: Shard | None) -> str:
 def sweep(
     executor: Executor,
     variants: Mapping[str, Variant],
-    out: Path,
+    out: FilePath,
     *,
     shard: Shard | None = None,
     force: bool = False,
@@ -113,7 +281,7 @@ def sweep(
 def all_figures(
     planner: VariantPlanner,
     asked: Sequence[Variant],
-    out: Path,
+    out: FilePath,
     *,
     force: bool,
     hire: Hire,
@@ -139,7 +307,7 @@ def _lines(asked: Mapping[str, Variant], found: Mapping[str, PlanSummary]) -> st
     return "".join(_line(key, one, found[key]) for key, one in asked.items() if key in found)
 
 
-def require_rows(out: Path, *, force: bool) -> None:
+def require_rows(out: FilePath, *, force: bool) -> None:
     """Raise InputError for files of results that hold anything else, unless it may be lost."""
     foreign = [file for file in _files(out) if not all(map(_is_row, _lines_of(file)))]
     if foreign and not force:
@@ -153,16 +321,16 @@ def _is_row(line: str) -> bool:
     return cut_off or _parsed(line) is not None
 
 
-def _files(out: Path) -> list[Path]:
+def _files(out: FilePath) -> list[FilePath]:
     return sorted(out.glob("results*.jsonl"))
 
 
-def _read(file: Path) -> Iterator[_Line]:
+def _read(file: FilePath) -> Iterator[_Line]:
     """Rows of a file, if it is there; a line that was cut off is no row."""
     return filter(None, map(_parsed, _lines_of(file)))
 
 
-def _lines_of(file: Path) -> list[str]:
+def _lines_of(file: FilePath) -> list[str]:
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:

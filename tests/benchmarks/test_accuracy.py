@@ -18,12 +18,12 @@ from benchmarks.accuracy.page import with_scoreboard
 from benchmarks.accuracy.peers import PEERS, case_of
 from benchmarks.accuracy.picture import Dot, picture
 from benchmarks.accuracy.score import decided, scored
-from benchmarks.accuracy.serving import ServingRun, read_serving, serving_pairs
+from benchmarks.accuracy.serving import read_serving, serving_pairs
 from benchmarks.accuracy.startups import read_startups
 from benchmarks.accuracy.tables import WIDTH, percent, table
 from benchmarks.accuracy.world import World
 from planner.errors import InputError
-from planner.inputs.measured import Measurement
+from planner.inputs.measured import Measurement, ServingMeasurement
 from planner.inputs.scenario.job import Tune
 
 GB = 1e9
@@ -68,12 +68,11 @@ def test_every_row_has_a_source_a_quality_and_a_known_origin(world):
 
 
 def test_runs_of_serving_engines_ship_with_sources_and_known_origins(world):
-    runs = read_serving()
-    assert len({run.source + str(run.requests_per_second) for run in runs}) >= 600
+    runs = read_serving(world)
+    assert all(run.source and run.quality for run in runs)
+    assert len({str(run.source) + str(run.requests_per_second) for run in runs}) >= 600
     assert {run.engine for run in runs} == {"vLLM", "TensorRT-LLM", "SGLang"}
     assert {run.origin for run in runs} <= world.origins.keys()
-    assert {run.gpu_type for run in runs} <= world.catalog.gpus.keys()
-    assert {run.model for run in runs} <= world.catalog.models.keys()
 
 
 def test_a_run_of_quality_b_says_what_is_weak_about_it_or_its_origin_does(world):
@@ -123,6 +122,7 @@ def test_decisions_count_alarms_apart_from_misses():
 
 def serving_run(**changes):
     run = {
+        "line": 2,
         "origin": "AccelMark",
         "engine": "vLLM",
         "model": "llama-3.1-8b",
@@ -134,20 +134,20 @@ def serving_run(**changes):
         "quality": "A",
         "source": "by hand",
     }
-    return ServingRun(**{**run, **changes})
+    return ServingMeasurement(**{**run, **changes})
 
 
 def test_the_rate_of_a_run_is_derived_from_what_its_clients_waited():
     closed = serving_run(load="closed", concurrency=8, ttft_ms=1000, tpot_ms=10)
-    assert closed.measured_per_second == 8 / 2
+    assert closed.answered_per_second == 8 / 2
     batch = serving_run(load="batch", concurrency=8, e2e_ms=4000)
-    assert batch.measured_per_second == 8 / 4
-    assert serving_run(load="open", requests_per_second=3).measured_per_second is None
+    assert batch.answered_per_second == 8 / 4
+    assert serving_run(load="open", requests_per_second=3).answered_per_second is None
 
 
 def test_serving_is_scored_only_where_a_plan_could_be(world):
     pairs = serving_pairs(world)
-    assert 500 < len(pairs) < len(read_serving())
+    assert 500 < len(pairs) < len(read_serving(world))
     for pair in pairs:
         if pair.run.requests_per_second is not None:
             assert float(pair.run.requests_per_second) <= (pair.planned_requests_per_second or 0)

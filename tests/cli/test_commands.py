@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from planner.cli.app import COMMANDS, GROUPS, planner
-from planner.cli.guard import BROKEN_PIPE
+from planner.cli.app import BROKEN_PIPE, COMMANDS, GROUPS, planner
 from planner.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]

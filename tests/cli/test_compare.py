@@ -81,9 +81,7 @@ def test_a_side_is_never_overwritten_and_that_is_told_before_anything_is_planned
 ):
     run("plan", varied, "--out", "out")
     Path("out/plan.json").rename("out/compare.json")
-    monkeypatch.setattr(
-        "planner.whatif.comparison.sides.planned_side", lambda *_: pytest.fail("planned")
-    )
+    monkeypatch.setattr("planner.whatif.causes.planned_side", lambda *_: pytest.fail("planned"))
     result = run("compare", "out/compare.json", varied, "--out", "out")
     assert result.exit_code == 2
     assert "would be overwritten" in result.stderr

@@ -9,14 +9,14 @@ import click
 import pytest
 
 from planner.api import folder
-from planner.cli import guard, screen
+from planner.cli import app, screen
 from planner.errors import LimitError
 
 
 @pytest.fixture
 def ended(capsys, monkeypatch):
     """`ended(error)`: exit code and words where a command ends with it; None: it ends well."""
-    monkeypatch.setattr(guard, "_INTERRUPTED", Event())
+    monkeypatch.setattr(app, "_INTERRUPTED", Event())
     monkeypatch.setattr("sys.stdout", io.StringIO())  # told_of closes what nobody reads
 
     def end(error: BaseException | None):
@@ -27,7 +27,7 @@ def ended(capsys, monkeypatch):
 
         ctx = click.Context(click.Command("plan"))
         try:
-            return guard.guarded(ctx, action), capsys.readouterr().err
+            return app.guarded(ctx, action), capsys.readouterr().err
         except click.exceptions.Exit as done:
             return done.exit_code, capsys.readouterr().err
 
@@ -62,24 +62,24 @@ def test_a_command_that_ends_well_gives_its_result_and_a_fault_of_ours_is_not_hi
 
 
 def test_ctrl_c_that_a_library_turns_into_its_own_error_is_still_ctrl_c(ended):
-    guard._INTERRUPTED.set()
+    app._INTERRUPTED.set()
     assert ended(RuntimeError("what a library makes of it")) == (130, "interrupted\n")
 
 
 def test_ctrl_c_waits_for_what_must_be_whole(monkeypatch):
-    monkeypatch.setattr(guard, "_INTERRUPTED", Event())
+    monkeypatch.setattr(app, "_INTERRUPTED", Event())
     before = signal.getsignal(signal.SIGINT)
     whole = []
 
     def write():
-        with guard._interrupts_heeded(), folder._uninterrupted():
+        with app._interrupts_heeded(), folder._uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             whole.append("written")
 
     with pytest.raises(KeyboardInterrupt):
         write()
     assert whole == ["written"]
-    assert guard._INTERRUPTED.is_set()
+    assert app._INTERRUPTED.is_set()
     assert signal.getsignal(signal.SIGINT) == before
 
 

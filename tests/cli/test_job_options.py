@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from planner.cli.jobs import OPTIONS
+from planner.cli.size import OPTIONS
 from planner.inputs.base import AsFact
 from planner.inputs.scenario.job import Adapters, Load, Serve, Tune
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from planner.cli import progress
-from planner.cli.progress import Progress
+from planner.cli import screen
+from planner.cli.screen import Progress
 
 
 class Terminal(io.StringIO):
@@ -36,7 +36,7 @@ def wait_for(text, stream):
 
 def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
     terminal = stderr_is(Terminal())
-    monkeypatch.setattr(progress, "_SHORT_SECONDS", 0.01)
+    monkeypatch.setattr(screen, "_SHORT_SECONDS", 0.01)
     with Progress() as say:
         say("sizing jobs")
         wait_for("sizing jobs", terminal)
@@ -56,7 +56,7 @@ def test_a_pipe_gets_a_line_now_and_then_and_none_of_a_short_run(stderr_is, monk
     with Progress() as say:
         say("sizing jobs")
     assert pipe.getvalue() == ""
-    monkeypatch.setattr(progress, "_FIRST_LINE_SECONDS", 0.01)
+    monkeypatch.setattr(screen, "_FIRST_LINE_SECONDS", 0.01)
     with Progress() as say:
         say("sizing jobs")
         wait_for("sizing jobs (0 s so far)\n", pipe)
@@ -86,6 +86,6 @@ def test_lines_become_rarer_the_longer_it_takes(stderr_is, monkeypatch):
 
 
 def test_quiet_says_nothing_of_long_work(run, scenario, monkeypatch):
-    monkeypatch.setattr(progress, "_FIRST_LINE_SECONDS", 0.001)
+    monkeypatch.setattr(screen, "_FIRST_LINE_SECONDS", 0.001)
     assert "s so far)" in run("plan", scenario).stderr
     assert run("plan", scenario, "--quiet").stderr == ""

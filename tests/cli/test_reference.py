@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from planner.cli.jobs import OPTIONS, flag
+from planner.cli.size import OPTIONS, flag
 from tests.cli.test_commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"

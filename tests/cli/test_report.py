@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from planner.cli.app import planner
 from planner.errors import ExitCode
-from planner.whatif.results import Alternatives, Sensitivity
-from planner.whatif.stored_result import loads
+from planner.whatif.results import Alternatives, Sensitivity, loads
 from tests.sealed import sealed
 
 FILES = [

@@ -18,8 +18,7 @@ from kubernetes.client import ApiClient
 from planner.errors import InputError
 from planner.exchange.kubernetes import kubernetes_files
 from planner.exchange.kueue import WITHOUT_TEAM, kueue_files
-from planner.exchange.names import cluster_names
-from planner.exchange.needs import pods_of, quarter_of
+from planner.exchange.needs import cluster_names, pods_of, quarter_of
 from planner.exchange.watsonx import USED_BY, watsonx_files
 
 Q1, Q2 = "2027Q1", "2027Q2"

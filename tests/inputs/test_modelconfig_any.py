@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.catalog.modelconfig import parse_model_config
-from planner.inputs.catalog.modelconfig.types import model_types
+from planner.inputs.catalog.modelconfig.section import model_types
 
 if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Model

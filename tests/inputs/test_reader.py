@@ -163,7 +163,7 @@ def test_a_file_full_of_what_cannot_be_seen_is_told_as_far_as_anybody_reads():
 
 
 def test_more_values_than_any_portfolio_has_are_refused(monkeypatch):
-    monkeypatch.setattr("planner.inputs.reading.builder.MOST_NODES", 1000)
+    monkeypatch.setattr("planner.inputs.reading.reader.MOST_NODES", 1000)
     assert len(read("a: [" + "1, " * 900 + "]")["a"]) == 900
     (finding,) = refusal("a: [" + "1, " * 1100 + "]")
 
@@ -222,7 +222,7 @@ def test_a_line_that_would_fill_the_screen_is_shown_around_the_mistake():
 
 @pytest.fixture
 def without_libyaml(monkeypatch):
-    monkeypatch.setattr("planner.inputs.reading.builder._Loader", yaml.SafeLoader)
+    monkeypatch.setattr("planner.inputs.reading.reader._Loader", yaml.SafeLoader)
 
 
 @pytest.mark.usefixtures("without_libyaml")

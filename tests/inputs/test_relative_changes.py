@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.layers.changes import RelativeChange
+from planner.inputs.layers.override import RelativeChange
 from planner.inputs.load import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")

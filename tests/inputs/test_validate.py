@@ -11,12 +11,12 @@ from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import CALLED, FieldTree
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.text.words import nearest
 
 
 def scenario(text):
-    return validate(parse_document(text, "s.yaml"), Scenario)
+    return validate(parse_document(text, "s.yaml"), ResolvedScenario)
 
 
 def findings(text):
@@ -54,7 +54,7 @@ def test_what_is_no_count_is_refused_at_its_place(value):
 @pytest.mark.parametrize("text", ["2027", "1234e5", "12e4567", "010", "0123456", "NO", "on", "y"])
 def test_text_stays_as_it_is_written(text):
     document = parse_document(job(f"{{fixed: {{gpus: 1}}, team: {text}, sites: [b, {text}]}}"), "x")
-    built = validate(document, Scenario)
+    built = validate(document, ResolvedScenario)
 
     assert (built.jobs["one"].team, built.jobs["one"].sites) == (text, ("b", text))
     assert document.value(("jobs", "one", "sites")) == ("b", text)
@@ -158,7 +158,7 @@ def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
 
 
 def test_whatever_has_another_name_has_one_that_may_be_written():
-    shape = FieldTree(Scenario)
+    shape = FieldTree(ResolvedScenario)
     job_keys = [("jobs", "one", *more) for more in ((), ("tune",), ("serve",), ("serve", "load"))]
     others = [("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]
@@ -252,7 +252,7 @@ VALUES = st.recursive(
 
 
 @given(
-    section=st.sampled_from([*Scenario.model_fields, "surprise"]),
+    section=st.sampled_from([*ResolvedScenario.model_fields, "surprise"]),
     value=VALUES,
     job_key=st.sampled_from([None, *Job.model_fields]),
 )
@@ -264,4 +264,4 @@ def test_no_value_anywhere_does_worse_than_an_input_error(section, value, job_ke
         document.data[section] = value
 
     with contextlib.suppress(InputError):
-        validate(document, Scenario)
+        validate(document, ResolvedScenario)

@@ -26,8 +26,7 @@ def translated(problem):
         tuple((f"job-{number}", unit) for unit in range(1, demand.count + 1))
         for number, demand in enumerate(problem.demands)
     )
-    offers = tuple(supply.name for supply in problem.supplies)
-    return Translation(problem, members, offers, ("2027Q1", "2027Q2")[: problem.quarters])
+    return Translation(problem, members, ("2027Q1", "2027Q2")[: problem.quarters])
 
 
 @pytest.fixture

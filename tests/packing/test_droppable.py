@@ -17,7 +17,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.limits import Reserve
 from planner.packing.problem import Choice, Demand, Problem, Quota, Shape
 from planner.packing.solution import Verdict
-from planner.packing.statement.job_selection import Claim
+from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import Level, triage
 from tests.packing.draws import SHARING
 from tests.packing.meaning import slots

@@ -13,7 +13,7 @@ from planner.errors import LimitError
 from planner.packing.infeasibility.conflict import conflict_of
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
 from planner.packing.solution import Status
-from planner.packing.statement.job_selection import Claim
+from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import triage
 from tests.packing.draws import teams
 from tests.packing.meaning import SLOT, slots

@@ -34,8 +34,7 @@ def told(build):
         members = tuple(
             tuple((name, unit) for unit in range(1, demand.count + 1)) for name, demand in jobs
         )
-        offers = tuple(supply.name for supply in supplies)
-        return Translation(problem, members, offers, QUARTERS[:quarters])
+        return Translation(problem, members, QUARTERS[:quarters])
 
     def raised(*arguments: Any, **limits: Any) -> InfeasibleError:
         with pytest.raises(InfeasibleError) as caught:
@@ -192,7 +191,7 @@ def test_many_jobs_that_are_alike_are_not_all_listed(build):
     problem = build.problem([build.pool(owned=1)], [], [build.units(9, ("h100", 8, 0, 0))])
     members = tuple((f"job-{number}", 1) for number in range(9))
     with pytest.raises(InfeasibleError) as caught:
-        solve(Translation(problem, (members,), (), QUARTERS[:1]))
+        solve(Translation(problem, (members,), QUARTERS[:1]))
     assert "job-0, job-1, job-2, job-3 and 5 more: 8 of 9 units" in caught.value.reasons[0]
 
 
@@ -222,7 +221,7 @@ def test_nodes_that_would_not_keep_the_budget_either_are_no_remedy(build):
         limit = SpendLimit("capex in total", cents, ((0, 500),))
         told = replace(problem, budgets=(limit,))
         with pytest.raises(InfeasibleError) as caught:
-            solve(Translation(told, names, ("buy",), QUARTERS[:2]))
+            solve(Translation(told, names, QUARTERS[:2]))
         remedies[cents] = caught.value.remedies
     assert remedies[500][0].startswith("have 1 node more")
     assert remedies[400][0].startswith("have 2 nodes more"), "the budget pays for none beside it"
@@ -239,7 +238,7 @@ def test_budgets_that_can_only_not_be_kept_together_are_named_with_their_figures
     )
     names = ((("job", 1),),)
     with pytest.raises(InfeasibleError) as caught:
-        solve(Translation(replace(problem, budgets=limits), names, ("buy", "rent"), QUARTERS[:1]))
+        solve(Translation(replace(problem, budgets=limits), names, QUARTERS[:1]))
     assert caught.value.headline == (
         "no plan exists: no plan for all jobs keeps capex in total ($400) and opex in total ($200) "
         "together"

@@ -31,9 +31,8 @@ def told(build):
         )
         members = (tuple(("chat", unit) for unit in range(1, job.count + 1)),)
         labels = ("2027Q1", "2027Q2")[:quarters]
-        offers = tuple(f"buy-{number}" for number in range(len(pools)))
         with pytest.raises(InfeasibleError) as caught:
-            solve(Translation(problem, members, offers, labels))
+            solve(Translation(problem, members, labels))
         return caught.value
 
     return raised

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from planner.packing.constraints import nodes_allowed
-from planner.packing.constraints.rack_patterns import patterns, racked
+from planner.packing.constraints.racks import patterns, racked
 from planner.packing.formulation.build import build_master
 from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply

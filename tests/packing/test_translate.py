@@ -23,11 +23,11 @@ from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import FleetEntry, Policies, Scenario
+from planner.inputs.scenario.scenario import FleetEntry, Policies, ResolvedScenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, RunWindow, Shape
-from planner.packing.statement.sharing import divisions_of
+from planner.packing.statement.translate import divisions_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def offer(name: str, node_type: str, kind: Any, usd: str, **changes: Any) -> Set
 def inputs_of(
     *offers: SettledOffer, quarters: int = 2, as_of: date | None = None, **scenario: Any
 ) -> Inputs:
-    question = Scenario(
+    question = ResolvedScenario(
         format=1,
         name="question",
         horizon=Horizon(first_quarter=Quarter(2027, 1), quarters=quarters, as_of=as_of),

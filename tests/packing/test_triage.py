@@ -19,7 +19,7 @@ from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Shape
 from planner.packing.searches import Searches
 from planner.packing.solution import Opinion, Verdict
-from planner.packing.statement.job_selection import Claim
+from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import Level, triage
 from tests.packing.draws import SHARING
 from tests.packing.meaning import slots

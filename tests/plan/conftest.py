@@ -24,11 +24,12 @@ from planner.inputs.catalog.catalog import (
     Source,
 )
 from planner.inputs.reading.locate import InputFile
-from planner.inputs.rules.book import Rule, RuleBook
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
+from planner.inputs.scenario.scenario import FleetEntry, Offer, ResolvedScenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
@@ -160,7 +161,7 @@ OFFERS = (
     offer("rent-h100", EIGHT, "rent", "72532.80", maximum=1),
 )
 
-SCENARIO = Scenario(
+SCENARIO = ResolvedScenario(
     format=1,
     name="four jobs",
     horizon=Horizon(first_quarter=Quarter(2027, 1), quarters=3, as_of=date(2026, 12, 15)),

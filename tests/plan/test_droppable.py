@@ -20,9 +20,9 @@ from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
-from planner.whatif.comparison.compare import compare
-from planner.whatif.comparison.sides import Side
-from planner.whatif.variants.plan_summary import JobShort, summary_of
+from planner.whatif.causes import Side
+from planner.whatif.compare import compare
+from planner.whatif.results import JobShort, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -39,7 +39,6 @@ class Stage:
         self.translation = Translation(
             problem,
             tuple(tuple(units) for units in self.members),
-            (),
             tuple(f"2027Q{quarter + 1}" for quarter in range(quarters)),
         )
         self.solution = Solution(
@@ -295,7 +294,7 @@ def keeping(choices, members, assigned):
         for units in members
     )
     translation = Translation(
-        Problem(1, (), (), demands, 0), tuple(tuple(units) for units in members), (), ("2027Q1",)
+        Problem(1, (), (), demands, 0), tuple(tuple(units) for units in members), ("2027Q1",)
     )
     solution = replace(EMPTY, assigned=tuple(tuple(row) for row in assigned))
     return assigned_modes(translation, solution)

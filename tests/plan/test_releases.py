@@ -15,9 +15,8 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.reporting import markdown
-from planner.reporting.justification import justification_document
+from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.plan import FULL, plan_document
-from planner.reporting.quarterly import quarterly_document
 from planner.whatif.alternatives import _keeping
 
 CATALOG = """

@@ -54,7 +54,6 @@ def placed(catalog, choices, active, layouts, nodes=2, reserves=(), *, mixes=Tru
     translation = Translation(
         Problem(len(layouts), (pool,), (), tuple(demands), 0, reserves=reserves),
         members,
-        (),
         tuple(f"2027Q{quarter + 1}" for quarter in quarters),
     )
     solution = Solution(

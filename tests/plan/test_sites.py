@@ -21,7 +21,7 @@ from planner.planning.plan import SpareCost
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.reporting import markdown
-from planner.reporting.justification import justification_document
+from planner.reporting.documents import justification_document
 from planner.reporting.sections.sites import sites_section
 from planner.reporting.traced import TracedPlan
 

@@ -18,8 +18,8 @@ from planner.planning.saved import checked, read_saved
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
-from planner.whatif.comparison.compare import compare
-from planner.whatif.comparison.sides import planned_side, saved_side
+from planner.whatif.causes import planned_side, saved_side
+from planner.whatif.compare import compare
 from tests.properties.questions import JOBS, QUESTIONS, Question, drawing, written
 
 SIZERS = Sizers()

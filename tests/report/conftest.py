@@ -37,13 +37,18 @@ from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults
 from planner.sizing.candidate import Candidate, DerivationStep, Quantity, Rejection, Sizing
 from planner.whatif import results as options
-from planner.whatif.comparison import waterfall
-from planner.whatif.comparison.actuals import PlannedAndActual
-from planner.whatif.comparison.compare import compare
-from planner.whatif.comparison.comparison import Amount, InputChange, JobMove
-from planner.whatif.comparison.sides import Side
-from planner.whatif.results import Moved, Sensitivity, Swing, SwitchingPoint
-from planner.whatif.variants.plan_summary import Acquired, JobShort, PlanSummary
+from planner.whatif.actuals import PlannedAndActual
+from planner.whatif.causes import CauseStep, Side, Waterfall
+from planner.whatif.compare import Amount, InputChange, JobMove, compare
+from planner.whatif.results import (
+    Acquired,
+    JobShort,
+    Moved,
+    PlanSummary,
+    Sensitivity,
+    Swing,
+    SwitchingPoint,
+)
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
@@ -582,10 +587,8 @@ def compared(plan):
         never,
     )
     steps = (
-        waterfall.CauseStep(
-            causes=("demand",), added_cents=9, cost_cents=cost + 9, status="proved"
-        ),
-        waterfall.CauseStep(
+        CauseStep(causes=("demand",), added_cents=9, cost_cents=cost + 9, status="proved"),
+        CauseStep(
             causes=("offers", "prices"),
             added_cents=-4_000_009,
             cost_cents=cost - 4_000_000,
@@ -595,7 +598,7 @@ def compared(plan):
     quarter = plan.quarters[1]
     return found.model_copy(
         update={
-            "waterfall": waterfall.Waterfall(steps=steps),
+            "waterfall": Waterfall(steps=steps),
             "unread": (),
             "inputs": (
                 InputChange(cause="demand", path="jobs.chat.count", before="2", after="3"),

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
+from planner.reporting.documents import justification_document
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NEEDED = "no Chromium here: `apt-get install chromium` runs the tests of the page in a browser"

@@ -4,11 +4,10 @@ import pytest
 
 from planner.reporting import markdown
 from planner.reporting.document import Paragraph
-from planner.reporting.sections.risk import risk_document
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
-from planner.whatif.risk.choices import PurchasePlan, PurchasePlans
-from planner.whatif.risk.risk import AcquiredAcrossFutures, Chance, Risk
-from planner.whatif.variants.plan_summary import PlanSummary
+from planner.reporting.sections.variants import risk_document
+from planner.whatif.results import PlanSummary
+from planner.whatif.risk import AcquiredAcrossFutures, Chance, PurchasePlan, PurchasePlans, Risk
 from tests.report.conftest import TOTAL, came
 
 NONE = PlanSummary(result="infeasible", reason="too late")

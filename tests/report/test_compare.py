@@ -9,9 +9,9 @@ from planner.reporting import github, markdown
 from planner.reporting.document import Fields, Figure
 from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
 from planner.reporting.terminal import TerminalOptions, render
-from planner.whatif.comparison.actuals import PlannedAndActual
-from planner.whatif.comparison.compare import compare
-from planner.whatif.comparison.sides import Side
+from planner.whatif.actuals import PlannedAndActual
+from planner.whatif.causes import Side
+from planner.whatif.compare import compare
 from tests.report.conftest import never
 
 

@@ -10,11 +10,10 @@ import planner
 from planner.errors import CheckError, InputError
 from planner.planning.store import dumps
 from planner.reporting import markdown
+from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document
-from planner.reporting.quarterly import quarterly_document
-from planner.whatif.risk.risk import Chance, Risk
+from planner.whatif.risk import Chance, Risk
 from tests.report.conftest import TOTAL, came
 from tests.report.pages import Page
 from tests.report.sums import again_in

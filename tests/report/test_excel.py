@@ -14,8 +14,8 @@ import openpyxl
 import pytest
 
 from planner.planning.store import dumps, loads
-from planner.reporting.excel.render import render
-from planner.reporting.justification import justification_document
+from planner.reporting.documents import justification_document
+from planner.reporting.excel import render
 from tests.report.sums import again, again_in
 from tests.sealed import sealed
 

@@ -18,10 +18,8 @@ from planner.planning.plan import BudgetUse, SpareCost
 from planner.planning.store import dumps, loads
 from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
+from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
-from planner.reporting.quarterly import quarterly_document
-from planner.reporting.sections.notes import assumptions_section
 from planner.reporting.sections.options import (
     are_equal,
     cheaper_ones,
@@ -30,11 +28,11 @@ from planner.reporting.sections.options import (
     short_text,
     weighed_text,
 )
+from planner.reporting.sections.proof import assumptions_section
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sensitivity import then_acquired
 from planner.reporting.traced import RelatedResults, TracedPlan
-from planner.whatif.results import Best
-from planner.whatif.variants.plan_summary import JobShort, PlanSummary
+from planner.whatif.results import Best, JobShort, PlanSummary
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
 from tests.sealed import sealed

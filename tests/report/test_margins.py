@@ -19,16 +19,15 @@ from planner.planning.store import dumps
 from planner.planning.verify import verify
 from planner.reporting import markdown
 from planner.reporting.document import Figure
-from planner.reporting.excel.looks import number
+from planner.reporting.documents import justification_document
+from planner.reporting.excel import number
 from planner.reporting.format import styled
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
 from planner.reporting.traced import RelatedResults
-from planner.whatif.sensitivity.sensitivity import sensitivity
-from planner.whatif.uncertain_figures import price_of
-from planner.whatif.variants.cached_runner import CachedRunner
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.executors import ProcessExecutor
+from planner.whatif.sensitivity import sensitivity
+from planner.whatif.uncertain import price_of
+from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 from tests.report.pages import Page
 from tests.report.sums import again
 

@@ -9,10 +9,9 @@ from dataclasses import replace
 import pytest
 
 from planner.reporting import markdown
+from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, SCREEN, plan_document
-from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.comparison import comparison_document
 from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import sensitivity_document

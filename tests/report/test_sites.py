@@ -4,10 +4,10 @@ import pytest
 
 from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
 from planner.reporting import markdown
-from planner.reporting.justification import justification_document
+from planner.reporting.documents import justification_document
 from planner.reporting.plan import FULL, plan_document
+from planner.reporting.sections.explain import shortage_section
 from planner.reporting.sections.placement import moves_section
-from planner.reporting.sections.shortage import shortage_section
 from planner.reporting.sections.sites import sites_section
 from planner.reporting.traced import TracedPlan
 

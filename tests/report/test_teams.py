@@ -7,9 +7,8 @@ import pytest
 from planner.planning.plan import Chargeback, QuotaUse, TeamUse
 from planner.reporting import markdown
 from planner.reporting.document import Bullets, Paragraph, Table, cell_text
-from planner.reporting.justification import justification_document
+from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.plan import FULL, SCREEN, plan_document
-from planner.reporting.quarterly import quarterly_document
 from planner.reporting.sections.cost import teams_section
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan

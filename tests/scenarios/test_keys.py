@@ -172,7 +172,7 @@ def test_the_complete_example_is_valid_and_uses_every_key(page, tmp_path):
     path = tmp_path / "every-key.yaml"
     path.write_text(example, encoding="utf-8")
     assert load_inputs(path).scenario.name == "Every key"
-    left_out = {"use", "catalog", "rules", "gpu_partition", *Variations.model_fields}
+    left_out = {"use", "catalog", "rules", "measured", "gpu_partition", *Variations.model_fields}
     for key in {key for model in FORMAT.values() for key in model.model_fields}:
         used = re.search(rf"\b{key}:", example) is not None
         assert used != (key in left_out), key

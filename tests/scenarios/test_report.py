@@ -7,8 +7,8 @@ import pytest
 from planner.exchange.kueue import kueue_files
 from planner.planning.store import dumps
 from planner.reporting import markdown
+from planner.reporting.documents import justification_document
 from planner.reporting.html.render import render
-from planner.reporting.justification import justification_document
 from planner.reporting.plan import FULL, plan_document
 from tests.report.pages import Page
 from tests.report.sums import again

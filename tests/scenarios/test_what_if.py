@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.whatif.grid import read_grid
-from planner.whatif.risk.futures import read_futures
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.sweep import read_grid
+from planner.whatif.uncertain import read_futures
+from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 SHIPPED = Path(__file__).parents[2] / "scenarios" / "what-if"
 NAMES = sorted(path.stem for path in SHIPPED.glob("*.yaml"))

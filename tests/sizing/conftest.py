@@ -9,7 +9,7 @@ import pytest
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import load_rules
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Policies, Scenario
+from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 from planner.inputs.settled import Setting, Settings
 from planner.sizing import Sizer
 
@@ -177,7 +177,7 @@ def rejections(size):
 @pytest.fixture
 def scenario():
     def build(jobs, quarters=4):
-        return Scenario.model_validate(
+        return ResolvedScenario.model_validate(
             {
                 "format": 1,
                 "name": "bench",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+import planner
 from planner.errors import InputError
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import Measurement
 from planner.inputs.scenario.job import Tune
-from planner.sizing.calibrate import calibrate, compare, prior_runs
+from planner.sizing.calibrate import calibrate, compare
 from planner.sizing.memory import Memory
 
 if TYPE_CHECKING:
@@ -53,7 +55,13 @@ def world():
 
 @pytest.fixture
 def calibrated(world):
-    return lambda *runs: calibrate(runs, SIZER, *world)
+    """The factors for peaks by what these runs say."""
+
+    def factors(*runs):
+        (found,) = calibrate(runs, SIZER, *world).factors
+        return found
+
+    return factors
 
 
 def measured(gb, method="lora", kind="allocated", gpu_type=None, batch=8):
@@ -64,35 +72,25 @@ def measured(gb, method="lora", kind="allocated", gpu_type=None, batch=8):
     return Measurement(line=2, tune=tune, gpu_type=gpu_type, outcome=outcome, **figures)
 
 
-def test_the_model_weighs_as_much_as_the_rule_says(world):
-    assert prior_runs(world[1]) == 4
-
-
 def test_one_run_moves_its_method_a_fifth_of_the_way(calibrated):
     found = calibrated(measured(24))
-    assert found.factor("lora") == Fraction("1.04")
-    (method,) = found.methods
-    assert (method.runs, method.mean_ratio) == (1, Fraction("1.2"))
+    assert found.prior_runs == 4
+    (method,) = found.groups
+    assert (method.name, method.runs, method.mean_ratio) == ("lora", 1, Fraction("1.2"))
+    assert method.factor == Fraction("1.04")
 
 
-def test_many_runs_move_it_most_of_the_way(calibrated):
-    found = calibrated(*[measured(24)] * 36)
-    assert found.factor("lora") == Fraction("1.18")
-
-
-def test_runs_as_predicted_move_nothing(calibrated):
-    assert calibrated(measured(20), measured(20)).factor("lora") == 1
-
-
-def test_runs_that_took_less_move_it_down(calibrated):
-    assert calibrated(measured(10)).factor("lora") == Fraction("0.9")
+@pytest.mark.parametrize(("peaks", "factor"), [([24] * 36, "1.18"), ([20, 20], "1"), ([10], "0.9")])
+def test_many_runs_move_it_most_of_the_way_and_also_down(calibrated, peaks, factor):
+    assert calibrated(*map(measured, peaks)).group("lora").factor == Fraction(factor)
 
 
 def test_runs_of_another_method_move_it_less_than_its_own(calibrated):
     found = calibrated(measured(24, method="full"))
-    assert found.factor("full") == found.factor("lora") == found.elsewhere == Fraction("1.04")
+    assert found.group("full").factor == found.elsewhere == Fraction("1.04")
+    assert found.group("lora") is None
     both = calibrated(measured(24, method="full"), measured(20))
-    assert 1 < both.factor("lora") < both.factor("full")
+    assert 1 < both.group("lora").factor < both.group("full").factor
 
 
 @pytest.mark.parametrize("kind", PREDICTED_GB)
@@ -110,13 +108,110 @@ def test_cache_is_never_predicted_beyond_the_card(world):
     assert 85 < compared.card_gb < 86
 
 
-def test_runs_without_a_peak_or_a_prediction_are_shown_and_not_counted(calibrated):
+def test_runs_without_a_peak_or_a_prediction_are_not_counted(calibrated):
     found = calibrated(measured(24), measured(None), measured(24, batch=None))
-    assert len(found.comparisons) == 3
-    assert [one.ratio is None for one in found.comparisons] == [False, True, True]
-    assert found.methods[0].runs == 1
+    assert [one.runs for one in found.groups] == [1]
 
 
 def test_runs_of_which_none_can_be_compared_are_refused(calibrated):
     with pytest.raises(InputError, match="no run can be compared"):
         calibrated(measured(None))
+
+
+TUNED = """model,method,batch,sequence,gpus,gpu_type,kind,measured_gib,tokens_per_second_per_gpu
+llama-3.1-8b,lora,8,4096,1,h100-80gb-sxm,allocated,{gib},{speed}
+"""
+SERVED = """model,bits,gpu_type,input_tokens,output_tokens,concurrency,tpot_ms
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,16,{tpot}
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,64,{tpot}
+"""
+JOBS = {
+    "expert": {
+        "tune": {
+            "model": "llama-3.1-8b",
+            "method": "lora",
+            "sequence": 4096,
+            "batch": 8,
+            "micro_batch": 2,
+        }
+        | {"dataset_tokens": 1e9}
+    },
+    "chat": {
+        "serve": {
+            "model": "llama-3.1-8b",
+            "load": {"requests_per_second": 20, "input_tokens": 1000, "output_tokens": 300},
+        }
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    """A plan of the two jobs on owned nodes, with tables of measured runs beside the scenario."""
+
+    def plan(**tables):
+        folder = tmp_path_factory.mktemp("measured")
+        for name, text in tables.items():
+            (folder / f"{name}.csv").write_text(text)
+        scenario = {
+            "format": 1,
+            "name": "Measured",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+            "use": {"measured": [f"{name}.csv" for name in tables]},
+            "fleet": {"own": {"node_type": "xe9680-h100", "count": 1}},
+            "jobs": JOBS,
+        }
+        path = folder / "scenario.yaml"
+        path.write_text(json.dumps(scenario))
+        return planner.plan(path)
+
+    return plan
+
+
+@pytest.fixture(scope="module")
+def as_shipped(planned):
+    return planned()
+
+
+def figures(plan):
+    """Hours and memory of the tuning run on one GPU, and replicas of the endpoint."""
+    sizings = json.loads(plan.to_json())["sizings"].values()
+    found = {one["summary"].split()[0]: one["candidates"][0] for one in sizings}
+    tuned, served = found["LoRA"], found["serving"]
+    return tuned["hours"], tuned["memory"]["needed_mb"], served["replicas"]
+
+
+def test_measured_runs_move_the_plan_that_names_their_tables(planned, as_shipped):
+    hours, needed_mb, replicas = figures(as_shipped)
+    slow = figures(planned(own=TUNED.format(gib=100, speed=2000), served=SERVED.format(tpot=60)))
+    assert slow[0] > 1.1 * hours
+    assert slow[1] > 1.01 * needed_mb
+    assert slow[2] > replicas
+    fast = figures(planned(own=TUNED.format(gib=20, speed=9000), served=SERVED.format(tpot=5)))
+    assert fast[0] < hours
+    assert fast[1] < needed_mb
+    assert fast[2] < replicas
+
+
+def test_a_plan_tells_what_was_moved_and_is_made_again_from_the_same_tables(planned, tmp_path):
+    plan = planned(served=SERVED.format(tpot=60))
+    plan.write(tmp_path / "out")
+    assert (
+        ", by 2 measured runs of llama-3.1-8b (job chat)" in (tmp_path / "out/plan.md").read_text()
+    )
+    made = tmp_path / "out/plan.json"
+    assert planner.replay(made).identical
+    (table,) = (path for path in plan.read_from if path.suffix == ".csv")
+    table.write_text(SERVED.format(tpot=61))
+    assert not planner.replay(made).identical
+
+
+def test_mistakes_of_a_table_are_told_in_its_lines(planned):
+    with pytest.raises(InputError) as refusal:
+        planned(
+            served=SERVED.format(tpot=60).replace(",16,h100", ",no,h100", 1) + "gpt-x,16,a,1,1,1,1"
+        )
+    said = [one.headline() for one in refusal.value.findings]
+    assert any("served.csv:2:2: bits" in one for one in said)
+    assert any("served.csv:4:1: model" in one for one in said)
+    assert any("served.csv:4:3: gpu_type" in one for one in said)

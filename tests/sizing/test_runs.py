@@ -8,7 +8,7 @@ import pytest
 
 from planner.inputs.catalog.catalog import DenseTflops
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Policies, Scenario
+from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
 
@@ -135,7 +135,7 @@ def test_where_the_hours_are_unknown_a_run_holds_all_quarter_or_is_refused_a_win
 )
 def test_a_sized_job_knows_its_window_in_hours_and_how_often_it_runs(sizer, run, window):
     job = {"tune": SHORT, "run": run, "runs_per_quarter": 6, "quarters": "2027Q1"}
-    question = Scenario.model_validate(
+    question = ResolvedScenario.model_validate(
         {
             "format": 1,
             "name": "bench",

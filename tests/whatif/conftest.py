@@ -11,7 +11,7 @@ from planner.inputs.load import Question
 from planner.planning.make import make_plan
 from planner.planning.saved import read_saved
 from planner.planning.store import dumps
-from planner.whatif.comparison.sides import planned_side, saved_side
+from planner.whatif.causes import planned_side, saved_side
 
 if TYPE_CHECKING:
     from pathlib import Path

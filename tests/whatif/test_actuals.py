@@ -5,7 +5,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
-from planner.whatif.comparison.actuals import outcomes, read_actuals
+from planner.whatif.actuals import outcomes, read_actuals
 
 HEADER = "quarter,job,node_type,count\n"
 

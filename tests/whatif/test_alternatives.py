@@ -12,10 +12,9 @@ from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
-from planner.whatif.variants.cached_runner import CachedRunner
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.plan_summary import PlanSummary, require_plan, summary_of
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.executors import ProcessExecutor
+from planner.whatif.results import PlanSummary, require_plan, summary_of
+from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 
 SCENARIO = """\
 format: 1
@@ -280,7 +279,7 @@ def test_units_that_are_short_are_open_where_the_time_ends(tmp_path, monkeypatch
     def late(*_, **__):
         raise LimitError("late")
 
-    monkeypatch.setattr("planner.whatif.variants.fixed_purchases.triage", late)
+    monkeypatch.setattr("planner.whatif.variants.triage", late)
     assert short_by_unit(tmp_path) is None
 
 

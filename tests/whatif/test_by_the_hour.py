@@ -8,11 +8,16 @@ import pytest
 
 from planner.inputs.layers.override import Override
 from planner.whatif.alternatives import alternatives
-from planner.whatif.risk.futures import read_futures
-from planner.whatif.variants.cached_runner import CachedRunner
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.fixed_purchases import commitments, short_quarters
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.executors import ProcessExecutor
+from planner.whatif.uncertain import read_futures
+from planner.whatif.variants import (
+    CachedRunner,
+    Variant,
+    VariantPlanner,
+    WorkerConfig,
+    commitments,
+    short_quarters,
+)
 
 SCENARIO = """\
 format: 1

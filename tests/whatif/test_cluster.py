@@ -9,11 +9,10 @@ import pytest
 
 from planner.errors import InputError, LimitError
 from planner.inputs.layers.override import Override
+from planner.whatif import executors
+from planner.whatif.executors import DaskExecutor, ProcessExecutor
 from planner.whatif.sweep import sweep
-from planner.whatif.variants import dask_executor as cluster_module
-from planner.whatif.variants.dask_executor import DaskExecutor
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 distributed = pytest.importorskip(
     "distributed", reason="Dask is not installed: pip install 'gpu-fit-planner[cluster]'"
@@ -73,24 +72,22 @@ def test_a_worker_that_reads_other_files_plans_nothing(cluster, planner):
 
 def test_what_a_worker_does_is_planned_from_the_same_files(planner, monkeypatch):
     """In this process: it reads the files once, and plans nothing that reads otherwise."""
-    monkeypatch.setattr(cluster_module, "_HERE", [])
+    monkeypatch.setattr(executors, "_HERE", [])
     dear = VARIANTS[0]
     for _ in range(2):
-        assert cluster_module._figures(planner.config, planner.key(dear), dear) == planner.figures(
-            dear
-        )
-    (kept,) = cluster_module._HERE
+        assert executors._figures(planner.config, planner.key(dear), dear) == planner.figures(dear)
+    (kept,) = executors._HERE
     assert kept.config == planner.config
-    with pytest.raises(LimitError, match="does not read what is read here"):
-        cluster_module._figures(planner.config, "another key", dear)
+    with pytest.raises(LimitError, match="changed meanwhile"):
+        executors._figures(planner.config, "another key", dear)
     rougher = replace(planner.config, gap=0.01)
     with pytest.raises(LimitError):
-        cluster_module._figures(rougher, planner.key(dear), dear)
-    assert cluster_module._HERE[0].config == rougher
+        executors._figures(rougher, planner.key(dear), dear)
+    assert executors._HERE[0].config == rougher
 
 
 def test_a_cluster_without_workers_is_given_up(cluster, planner, monkeypatch):
-    monkeypatch.setattr(cluster_module, "_IDLE_S", 2 * cluster_module._ANSWER_S)
+    monkeypatch.setattr(executors, "_IDLE_S", 2 * executors._ANSWER_S)
     with DaskExecutor(planner, cluster.scheduler_address) as executor:
         asked = []
 
@@ -106,7 +103,7 @@ def test_a_cluster_without_workers_is_given_up(cluster, planner, monkeypatch):
 
 
 def test_a_scheduler_that_does_not_answer_is_told_in_time(planner, monkeypatch):
-    monkeypatch.setattr("planner.whatif.variants.dask_executor._ANSWER_S", 1)
+    monkeypatch.setattr("planner.whatif.executors._ANSWER_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         for wrong in (address, "nonsense://x", "no-such-host.invalid:1"):

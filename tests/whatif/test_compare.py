@@ -8,18 +8,23 @@ import pytest
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question, load_inputs
-from planner.inputs.scenario.scenario import Scenario
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.planning.make import make_plan
 from planner.planning.plan import GpuPart
 from planner.planning.saved import read_saved
 from planner.planning.store import dumps
 from planner.reporting.markdown import render
 from planner.reporting.sections.comparison import comparison_document
-from planner.whatif.comparison.causes import CAUSES, cause_of, differing, mixed
-from planner.whatif.comparison.compare import compare
-from planner.whatif.comparison.comparison import Comparison, ShortChange
-from planner.whatif.comparison.sides import planned_side, saved_side
-from planner.whatif.comparison.waterfall import waterfall
+from planner.whatif.causes import (
+    CAUSES,
+    cause_of,
+    differing,
+    mixed,
+    planned_side,
+    saved_side,
+    waterfall,
+)
+from planner.whatif.compare import Comparison, ShortChange, compare
 from tests.whatif.conftest import SCENARIO
 
 
@@ -310,7 +315,7 @@ def test_a_comparison_survives_its_own_json(planned):
 
 
 def test_every_section_of_a_scenario_belongs_to_a_cause():
-    for section in Scenario.model_fields:
+    for section in ResolvedScenario.model_fields:
         assert cause_of(section) in CAUSES
     with pytest.raises(KeyError):
         cause_of("weather")

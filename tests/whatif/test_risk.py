@@ -14,15 +14,18 @@ from planner.inputs.layers.override import Override
 from planner.planning.constrained import Purchase
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
-from planner.reporting.sections.risk import cost_bands, risk_document
+from planner.reporting.sections.variants import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
-from planner.whatif.risk.choices import mean_of_worst
-from planner.whatif.risk.futures import read_futures
-from planner.whatif.risk.hedging import Hedging
-from planner.whatif.risk.risk import Chance, risk
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.fixed_purchases import commitments, short_quarters
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.executors import ProcessExecutor
+from planner.whatif.risk import Chance, Hedging, mean_of_worst, risk
+from planner.whatif.uncertain import read_futures
+from planner.whatif.variants import (
+    Variant,
+    VariantPlanner,
+    WorkerConfig,
+    commitments,
+    short_quarters,
+)
 
 SCENARIO = """\
 format: 1

@@ -12,16 +12,11 @@ from planner.inputs.reading.document import parts_of, settable
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
-from planner.whatif.results import Moved
-from planner.whatif.sensitivity.moves import Moves
-from planner.whatif.sensitivity.pairs import pairs_of
-from planner.whatif.sensitivity.sensitivity import sensitivity
-from planner.whatif.sensitivity.unmoved import would_do
-from planner.whatif.uncertain_figures import UncertainFigure, uncertain_figures
-from planner.whatif.variants.cached_runner import CachedRunner
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.plan_summary import PlanSummary
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.executors import ProcessExecutor
+from planner.whatif.results import Moved, PlanSummary
+from planner.whatif.sensitivity import Moves, pairs_of, sensitivity, would_do
+from planner.whatif.uncertain import UncertainFigure, uncertain_figures
+from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 
 SCENARIO = """\
 format: 1

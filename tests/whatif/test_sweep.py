@@ -17,12 +17,11 @@ from planner.inputs.load import Question
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.sections.variants import frontiers, sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
-from planner.whatif.grid import read_grid
-from planner.whatif.sweep import Shard, SweepRow, sweep
-from planner.whatif.variants import executor as executor_module
-from planner.whatif.variants.executor import ProcessExecutor
-from planner.whatif.variants.plan_summary import PlanSummary, summary_of
-from planner.whatif.variants.variant_planner import Variant, VariantPlanner, WorkerConfig
+from planner.whatif import executors
+from planner.whatif.executors import ProcessExecutor
+from planner.whatif.results import PlanSummary, summary_of
+from planner.whatif.sweep import Shard, SweepRow, read_grid, sweep
+from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 GRID = """\
@@ -146,7 +145,7 @@ def test_rows_of_other_inputs_are_planned_anew(planner, path):
 
 def test_rows_of_another_version_are_planned_anew(planner, path, monkeypatch):
     now = planner.key(Variant())
-    monkeypatch.setattr("planner.whatif.variants.variant_planner.__version__", "0")
+    monkeypatch.setattr("planner.whatif.variants.__version__", "0")
     assert VariantPlanner(WorkerConfig(path)).key(Variant()) != now
 
 
@@ -188,7 +187,7 @@ def test_workers_end_though_one_was_killed_while_it_waited_for_work(planner):
 
 
 def test_workers_are_replaced_after_their_share_of_rows(planner, monkeypatch):
-    monkeypatch.setattr("planner.whatif.variants.executor._ROWS_OF_A_WORKER", 1)
+    monkeypatch.setattr("planner.whatif.executors._ROWS_OF_A_WORKER", 1)
     variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
     workers = []
     found = {}
@@ -352,16 +351,16 @@ def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
 def test_a_worker_plans_for_itself_and_nothing_that_has_changed_meanwhile(planner, monkeypatch):
     """What runs in a worker process, here in this one: the end of a parent is not waited for."""
     heeding = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(executor_module, "_HERE", [])
+    monkeypatch.setattr(executors, "_HERE", [])
     try:
-        executor_module._start(planner.config)
+        executors._start()
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     finally:
         signal.signal(signal.SIGINT, heeding)
     dear = Variant(("dear",))
-    assert executor_module._figures(planner.key(dear), dear) == planner.figures(dear)
+    assert executors._figures(planner.config, planner.key(dear), dear) == planner.figures(dear)
     with pytest.raises(LimitError, match="were changed meanwhile"):
-        executor_module._figures(planner.key(Variant()), dear)
+        executors._figures(planner.config, planner.key(Variant()), dear)
 
 
 def test_workers_that_die_again_and_again_are_given_up(planner, monkeypatch):

@@ -29,24 +29,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.offer import OfferKind
 
-__all__ = [
-    "Catalog",
-    "CatalogFile",
-    "GpuType",
-    "Lifecycle",
-    "MigProfile",
-    "Model",
-    "Neighbours",
-    "NodeType",
-    "PriceBook",
-    "PriceBookHeader",
-    "PurchasePrice",
-    "RentPrice",
-    "Source",
-    "counted_parameters",
-    "shape_faults",
-]
-
 # A wide bound that catches a slip of unit: MiB for GB.
 GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]
 NodeGpus = Annotated[PositiveCount, Field(le=256)]

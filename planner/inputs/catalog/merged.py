@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from planner.errors import Finding, InputError
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog, CatalogFile, Model, PriceBook, shape_faults
+from planner.inputs.catalog.modelconfig.config import catalogued_models
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import Refused
 from planner.inputs.reading.locate import Located, open_documents
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     _Origin = dict[tuple[str, str], Document]
     """By section and id: the file that has the last word."""
-
-__all__ = ["merged_catalog"]
 
 _SECTIONS = ("sources", "gpus", "nodes", "models", "neighbours", "purchase", "rent")
 _EXTENDED = ("gpus", "nodes")
@@ -145,8 +144,6 @@ def _content(
         return None
     if not left:
         return content, ()
-    from planner.inputs.catalog.modelconfig.config import catalogued_models  # noqa: PLC0415 - rare
-
     read = attempts.take(lambda: catalogued_models(document, file, frozenset(left)))
     described, records = read or (dict.fromkeys(left, nothing_of(Model)), ())
     models = content.__dict__.get("models", {}) | described
@@ -154,7 +151,7 @@ def _content(
 
 
 def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
-    merged: dict[str, dict[str, Any]] = {section: {} for section in _SECTIONS}
+    merged: dict[str, Any] = {section: {} for section in _SECTIONS}
     origin: _Origin = {}
     header: PriceBookHeader | None = None
     for _, group in groupby(parts, key=lambda part: part.group):
@@ -170,18 +167,9 @@ def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
     if header is None:
         raise InputError(Finding("no catalog file has a `price_book`"))
     # What was read is sound, or known to be wrong: to validate it again would tell nothing new.
-    prices = PriceBook.model_construct(
-        header=header, purchase=merged["purchase"], rent=merged["rent"]
-    )
-    catalog = Catalog.model_construct(
-        sources=merged["sources"],
-        gpus=merged["gpus"],
-        nodes=merged["nodes"],
-        models=merged["models"],
-        neighbours=merged["neighbours"],
-        prices=prices,
-    )
-    return catalog, origin
+    purchase, rent = merged.pop("purchase"), merged.pop("rent")
+    prices = PriceBook.model_construct(header=header, purchase=purchase, rent=rent)
+    return Catalog.model_construct(**merged, prices=prices), origin
 
 
 def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:

@@ -18,19 +18,7 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.scenario.horizon import Horizon
-    from planner.inputs.scenario.scenario import FleetEntry, Offer, Scenario
-
-__all__ = [
-    "Fault",
-    "alike_names",
-    "entries",
-    "held_figures",
-    "known",
-    "late_figures",
-    "unknown_reference",
-    "unknown_references",
-    "unstated_figure",
-]
+    from planner.inputs.scenario.scenario import FleetEntry, Offer, ResolvedScenario
 
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS
@@ -51,6 +39,13 @@ class Fault(NamedTuple):
     """Whether the key is to be pointed at, and not its value."""
 
 
+class Whole(NamedTuple):
+    """What a check sees, beside the entry that it is of."""
+
+    scenario: ResolvedScenario
+    catalog: Catalog
+
+
 def known(*parts: Iterable[Fault]) -> Iterator[Fault]:
     """The faults of each part, up to where it asks for a value that is wrong in the file itself."""
     for part in parts:
@@ -58,7 +53,7 @@ def known(*parts: Iterable[Fault]) -> Iterator[Fault]:
             yield from part
 
 
-def entries(scenario: Scenario) -> Iterator[tuple[Path, FleetEntry | Offer]]:
+def entries(scenario: ResolvedScenario) -> Iterator[tuple[Path, FleetEntry | Offer]]:
     """Each fleet entry and each offer, with its path."""
     for name, owned in scenario.fleet.items():
         yield ("fleet", name), owned
@@ -150,29 +145,23 @@ _EACH = "*"
 _KEYS = "keys"
 
 
-class _Reference(NamedTuple):
-    """Where names of one sort stand in a scenario; `*` is every entry, `keys` the keys."""
-
-    pattern: tuple[str, ...]
-    sort: str
-
-
-_REFERENCES = (
-    _Reference(("fleet", _EACH, "node_type"), "node type"),
-    _Reference(("offers", _EACH, "node_type"), "node type"),
-    _Reference(("policies", "spare_nodes", _KEYS), "node type"),
-    _Reference(("sites", _EACH, "spare_nodes", _EACH, "node_types", _EACH), "node type"),
-    _Reference(("finance", "licence_usd_per_gpu_year", _KEYS), "GPU type"),
-    _Reference(("policies", "growth_reserve", _KEYS), "GPU type"),
-    _Reference(("policies", "allowed_gpu_types", _EACH), "GPU type"),
-    _Reference(("policies", "excluded_gpu_types", _EACH), "GPU type"),
-    _Reference(("policies", "waived_rules", _KEYS), "rule"),
-    _Reference(("jobs", _EACH, "gpu_types", _EACH), "GPU type"),
-    _Reference(("apis", _EACH, "model"), "model"),
-    _Reference(("jobs", _EACH, "tune", "model"), "model"),
-    _Reference(("jobs", _EACH, "serve", "model"), "model"),
-    _Reference(("jobs", _EACH, "tune", "gpu_partition"), "MIG profile"),
-)
+_REFERENCES = {
+    "fleet.*.node_type": "node type",
+    "offers.*.node_type": "node type",
+    "policies.spare_nodes.keys": "node type",
+    "sites.*.spare_nodes.*.node_types.*": "node type",
+    "finance.licence_usd_per_gpu_year.keys": "GPU type",
+    "policies.growth_reserve.keys": "GPU type",
+    "policies.allowed_gpu_types.*": "GPU type",
+    "policies.excluded_gpu_types.*": "GPU type",
+    "policies.waived_rules.keys": "rule",
+    "jobs.*.gpu_types.*": "GPU type",
+    "apis.*.model": "model",
+    "jobs.*.tune.model": "model",
+    "jobs.*.serve.model": "model",
+    "jobs.*.tune.gpu_partition": "MIG profile",
+}
+"""Where names of which sort stand in a scenario; `*` is every entry, `keys` the keys."""
 
 
 def unknown_references(
@@ -183,13 +172,12 @@ def unknown_references(
     Works on the file's plain data, so that a mistake elsewhere in it hides none of these; where
     catalog or rules are not known, their names are passed over.
     """
-    for reference in _REFERENCES:
-        for path, name in _matches(scenario.data, reference.pattern, ()):
+    for place, sort in _REFERENCES.items():
+        pattern = tuple(place.split("."))
+        for path, name in _matches(scenario.data, pattern, ()):
             with suppress(NotKnown):
-                fault = _fault(reference.sort, name, catalog, rules)
-                if fault is not None:
-                    at_key = reference.pattern[-1] == _KEYS
-                    yield scenario.finding(path, *fault, at_key=at_key)
+                if fault := _fault(sort, name, catalog, rules):
+                    yield scenario.finding(path, *fault, at_key=pattern[-1] == _KEYS)
 
 
 def _fault(

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog, Model
     from planner.inputs.scenario.job import Job, Serve, Tune
 
-__all__ = ["contradictions"]
-
 _OF_ADAPTERS: Final = (
     "adapter_rank",
     "adapter_targets",

@@ -15,26 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.catalog.catalog import Catalog
+    from planner.inputs.checks.faults import Whole
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.places import NodePlace
-    from planner.inputs.scenario.scenario import Running, Scenario
-
-__all__ = ["not_running", "not_staying"]
+    from planner.inputs.scenario.scenario import ResolvedScenario, Running
 
 _LISTED = 8
-
-
-def not_running(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    """Find all of these, in the order of the entries."""
-    yield from known(_listed(scenario, catalog), _nothing_to_keep(scenario))
 
 
 @dataclass
 class _Today:
     """What the entries so far say, and the places that they may name."""
 
-    scenario: Scenario
+    scenario: ResolvedScenario
     units: Counter[str] = field(default_factory=Counter)
     gpus: Counter[NodePlace] = field(default_factory=Counter)
 
@@ -47,11 +41,12 @@ class _Today:
         return pool_places(self.scenario)
 
 
-def _listed(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    today = _Today(scenario)
-    for position, entry in enumerate(scenario.running):
+def running(whole: Whole) -> Iterator[Fault]:
+    """What the entries say that cannot be, in their order."""
+    today = _Today(whole.scenario)
+    for position, entry in enumerate(whole.scenario.running):
         path = ("running", position)
-        yield from known(_of_job(today, path, entry), _at_places(today, catalog, path, entry))
+        yield from known(_of_job(today, path, entry), _at_places(today, whole.catalog, path, entry))
 
 
 def _of_job(today: _Today, path: Path, entry: Running) -> Iterator[Fault]:
@@ -84,7 +79,7 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
             yield from _too_full(catalog, (*path, *key), name, place, today.gpus[place])
 
 
-def not_staying(scenario: Scenario) -> Iterator[Fault]:
+def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
     """Find what is pinned where it may not stay, in a placement that is known to be one."""
     nodes, pools = node_places(scenario), pool_places(scenario)
     units: Counter[str] = Counter()
@@ -97,7 +92,7 @@ def not_staying(scenario: Scenario) -> Iterator[Fault]:
 
 
 def _loaded(path: Path, entry: Running, job: Job) -> Iterator[Fault]:
-    if job.has_load:
+    if job.load:
         yield Fault(
             (*path, "job"),
             f"{entry.job!r} states a load: its replicas follow from the GPU type and cannot be "
@@ -107,7 +102,7 @@ def _loaded(path: Path, entry: Running, job: Job) -> Iterator[Fault]:
 
 
 def _too_many(
-    scenario: Scenario, path: Path, entry: Running, job: Job, units: int
+    scenario: ResolvedScenario, path: Path, entry: Running, job: Job, units: int
 ) -> Iterator[Fault]:
     first, asked = scenario.horizon.first_quarter, job.units(scenario.horizon)[0]
     if asked < units:
@@ -132,7 +127,9 @@ def _places(
         yield ("nodes", position), name, nodes.get(plain(name))
 
 
-def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, NodePlace]) -> Fault:
+def _unknown(
+    scenario: ResolvedScenario, path: Path, name: str, pools: dict[str, NodePlace]
+) -> Fault:
     if path[-1] == "pool":
         hint = did_you_mean(name, pools) or f"known: {', '.join(list(pools)[:_LISTED])}"
         return Fault(path, f"no nodes of {name!r} are owned or offered", hint)
@@ -150,7 +147,7 @@ def _unknown(scenario: Scenario, path: Path, name: str, pools: dict[str, NodePla
 
 
 def _kept_off(
-    scenario: Scenario, path: Path, entry: Running, unit: int, place: NodePlace
+    scenario: ResolvedScenario, path: Path, entry: Running, unit: int, place: NodePlace
 ) -> Iterator[Fault]:
     """What keeps pinned units from staying; `unit` is the lowest of the entry, the last to end."""
     job = scenario.jobs[entry.job]
@@ -167,7 +164,7 @@ def _kept_off(
 
 
 def _retired(
-    scenario: Scenario, path: Path, entry: Running, unit: int, place: NodePlace
+    scenario: ResolvedScenario, path: Path, entry: Running, unit: int, place: NodePlace
 ) -> Iterator[Fault]:
     """A node that leaves service keeps nobody; a unit that may be short may stop with it.
 
@@ -195,7 +192,7 @@ def _unpinned(entry: Running, job: Job) -> str:
     return f"let it move (`pinned: false`{where})"
 
 
-def _may_share(scenario: Scenario, entry: Running, job: Job) -> bool:
+def _may_share(scenario: ResolvedScenario, entry: Running, job: Job) -> bool:
     """Whether others may hold the GPUs of its units as well: other parts, or at other hours."""
     policies = scenario.policies
     if job.serve is not None:
@@ -232,11 +229,11 @@ def _one_pool(path: Path, places: list[NodePlace]) -> Iterator[Fault]:
         yield Fault((*path, "nodes"), "names a node twice")
 
 
-def _nothing_to_keep(scenario: Scenario) -> Iterator[Fault]:
+def nothing_to_keep(whole: Whole) -> Iterator[Fault]:
     """With the current placement listed, a job that is pinned must be in it."""
-    listed = {entry.job for entry in scenario.running}
-    for name, job in scenario.jobs.items():
-        if scenario.running and name not in listed:
+    listed = {entry.job for entry in whole.scenario.running}
+    for name, job in whole.scenario.jobs.items():
+        if listed and name not in listed:
             yield from known(_pinned_nowhere(("jobs", name, "pinned"), job))
 
 

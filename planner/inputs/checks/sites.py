@@ -5,65 +5,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.inputs.checks.faults import Fault, entries, held_figures, known, unstated_figure
-from planner.inputs.layers.written import flow
 from planner.inputs.reading.document import dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, Offer
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS
+from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from planner.inputs.catalog.catalog import Catalog, NodeType
+    from planner.inputs.checks.faults import Whole
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.scenario.scenario import FleetEntry, Scenario
+    from planner.inputs.scenario.scenario import FleetEntry, ResolvedScenario
     from planner.inputs.scenario.site import Site
 
-__all__ = ["cooled_by", "misplaced", "misstated"]
 
-
-def misplaced(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    """Find all of these; names that the catalog does not know are passed over."""
-    for name, site in scenario.sites.items():
-        yield from known(
-            _by_quarter(scenario, name, site),
-            _taken_already(scenario, catalog, name, site),
-            _spare_groups(name, site),
-        )
-    yield from known(_entries(scenario, catalog), _jobs(scenario))
-
-
-def _by_quarter(scenario: Scenario, name: str, site: Site) -> Iterator[Fault]:
+def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
+    """Limits that begin too late, or never."""
     for limit in SITE_LIMITS:
         stated = getattr(site, limit.key)
         if isinstance(stated, dict):
-            yield from held_figures(("sites", name, limit.key), stated, scenario.horizon)
+            yield from held_figures((*path, limit.key), stated, whole.scenario.horizon)
 
 
-def _spare_groups(name: str, site: Site) -> Iterator[Fault]:
+def spare_groups(_: Whole, path: Path, site: Site) -> Iterator[Fault]:
     """Node types of two groups, and racks to lose where none are stated or none would be left."""
+    name = path[1]
     first: dict[str, str] = {}
     for group, stated in site.spare_groups.items():
-        path = ("sites", name, "spare_nodes", group)
+        at = (*path, "spare_nodes", group)
         for position, node_type in enumerate(stated.node_types):
             earlier = first.setdefault(node_type, group)
             if earlier != group:
                 message = f"{node_type!r} is in group {earlier!r} already"
                 hint = "name it in one of them: a spare node stands in for one group"
-                yield Fault((*path, "node_types", position), message, hint)
+                yield Fault((*at, "node_types", position), message, hint)
         if stated.racks is None:
             continue
         if site.racks is None:
             hint = f"state sites.{name}.racks, or the `nodes` that may fail at once"
-            yield Fault((*path, "racks"), f"site {name!r} states no racks", hint)
+            yield Fault((*at, "racks"), f"site {name!r} states no racks", hint)
         elif stated.racks >= site.racks.count:
             message = f"of {site.racks.count} racks, none would be left to take over"
             most = site.racks.count - 1
             fewer = f"write {most}, or give the site more racks" if most else None
-            yield Fault((*path, "racks"), message, fewer)
+            yield Fault((*at, "racks"), message, fewer)
 
 
 def cooled_by(node: NodeType) -> frozenset[str] | None:
@@ -78,27 +68,21 @@ def cooled_by(node: NodeType) -> frozenset[str] | None:
     return frozenset({"air"}) if "liquid-assisted" in text else frozenset(ways) or None
 
 
-def _entries(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    for path, entry in entries(scenario):
-        yield from known(
-            _unknown_sites(scenario, path, entry), _entry(scenario, catalog, path, entry)
-        )
-
-
-def _unknown_sites(scenario: Scenario, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
+def node_sites(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
+    """Sites of nodes that `sites` does not list."""
+    sites = whole.scenario.sites
     for name in entry.sites:
-        if scenario.sites and name not in scenario.sites:
-            yield _unknown_site(path, entry, name, scenario.sites)
+        if sites and name not in sites:
+            yield _unknown_site(path, entry, name, sites)
 
 
-def _entry(
-    scenario: Scenario, catalog: Catalog, path: Path, entry: FleetEntry | Offer
-) -> Iterator[Fault]:
-    node = catalog.nodes.get(entry.node_type)
+def site_needs(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
+    """Nodes that a site cannot cool or hold, or of which the catalog does not say."""
+    node = whole.catalog.nodes.get(entry.node_type)
     if isinstance(entry, Offer) and entry.step_hours:
         return  # its nodes stand at the provider's
     for name in entry.sites:
-        site = scenario.sites.get(name)
+        site = whole.scenario.sites.get(name)
         if site is not None and node is not None:
             yield from known(
                 _cooling(path, entry, name, site, node), _figures(path, entry, name, site, node)
@@ -160,43 +144,42 @@ def _figures(
         )
 
 
-def _taken_already(scenario: Scenario, catalog: Catalog, name: str, site: Site) -> Iterator[Fault]:
+def taken_already(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
     """Owned nodes that exceed a limit of a site before anything is bought: its first quarter."""
     for limit in site.limits:
-        for quarter in scenario.horizon.all_quarters:
-            nodes = _owned_at(scenario, catalog, name, quarter)
+        for quarter in whole.scenario.horizon.all_quarters:
+            nodes = _owned_at(whole, str(path[1]), quarter)
             taken = sum(count * (limit.taken_by(node) or 0) for node, count in nodes)
             most = site.allows(limit, quarter)
             if most is not None and taken > most:
                 yield Fault(
-                    ("sites", name, limit.key),
+                    (*path, limit.key),
                     f"{limit.told(most)} in {quarter} are less than the {limit.told(taken)} that "
                     f"the nodes owned there take by their `{limit.figure}`",
                 )
                 break
 
 
-def _owned_at(
-    scenario: Scenario, catalog: Catalog, site: str, quarter: Quarter
-) -> list[tuple[NodeType, int]]:
+def _owned_at(whole: Whole, site: str, quarter: Quarter) -> list[tuple[NodeType, int]]:
     """Nodes owned at a site that have not retired by a quarter."""
+    known_types = whole.catalog.nodes
     return [
-        (catalog.nodes[entry.node_type], entry.count)
-        for entry in scenario.fleet.values()
+        (known_types[entry.node_type], entry.count)
+        for entry in whole.scenario.fleet.values()
         if entry.site == site
-        and entry.node_type in catalog.nodes
+        and entry.node_type in known_types
         and (entry.retires is None or quarter < entry.retires)
     ]
 
 
-def _jobs(scenario: Scenario) -> Iterator[Fault]:
-    for name, job in scenario.jobs.items():
-        path = ("jobs", name)
-        unlike = [*known(_sites_of(scenario, path, job), _labels_of(scenario, path, job))]
-        yield from unlike or known(_nowhere(scenario, path, job))
+def job_places(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
+    """Sites and labels of a job that there are not, or not at one place."""
+    scenario = whole.scenario
+    unlike = [*known(_sites_of(scenario, path, job), _labels_of(scenario, path, job))]
+    yield from unlike or known(_nowhere(scenario, path, job))
 
 
-def _sites_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+def _sites_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     sites = scenario.sites or dict.fromkeys(scenario.sites_in_play)
     for position, site in enumerate(job.sites or ()):
         if site not in sites:
@@ -204,7 +187,7 @@ def _sites_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
             yield Fault((*path, "sites", position), message, _nearest(site, sites))
 
 
-def _labels_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+def _labels_of(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     if scenario.may_give_way(job):
         return  # it is dropped, and a warning tells why
     labels = sorted({label for site in scenario.sites.values() for label in site.labels})
@@ -215,7 +198,7 @@ def _labels_of(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
             yield Fault((*path, "labels", position), message, hint)
 
 
-def _nowhere(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
+def _nowhere(scenario: ResolvedScenario, path: Path, job: Job) -> Iterator[Fault]:
     if scenario.sites_of(job) == (NO_SITE,) and not scenario.may_give_way(job):
         asked = ", ".join(job.labels)
         among = " among those it names" if job.sites else ""
@@ -223,7 +206,7 @@ def _nowhere(scenario: Scenario, path: Path, job: Job) -> Iterator[Fault]:
         yield Fault((*path, "labels"), message)
 
 
-def _labelled(label: str, scenario: Scenario) -> str:
+def _labelled(label: str, scenario: ResolvedScenario) -> str:
     """How a site is given a label; once one site is listed, all of them must be."""
     labels = {"labels": (label,)}
     if scenario.sites:
@@ -236,8 +219,12 @@ def _plain(value: object) -> str:
     return f"{float(str(value)):,g}"
 
 
-def misstated(scenario: Scenario, catalog: Catalog) -> Iterator[Fault]:
-    """Find all of these; `catalog` has the figures that the first entry of each type states."""
+def misstated(whole: Whole) -> Iterator[Fault]:
+    """Figures of one node type that differ, or cannot be together.
+
+    The catalog has those that the first entry of each type states.
+    """
+    scenario, catalog = whole.scenario, whole.catalog
     first: dict[tuple[str, str], Path] = {}
     for path, entry in entries(scenario):
         for key in OWN_FIGURES:

@@ -13,38 +13,26 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import Finding, InputError
-from planner.inputs.layers.changes import changed, changes_of, grafted
-from planner.inputs.layers.written import flow, flow_key
+from planner.inputs.layers.override import Composed, changed, changes_of, grafted
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
 from planner.inputs.reading.document import Document, Refused, dotted
 from planner.inputs.reading.locate import fault_of_path
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import ScenarioFile, Variations
+from planner.inputs.text.scalars import flow, flow_key, yaml_lines
 from planner.inputs.text.words import did_you_mean, difference, folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path as FilePath
 
-    from planner.inputs.layers.changes import Applied, Listed
-    from planner.inputs.layers.override import Override
+    from planner.inputs.layers.override import Listed, Override
     from planner.inputs.reading.document import Entry, Path
-
-__all__ = ["Composed", "Layers", "base_path", "read_layers", "resolved"]
 
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""
 _MOST_LAYERS = 20
 """Files that build on each other; nobody can follow a value through more."""
-
-
-@dataclass(frozen=True)
-class Composed:
-    """A whole question, each value of which still knows where it was written."""
-
-    document: Document
-    applied: tuple[Applied, ...]
-    """Every change, in the order in which they were made."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +96,7 @@ class Layers:
         first, *others = self.files
         findings = list(self.mistakes)
         named = dict.fromkeys(self._expanded(first))
-        composed = self._applied(Composed(first.question, ()), named, findings)
+        composed = self._applied(Composed(first.question), named, findings)
         for layer in others:
             document = _extended(composed.document, layer.question, findings)
             fresh = dict.fromkeys(self._expanded(layer))
@@ -135,8 +123,7 @@ class Layers:
         fresh = [name for name in dict.fromkeys(named) if name not in _made(base)]
         composed = self._applied(base, fresh, findings)
         changes = (one.change for one in settings)
-        document, applied = changed(composed.document, changes, findings, self.listed)
-        composed = Composed(document, (*composed.applied, *applied))
+        composed = changed(composed, changes, findings, self.listed)
         if findings:
             raise InputError(*findings, known=composed)
         return composed
@@ -156,9 +143,7 @@ class Layers:
     ) -> Composed:
         known = [name for name in names if name in self._overrides]
         each = (changes_of(self._overrides[name], name, findings) for name in known)
-        changes = chain.from_iterable(each)
-        document, applied = changed(composed.document, changes, findings, self.listed)
-        return Composed(document, (*composed.applied, *applied))
+        return changed(composed, chain.from_iterable(each), findings, self.listed)
 
 
 def _made(composed: Composed) -> frozenset[str]:
@@ -362,3 +347,30 @@ def _origin(document: Document, path: Path, by_path: dict[Path, str]) -> str:
         return f"{by} {origin.text}" if by else origin.shown_as
     place = f"{origin.shown_as}:{document.value_place(path).line}"
     return f"{place} ({by})" if by else place
+
+
+_IN_ORDER = frozenset({"apply", "catalog", "overrides", "price_breaks", "rules", "scenarios"})
+"""Keys of, or under, which the order of a list says something; all other lists are sets."""
+
+
+def stated(data: dict[str, Any]) -> str:
+    """What a scenario says, as YAML: sections in the order of the format, all else sorted.
+
+    However keys and sets were ordered, and whatever was remarked: what says the same is the same.
+    """
+    sections = [name for name in ScenarioFile.model_fields if name in data]
+    ordered = ((name, _in_order(data[name], is_set=name not in _IN_ORDER)) for name in sections)
+    lines = (line for name, value in ordered for line in yaml_lines(name, value))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _in_order(value: object, *, is_set: bool) -> object:
+    if isinstance(value, dict):
+        return {
+            key: _in_order(value[key], is_set=is_set and key not in _IN_ORDER)
+            for key in sorted(value)
+        }
+    if isinstance(value, tuple):
+        items = tuple(_in_order(item, is_set=is_set) for item in value)
+        return tuple(sorted(items, key=flow)) if is_set else items
+    return value

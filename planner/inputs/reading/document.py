@@ -13,8 +13,6 @@ from planner.errors import Finding
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
-__all__ = ["Branch", "Document", "Entry", "Path", "Refused", "dotted", "parts_of", "settable"]
-
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of a file to one value."""
 
@@ -39,11 +37,16 @@ class Mark(Protocol):
     """A place as PyYAML gives it; all figures are 0-based."""
 
     @property
-    def index(self) -> int: ...
+    def index(self) -> int:
+        """In the whole text."""
+
     @property
-    def line(self) -> int: ...
+    def line(self) -> int:
+        """In which line."""
+
     @property
-    def column(self) -> int: ...
+    def column(self) -> int:
+        """Where in the line."""
 
 
 class Entry(NamedTuple):

@@ -17,8 +17,6 @@ from planner.inputs.text.words import count_of, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Cell", "Grid", "TableRow", "csv_grid", "table_rows"]
-
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
 """The line with which a spreadsheet program says what parts the cells."""

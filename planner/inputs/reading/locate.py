@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
@@ -17,23 +17,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.reading.diagnostics import Attempts
     from planner.inputs.reading.document import Document
-
-__all__ = [
-    "AS_DICT",
-    "AS_TEXT",
-    "MODEL_TYPES",
-    "PRODUCT_NAMES",
-    "InputFile",
-    "Located",
-    "Role",
-    "fault_of_path",
-    "given_files",
-    "named_twice",
-    "open_documents",
-    "shipped",
-    "shipped_files",
-    "used_files",
-]
 
 MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
 """In the folder of the catalog, and no files of it: how configurations and inventories are read."""
@@ -56,7 +39,7 @@ def shipped(kind: Kind) -> Path:
 class InputFile(Frozen):
     """A file that shaped the plan."""
 
-    role: Literal["scenario", "base", "catalog", "rules", "placement"]
+    role: Literal["scenario", "base", "catalog", "rules", "measured", "placement"]
     """`base`: a scenario that the scenario extends; `placement`: an earlier plan, whose units run
     today."""
     path: str
@@ -69,6 +52,9 @@ class InputFile(Frozen):
 
 
 Role = Literal["catalog", "rules"]
+UsedRole = Literal["catalog", "rules", "measured"]
+"""What a scenario may name files of; measured runs do not ship."""
+USED: Final = get_args(UsedRole)
 
 AS_DICT, AS_TEXT = "<dict>", "<text>"
 """What stands for the file of a scenario that was read from no file."""
@@ -154,7 +140,7 @@ def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
         yield folder / file, f"{shown}/{file}"
 
 
-def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
+def used_files(scenario: Document, folder: Path, role: UsedRole) -> list[Located]:
     """Give the files that the scenario names under `use:`, all inside the folder of their namer.
 
     `folder` is that of names which no file states.
@@ -171,7 +157,8 @@ def used_files(scenario: Document, folder: Path, role: Role) -> list[Located]:
         at = ("use", role, position)
         namer = scenario.origin(at).path
         beside = namer.parent if namer else folder
-        fault = fault_of_path(beside, name, "the scenario", "YAML file")
+        sort = "table" if role == "measured" else "YAML file"
+        fault = fault_of_path(beside, name, "the scenario", sort)
         if fault is None:
             shown = str(beside / name)
             found.append(Located(beside / name, shown, name, shown, at))

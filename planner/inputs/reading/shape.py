@@ -14,8 +14,6 @@ from planner.inputs.text.words import did_you_mean, key_meant, nearest, one_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-__all__ = ["CALLED", "FieldTree", "alternatives"]
-
 CALLED = {
     "comment": ("note",),
     "cores": ("cpus",),

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Branch, Document, Entry, Path
     from planner.inputs.reading.locate import InputFile
 
-__all__ = ["PLACEHOLDER", "Rule", "RuleBook", "gathered_rules"]
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
     from decimal import Decimal
@@ -291,15 +289,14 @@ _UNKNOWN: Final[dict[str, Any]] = {"title": "unknown", "read": "2000-01-01"}
 """Stands for a source that is told to be wrong elsewhere."""
 
 
-def _named(rule: object, rule_id: str) -> object:
-    return {"id": rule_id, **rule} if isinstance(rule, dict) else rule
-
-
 def _by_their_keys(rules: object) -> object:
     """Give each rule the key that it stands under for its id."""
     if not isinstance(rules, dict):
         return rules
-    return {rule_id: _named(rule, rule_id) for rule_id, rule in rules.items()}
+    return {
+        rule_id: {"id": rule_id, **rule} if isinstance(rule, dict) else rule
+        for rule_id, rule in rules.items()
+    }
 
 
 class RuleFile(Frozen):

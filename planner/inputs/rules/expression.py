@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 else:
     from quicktions import Fraction  # the same in C: sizing is mostly sums of fractions
 
-__all__ = [
-    "Exact",
-    "Expression",
-    "ExpressionError",
-    "compile_expression",
-    "exact",
-    "figure_text",
-    "with_figures",
-]
-
 MAXIMUM_CHARACTERS: Final = 500
 MAXIMUM_NODES: Final = 200
 MAXIMUM_DEPTH: Final = 40

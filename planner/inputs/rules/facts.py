@@ -8,17 +8,15 @@ What rules compute carries a name of its own (`result`) and may stand in for a f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from planner.inputs.base import AsFact
+from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pydantic import BaseModel
-
-__all__ = ["FACTS", "SETTINGS", "UNITS", "Fact", "Kind"]
 
 Kind = Literal["number", "text", "truth"]
 
@@ -31,18 +29,17 @@ class Fact:
     origin: Literal["job", "model", "gpu", "count", "setting"]
     unit: str
     meaning: str
-    kind: Kind = "number"
     choices: tuple[str, ...] = ()
     """Values that a text fact can take; empty where any text can stand."""
 
+    @property
+    def kind(self) -> Kind:
+        """What it is to a formula, by its unit."""
+        return _KINDS.get(self.unit, "number")
 
-def _text(
-    name: str,
-    origin: Literal["job", "model", "gpu"],
-    meaning: str,
-    choices: tuple[str, ...] = (),
-) -> Fact:
-    return Fact(name, origin, "text", meaning, "text", choices)
+
+_KINDS: Final[dict[str, Kind]] = {"text": "text", "true/false": "truth"}
+"""Units of facts that nobody calculates with."""
 
 
 _SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Latency, Fixed)
@@ -52,32 +49,24 @@ _SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Latency, 
 def _stated(model: type[BaseModel]) -> Iterator[Fact]:
     """What a section of a job states of itself, as its fields are marked."""
     for name, marker in AsFact.of(model).items():
-        types = _types(model.model_fields[name].annotation)
+        types = plain_types(model.model_fields[name].annotation)
         choices = tuple(choice for choice in types if isinstance(choice, str))
         if choices or str in types:
-            yield _text(marker.fact, "job", marker.meaning, choices)
+            yield Fact(marker.fact, "job", "text", marker.meaning, choices)
         elif bool in types:
-            yield Fact(marker.fact, "job", "true/false", marker.meaning, "truth")
+            yield Fact(marker.fact, "job", "true/false", marker.meaning)
         else:
             yield Fact(marker.fact, "job", marker.unit, marker.meaning)
 
 
-def _types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be
-    """The plain types and words that a field can be, within options and unions."""
-    if get_origin(annotation) is dict:  # figures by quarter are one figure to a rule
-        return []
-    return [one for inner in get_args(annotation) for one in _types(inner)] or [annotation]
-
-
 _FACTS = (
-    _text("kind", "job", "what the job does", ("tune", "serve", "fixed")),
+    Fact("kind", "job", "text", "what the job does", ("tune", "serve", "fixed")),
     *(fact for section in _SECTIONS for fact in _stated(section)),
     Fact(
         "batch_and_sequence_stated",
         "job",
         "true/false",
         "whether a tuning job states both batch and sequence",
-        "truth",
     ),
     Fact("window_hours", "job", "h", "hours from release to deadline within a quarter"),
     Fact("run_hours_stated", "job", "h", "hours that one run takes, if the job states them"),
@@ -88,19 +77,31 @@ _FACTS = (
         "what measured runs of your own multiply expected peaks by, if there are any",
     ),
     Fact(
+        "hours_calibration",
+        "job",
+        "ratio",
+        "what measured runs of your own multiply the hours of a tuning run by, if there are any",
+    ),
+    Fact(
+        "serving_calibration",
+        "job",
+        "ratio",
+        "what measured runs of your own multiply times of steps and prompts by, if there are any",
+    ),
+    Fact(
         "context_and_concurrency_stated",
         "job",
         "true/false",
         "whether it is known how many requests of which length a replica holds",
-        "truth",
     ),
-    Fact("has_adapters", "job", "true/false", "whether adapters are served", "truth"),
-    Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for", "truth"),
+    Fact("has_adapters", "job", "true/false", "whether adapters are served"),
+    Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for"),
     Fact("stated_gpus", "job", "GPUs", "number of GPUs that a job states"),
-    _text("model", "model", "model id of the catalog"),
-    _text(
+    Fact("model", "model", "text", "model id of the catalog"),
+    Fact(
         "family",
         "model",
+        "text",
         "family whose shape a bare parameter count takes",
         get_args(Family),
     ),
@@ -121,20 +122,18 @@ _FACTS = (
     Fact("long_input_tokens", "job", "tokens", "tokens of a request at the latency's percentile"),
     Fact("long_output_tokens", "job", "tokens", "tokens of an answer at the latency's percentile"),
     Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
-    _text("attention", "model", "how the past is kept", ("gqa", "mla", "hybrid")),
+    Fact("attention", "model", "text", "how the past is kept", ("gqa", "mla", "hybrid")),
     Fact(
         "tied_embeddings",
         "model",
         "true/false",
         "whether input and output embeddings are one matrix, if the source says so",
-        "truth",
     ),
     Fact(
         "gated_mlp",
         "model",
         "true/false",
         "whether the feed-forward block has three matrices and not two",
-        "truth",
     ),
     Fact("experts", "model", "experts", "routed experts of a mixture; unknown of a dense model"),
     Fact("experts_per_token", "model", "experts", "routed experts that one token passes"),
@@ -157,21 +156,20 @@ _FACTS = (
         "state of recurrent layers per sequence; 0 where there are none",
     ),
     Fact("native_bits", "model", "bit", "width of most weights as published, where it is not 16"),
-    _text("gpu_type", "gpu", "GPU type id of the catalog"),
-    _text("gpu_family", "gpu", "family that support lists name, such as h100"),
-    _text("gpu_vendor", "gpu", "maker of the GPU", ("nvidia", "amd", "intel")),
+    Fact("gpu_type", "gpu", "text", "GPU type id of the catalog"),
+    Fact("gpu_family", "gpu", "text", "family that support lists name, such as h100"),
+    Fact("gpu_vendor", "gpu", "text", "maker of the GPU", ("nvidia", "amd", "intel")),
     Fact("gpu_memory_gb", "gpu", "GB", "memory of one GPU as marketed, GB of 10^9 bytes"),
     Fact("gpu_driver_memory_mib", "gpu", "MiB", "memory of one GPU as its driver reports it"),
     Fact("gpu_bf16_tflops", "gpu", "TFLOPS", "peak dense bf16 throughput of one GPU"),
     Fact("gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of one GPU"),
-    Fact("gpu_nvlink", "gpu", "true/false", "whether a switched fabric joins the GPUs", "truth"),
+    Fact("gpu_nvlink", "gpu", "true/false", "whether a switched fabric joins the GPUs"),
     Fact("gpus_per_node", "gpu", "GPUs", "GPUs in the largest catalogued node of this GPU type"),
     Fact(
         "nodes_joined",
         "gpu",
         "true/false",
         "whether a network joins the largest catalogued nodes of this GPU type",
-        "truth",
     ),
     Fact(
         "fabric_gb_per_s",
@@ -179,7 +177,7 @@ _FACTS = (
         "GB/s",
         "what the largest catalogued node of this GPU type moves to other nodes one way, if known",
     ),
-    _text("mig_profile", "gpu", "MIG profile, where the GPU is a partition of one"),
+    Fact("mig_profile", "gpu", "text", "MIG profile, where the GPU is a partition of one"),
     Fact("partition_memory_gib", "gpu", "GiB", "memory of the partition as its driver reports it"),
     Fact("partition_compute_slices", "gpu", "slices", "compute slices of the partition"),
     Fact("partition_memory_slices", "gpu", "slices", "memory slices of the partition"),
@@ -189,7 +187,7 @@ _FACTS = (
     Fact(
         "whole_gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of the GPU that is divided"
     ),
-    Fact("gpu_shared", "gpu", "true/false", "whether others share the GPU by memory", "truth"),
+    Fact("gpu_shared", "gpu", "true/false", "whether others share the GPU by memory"),
     Fact("gpus_tried", "count", "GPUs", "the number of GPUs that is being tried"),
     Fact("headroom", "setting", "share", "share of each GPU's memory kept free"),
     Fact("run_utilization", "setting", "share", "share of its hours in which a run makes progress"),

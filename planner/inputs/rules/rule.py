@@ -28,24 +28,6 @@ from planner.inputs.rules.expression import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = [
-    "Erratum",
-    "Example",
-    "Publication",
-    "Rule",
-    "RuleCondition",
-    "RuleId",
-    "RuleInput",
-    "RuleKind",
-    "RuleResult",
-    "RuleSource",
-    "Value",
-    "by_result",
-    "given_values",
-    "needs",
-    "value_text",
-]
-
 RuleKind = Literal["formula", "baseline", "floor", "exclusion", "policy", "warning"]
 RuleId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9.-]*)*$")]
 Value = Exact | bool | str

@@ -13,8 +13,6 @@ from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, canonical_quarter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TOTAL", "Budget", "Finance", "Spend", "SpendCap"]
-
 TOTAL = "total"
 """The key that caps the whole horizon, beside its quarters."""
 

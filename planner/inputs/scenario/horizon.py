@@ -10,8 +10,6 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from planner.inputs.base import Day, Frozen, PositiveCount, PositiveNumber, day, whole
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS, Quarter
 
-__all__ = ["Horizon", "Run"]
-
 
 class Horizon(Frozen):
     """Which quarters are planned, and the day the plan is made."""

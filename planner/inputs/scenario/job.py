@@ -542,7 +542,7 @@ class Job(Frozen):
 
     @model_validator(mode="after")
     def _tokens_that_an_api_counts(self) -> Job:
-        if self.api == "allowed" and not self.has_load:
+        if self.api == "allowed" and self.load is None:
             raise ValueError("`api: allowed` goes with `serve: {load: …}`, whose tokens are paid")
         if self.api == "allowed" and self.serve and self.serve.adapters is not None:
             raise ValueError(
@@ -594,9 +594,9 @@ class Job(Frozen):
         return "tune" if self.tune else "serve" if self.serve else "fixed"
 
     @property
-    def has_load(self) -> bool:
-        """Whether its replicas follow from a load."""
-        return self.serve is not None and self.serve.load is not None
+    def load(self) -> Load | None:
+        """What its replicas follow from; None where nothing says it."""
+        return self.serve.load if self.serve else None
 
     def units(self, horizon: Horizon) -> tuple[int, ...]:
         """Units to place in each quarter: how many alike, times the replicas that are stated.
@@ -612,11 +612,11 @@ class Job(Frozen):
 
     def peaks(self, horizon: Horizon | None) -> tuple[Fraction, ...]:
         """Requests per second at the peak of each quarter; empty without a load."""
-        if self.serve is None or self.serve.load is None:
+        if self.load is None:
             return ()
         counts = () if horizon is None else self.counts(horizon)
         begins = next((quarter for quarter, count in enumerate(counts) if count), 0)
-        return self.serve.load.peaks(horizon, begins)
+        return self.load.peaks(horizon, begins)
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from planner.inputs.base import (
     AsFact,
@@ -17,17 +17,10 @@ from planner.inputs.base import (
     Share,
     whole,
 )
-from planner.inputs.scenario.spelling import (
-    LARGEST_COUNT_PER_QUARTER,
-    ONE_OR_BY_KEY,
-    canonical_quarter,
-    in_force,
-)
+from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER, ByQuarter, in_force
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon
-
-__all__ = ["HOUR_SECONDS", "TRAFFIC", "Latency", "LengthPercentiles", "Load", "Percentile"]
 
 TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 """Keys of a load that say how much arrives; one of them stands."""
@@ -35,16 +28,7 @@ TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 DAY_SECONDS = 86_400
 HOUR_SECONDS = 3_600
 
-RateByQuarter = Annotated[
-    Annotated[PositiveNumber, Tag("one figure")]
-    | Annotated[
-        dict[Annotated[str, AfterValidator(canonical_quarter)], NotNegative],
-        Field(min_length=1),
-        Tag("by key"),
-    ],
-    ONE_OR_BY_KEY,
-]
-"""One figure for every quarter, or figures by quarter, each of which holds until the next."""
+RateByQuarter = ByQuarter[PositiveNumber, NotNegative]
 
 Percentile = Annotated[Literal[50, 90, 95, 99], BeforeValidator(whole)]
 

@@ -1,11 +1,12 @@
-"""Nodes that are owned, and nodes that may be bought, rented, reserved or had by the hour."""
+"""Nodes that are owned, bought, rented, reserved or had by the hour, and APIs paid by the token."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from planner.inputs.base import (
     Count,
@@ -15,24 +16,25 @@ from planner.inputs.base import (
     Name,
     NodePower,
     NodePrice,
+    Number,
     PositiveCount,
+    PositiveNumber,
     whole,
 )
 from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS, Quarter
 from planner.inputs.scenario.site import SITE_LIMITS, Cooling
 from planner.inputs.scenario.spelling import (
     LARGEST_FLEET,
-    ONE_OR_BY_KEY,
+    ByQuarter,
     CountByQuarter,
     OneOrMoreNames,
     Quarters,
-    canonical_quarter,
 )
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-__all__ = ["OWN_FIGURES", "FleetEntry", "Nodes", "Offer", "OfferKind", "PriceBreak", "Sale"]
+    from planner.inputs.scenario.load import Load
 
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
@@ -58,18 +60,6 @@ class Nodes(Frozen):
     """What cools one node; the catalog's if left out."""
 
 
-PriceByQuarter = Annotated[
-    Annotated[NodePrice, Tag("one figure")]
-    | Annotated[
-        dict[Annotated[str, AfterValidator(canonical_quarter)], NodePrice],
-        Field(min_length=1),
-        Tag("by key"),
-    ],
-    ONE_OR_BY_KEY,
-]
-"""One price for every quarter, or prices by quarter, each of which holds until the next."""
-
-
 class Sale(Frozen):
     """What owned nodes bring that are sold: a stated price, or what their life leaves of another.
 
@@ -77,7 +67,7 @@ class Sale(Frozen):
     right after the horizon is given up by it.
     """
 
-    price_usd: PriceByQuarter | None = None
+    price_usd: ByQuarter[NodePrice, NodePrice] | None = None
     """What one node brings: one figure, or by quarter, each holding until the next."""
     paid_usd: NodePrice | None = None
     """In place of `price_usd`: what one node cost new; it brings its residual value, by
@@ -275,3 +265,42 @@ class Offer(Nodes):
                     f"{more} at {cheaper} does not follow {fewer} at {dearer}"
                 )
         return self
+
+
+_MILLION = 10**6
+
+TokenPrice = Annotated[Number, Field(ge=0, le=10**5)]
+"""USD for a million tokens."""
+
+
+class Api(Frozen):
+    """An API that serves one model."""
+
+    model: str
+    """Model id of the catalog; the API takes jobs that serve this model without adapters."""
+    usd_per_million_input_tokens: TokenPrice
+    """Price of a million tokens of prompts."""
+    usd_per_million_output_tokens: TokenPrice
+    """Price of a million tokens of answers."""
+    usd_per_million_cached_tokens: TokenPrice | None = None
+    """Price of a million tokens of prompts that its prefix cache holds (`load.cached_input`); as
+    other prompts if left out."""
+    requests_per_second: PositiveNumber | None = None
+    """Rate limit at the peak, of all jobs together; none if left out."""
+    available: Quarters = None
+    """Quarters in which it can be used; all if left out."""
+    price_date: Day | None = None
+    """Day of the prices; old ones draw a warning."""
+    quote: Name | None = None
+    """Contract or price list; prices without one count as illustrative."""
+
+    def usd_per_request(self, load: Load) -> Fraction:
+        """What one request of mean length costs, USD."""
+        cached = Fraction(load.cached_input) * load.input_tokens
+        fresh = self.usd_per_million_input_tokens
+        again = self.usd_per_million_cached_tokens
+        return (
+            (load.input_tokens - cached) * Fraction(fresh)
+            + cached * Fraction(fresh if again is None else again)
+            + load.output_tokens * Fraction(self.usd_per_million_output_tokens)
+        ) / _MILLION

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.offer import FleetEntry
-    from planner.inputs.scenario.scenario import Running, Scenario
-
-__all__ = [
-    "NodePlace",
-    "RunningUnit",
-    "fleet_by_pool",
-    "node_places",
-    "place_of",
-    "plain",
-    "pool_places",
-    "running_units",
-]
+    from planner.inputs.scenario.scenario import ResolvedScenario, Running
 
 
 class NodePlace(NamedTuple):
@@ -35,7 +24,9 @@ class NodePlace(NamedTuple):
         return f"{self.node_type}/{self.site}"
 
 
-def fleet_by_pool(scenario: Scenario) -> dict[tuple[str, str], list[tuple[str, FleetEntry]]]:
+def fleet_by_pool(
+    scenario: ResolvedScenario,
+) -> dict[tuple[str, str], list[tuple[str, FleetEntry]]]:
     """By node type and site: the entry behind each owned node, by number from 1.
 
     Nodes that serve longest have the lowest numbers, then they go by the name of their entry.
@@ -50,7 +41,7 @@ def fleet_by_pool(scenario: Scenario) -> dict[tuple[str, str], list[tuple[str, F
     return found
 
 
-def node_places(scenario: Scenario) -> dict[str, NodePlace]:
+def node_places(scenario: ResolvedScenario) -> dict[str, NodePlace]:
     """Owned nodes by name, numbers without leading zeros: look them up by `plain`."""
     return {
         f"{node_type}/{site}/{number}": NodePlace(node_type, site, (number,))
@@ -65,7 +56,7 @@ def plain(node: str) -> str:
     return f"{pool}{slash}{number.lstrip('0')}"
 
 
-def pool_places(scenario: Scenario) -> dict[str, NodePlace]:
+def pool_places(scenario: ResolvedScenario) -> dict[str, NodePlace]:
     """Pools that are owned or offered, by name."""
     owned = {NodePlace(entry.node_type, entry.site) for entry in scenario.fleet.values()}
     offered = {
@@ -84,7 +75,7 @@ class RunningUnit(NamedTuple):
     pinned: bool
 
 
-def running_units(scenario: Scenario) -> dict[tuple[str, int], RunningUnit]:
+def running_units(scenario: ResolvedScenario) -> dict[tuple[str, int], RunningUnit]:
     """Job and unit number, from 1 -> where it runs; entries must have been checked."""
     nodes, pools = node_places(scenario), pool_places(scenario)
     done: Counter[str] = Counter()

@@ -8,11 +8,10 @@ from datetime import date, datetime, time, timedelta
 from functools import total_ordering
 from typing import TYPE_CHECKING
 
+from pydantic_core import core_schema
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
-    from pydantic_core import core_schema
-
-__all__ = ["QUARTER_WEEKS", "RUN_HOURS", "WEEK_HOURS", "Quarter"]
 
 RUN_HOURS = 2160
 """Hours of a quarter in which runs may be planned: 90 days, the shortest quarter; the rest of a
@@ -90,8 +89,6 @@ class Quarter:
     def __get_pydantic_core_schema__(
         cls, _source: object, _handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        from pydantic_core import core_schema  # noqa: PLC0415 - the help tells of no quarter
-
         def read(value: object) -> Quarter:
             if isinstance(value, Quarter):
                 return value

@@ -15,11 +15,10 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
-from planner.inputs.scenario.api import Api
 from planner.inputs.scenario.finance import Budget, Finance
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import ChangeCost, Job
-from planner.inputs.scenario.offer import FleetEntry, Offer, PriceBreak
+from planner.inputs.scenario.offer import Api, FleetEntry, Offer, PriceBreak
 from planner.inputs.scenario.site import Racks, Site
 from planner.inputs.scenario.spelling import CountByNodeType, Format
 from planner.inputs.scenario.team import Team
@@ -36,8 +35,8 @@ __all__ = [
     "Policies",
     "PriceBreak",
     "Racks",
+    "ResolvedScenario",
     "Running",
-    "Scenario",
     "ScenarioFile",
     "Site",
     "Team",
@@ -164,10 +163,12 @@ class UserFiles(Frozen):
     """Catalog and price files, relative to the scenario and inside its folder; later ones win."""
     rules: tuple[str, ...] = ()
     """Rule files, likewise."""
+    measured: tuple[str, ...] = ()
+    """Tables (CSV) of your own measured runs, likewise; they move what is expected of jobs."""
 
 
-class Scenario(Frozen):
-    """A whole question."""
+class ResolvedScenario(Frozen):
+    """A whole question: what a scenario's files, their overrides and settings come to."""
 
     format: Format
     """Version of this file format."""
@@ -212,7 +213,7 @@ class Scenario(Frozen):
     """What runs today, and where; if left out, a plan starts on empty nodes."""
 
     @model_validator(mode="after")
-    def _at_the_only_site(self) -> Scenario:
+    def _at_the_only_site(self) -> ResolvedScenario:
         stand: tuple[dict[str, Any], ...] = (self.fleet, self.offers)
         for entries in stand if len(self.sites) == 1 else ():
             for name, entry in entries.items():
@@ -281,5 +282,5 @@ class Scenario(Frozen):
         return self.policies.shortage == "drop" and not job.required
 
 
-class ScenarioFile(Variations, Scenario):
+class ScenarioFile(Variations, ResolvedScenario):
     """All keys that a scenario file may have: those of the question and of its variations."""

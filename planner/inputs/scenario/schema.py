@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
+import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from planner.inputs import base
-from planner.inputs.scenario import (
-    api,
-    finance,
-    horizon,
-    job,
-    load,
-    offer,
-    scenario,
-    site,
-    spelling,
-    team,
-)
+from planner.inputs.scenario import scenario, spelling
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import core_schema
-
-__all__ = ["scenario_schema", "scenario_schema_text"]
 
 _QUARTER = r"[0-9]{4}-?Q[1-4]"
 _QUARTERS = {"type": "string", "pattern": rf"^({_QUARTER}(\.\.{_QUARTER})?|all)$"}
@@ -85,10 +73,6 @@ class _AsWritten(GenerateJsonSchema):
         return {"anyOf": [self.generate_inner(choice) for choice in schema["choices"].values()]}
 
 
-_MODULES = (scenario, offer, api, finance, horizon, job, load, site, team)
-"""Where the models of the format stand, with what their keys mean."""
-
-
 def scenario_schema() -> dict[str, Any]:
     """Give the JSON Schema (2020-12) of a scenario file, the same at every call."""
     raw = scenario.ScenarioFile.model_json_schema(schema_generator=_AsWritten)
@@ -98,7 +82,7 @@ def scenario_schema() -> dict[str, Any]:
     schema["anyOf"] = [{"required": ["extends"]}, whole]
     parts = schema["$defs"]
     inherited = [("Nodes", parts[name]) for name in ("FleetEntry", "Offer")]
-    sections = (("Scenario", schema), ("Variations", schema), *inherited, *parts.items())
+    sections = (("ResolvedScenario", schema), ("Variations", schema), *inherited, *parts.items())
     for name, definition in sections:
         for key, field in definition.get("properties", {}).items():
             if meaning := meanings.get((name, key)):
@@ -149,25 +133,18 @@ def _with_bounds(tidy: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]
     return tidy | bounds
 
 
-def scenario_schema_text() -> str:
-    """Give the schema as the text of a file."""
-    return json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
 def _meanings() -> dict[tuple[str, str], str]:
-    """The docstring below each field, by class and field."""
+    """The docstring below each field of the models of the format, by class and field."""
     found: dict[tuple[str, str], str] = {}
-    written = "\n".join(inspect.getsource(module) for module in _MODULES)
-    for node in ast.parse(written).body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for field, below in zip(node.body, node.body[1:], strict=False):
-            if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(below, ast.Expr)
-                and isinstance(below.value, ast.Constant)
-                and isinstance(below.value.value, str)
-            ):
-                found[node.name, field.target.id] = inspect.cleandoc(below.value.value)
+    modules = sorted({one.__module__ for one in base.Frozen.__subclasses__()})
+    of_format = [sys.modules[name] for name in modules if name.startswith(__package__ or "")]
+    for node in ast.parse("\n".join(map(inspect.getsource, of_format))).body:
+        body = node.body if isinstance(node, ast.ClassDef) else []
+        for field, below in pairwise(body):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=key)),
+                    ast.Expr(value=ast.Constant(value=str(meaning))),
+                ) if isinstance(node, ast.ClassDef):
+                    found[node.name, key] = inspect.cleandoc(meaning)
     return found

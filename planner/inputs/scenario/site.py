@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, Tag, model_validator
+from pydantic import Field, Tag, model_validator
 
 from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
-from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, Names, canonical_quarter, in_force
+from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, ByQuarter, Names, in_force
 from planner.inputs.text.words import amount_text
 
 if TYPE_CHECKING:
@@ -16,53 +16,18 @@ if TYPE_CHECKING:
 
     from planner.inputs.scenario.quarter import Quarter
 
-__all__ = [
-    "HEIGHT",
-    "POWER",
-    "SITE_LIMITS",
-    "Cooling",
-    "Racks",
-    "Site",
-    "SiteLimit",
-    "SpareGroup",
-    "limits_told",
-]
-
 Cooling = Literal["air", "liquid"]
 
 _MOST_KW = 10**6
 """A gigawatt: what is more was written in watts."""
 
 Power = Annotated[PositiveNumber, Field(le=_MOST_KW)]
-PowerOfQuarter = Annotated[Number, Field(ge=0, le=_MOST_KW)]
-"""0 before a site is there."""
-
-
-PowerByQuarter = Annotated[
-    Annotated[Power, Tag("one figure")]
-    | Annotated[
-        dict[Annotated[str, AfterValidator(canonical_quarter)], PowerOfQuarter],
-        Field(min_length=1),
-        Tag("by key"),
-    ],
-    ONE_OR_BY_KEY,
-]
-"""One figure, or figures by quarter, each of which holds until the next."""
-
+PowerByQuarter = ByQuarter[Power, Annotated[Number, Field(ge=0, le=_MOST_KW)]]
+"""0 before a site is there, as in the next."""
 _MOST_COUNTED = 10**6
-AmountByQuarter = Annotated[
-    Annotated[PositiveCount, Field(le=_MOST_COUNTED), Tag("one figure")]
-    | Annotated[
-        dict[
-            Annotated[str, AfterValidator(canonical_quarter)],
-            Annotated[Count, Field(le=_MOST_COUNTED)],
-        ],
-        Field(min_length=1),
-        Tag("by key"),
-    ],
-    ONE_OR_BY_KEY,
+AmountByQuarter = ByQuarter[
+    Annotated[PositiveCount, Field(le=_MOST_COUNTED)], Annotated[Count, Field(le=_MOST_COUNTED)]
 ]
-"""The same of whole numbers."""
 
 
 class SiteLimit(NamedTuple):

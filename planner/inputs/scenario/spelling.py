@@ -9,27 +9,6 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from planner.inputs.base import Count, Name, PositiveCount, whole
 from planner.inputs.scenario.quarter import Quarter
 
-__all__ = [
-    "LARGEST_COUNT_PER_QUARTER",
-    "LARGEST_FLEET",
-    "ONE_OR_BY_KEY",
-    "PRIORITIES",
-    "Bits",
-    "CountByNodeType",
-    "CountByQuarter",
-    "Droppable",
-    "Format",
-    "KvBits",
-    "Names",
-    "OneOrMoreBits",
-    "OneOrMoreKvBits",
-    "OneOrMoreNames",
-    "Priority",
-    "Quarters",
-    "canonical_quarter",
-    "in_force",
-]
-
 KNOWN_FORMAT = 1
 
 
@@ -58,6 +37,15 @@ ONE_OR_BY_KEY = Discriminator(_shape)
 
 
 F = TypeVar("F")
+Q = TypeVar("Q")
+
+QuarterKey = Annotated[str, AfterValidator(canonical_quarter)]
+ByQuarter = Annotated[
+    Annotated[F, Tag("one figure")]
+    | Annotated[dict[QuarterKey, Q], Field(min_length=1), Tag("by key")],
+    ONE_OR_BY_KEY,
+]
+"""One figure for every quarter, or figures by quarter, each of which holds until the next."""
 
 
 def in_force(stated: F | dict[str, F], quarter: Quarter) -> F | None:
@@ -169,8 +157,7 @@ Priority = Annotated[int, BeforeValidator(priority), Field(ge=0, le=100)]
 LARGEST_COUNT_PER_QUARTER = 1_000_000
 Units = Annotated[Count, Field(le=LARGEST_COUNT_PER_QUARTER)]
 CountByQuarter = Annotated[
-    Annotated[Units, Tag("one figure")]
-    | Annotated[dict[Annotated[str, AfterValidator(canonical_quarter)], Units], Tag("by key")],
+    Annotated[Units, Tag("one figure")] | Annotated[dict[QuarterKey, Units], Tag("by key")],
     ONE_OR_BY_KEY,
 ]
 """One figure for every quarter, or figures by quarter, each of which holds until the next."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
 from planner.inputs.base import Count, Frozen
-from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, canonical_quarter, in_force
+from planner.inputs.scenario.spelling import ByQuarter, QuarterKey, in_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.scenario.horizon import Horizon
-
-__all__ = ["ALL_GPU_TYPES", "Team", "kind_of_quota"]
 
 ALL_GPU_TYPES = "total"
 """The key that stands for all GPU types together, beside some of them."""
@@ -33,21 +31,14 @@ def kind_of_quota(value: object) -> str:
 
 
 Gpus = Annotated[Count, Field(le=10**7)]
-GpusFromQuarters = Annotated[
-    dict[Annotated[str, AfterValidator(canonical_quarter)], Gpus], Field(min_length=1)
-]
-GpusByQuarter = Annotated[
-    Annotated[Gpus, Tag("one figure")] | Annotated[GpusFromQuarters, Tag("by key")],
-    ONE_OR_BY_KEY,
-]
-"""One figure, or figures by quarter, each of which holds until the next."""
 GpusByType = Annotated[
     Annotated[Gpus, Tag("one figure")]
-    | Annotated[GpusFromQuarters, Tag("by quarter")]
-    | Annotated[dict[str, GpusByQuarter], Tag("by GPU type")],
+    | Annotated[dict[QuarterKey, Gpus], Field(min_length=1), Tag("by quarter")]
+    | Annotated[dict[str, ByQuarter[Gpus, Gpus]], Tag("by GPU type")],
     Discriminator(kind_of_quota),
 ]
-"""The same, or such figures by GPU type, with `total` for all of them together."""
+"""One figure, or figures by quarter, each of which holds until the next, or such figures by GPU
+type, with `total` for all of them together."""
 
 
 class Team(Frozen):

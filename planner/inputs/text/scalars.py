@@ -1,4 +1,4 @@
-"""What an unquoted word in a file means: the YAML 1.2 core types and no surprises.
+"""Plain values, read and written: the YAML 1.2 core types and no surprises.
 
 Only `true` and `false` are booleans, only decimal digits are numbers, and numbers stay exact;
 `010`, `0x1F`, `12:30`, `1_000`, `no`, `on` and dates stay text.
@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import unicodedata
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-__all__ = [
-    "ILLEGAL_CHARACTER",
-    "PLACEHOLDER",
-    "ScalarError",
-    "character_name",
-    "csv_text",
-    "plain_cell",
-    "plain_value",
-]
+    from collections.abc import Iterable, Iterator, Sequence
 
 ILLEGAL_CHARACTER = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e"
@@ -96,3 +88,55 @@ def _cell(value: object) -> str:
 def plain_cell(text: str) -> str:
     """A cell without the apostrophe that `csv_text` has put before it."""
     return text[1:] if text[:1] == "'" and _FORMULA.match(text.lstrip("'")) else text
+
+
+_BARE = re.compile(r"[A-Za-z0-9](?:[\w ./%+()-]*[\w.%+()])?", re.ASCII)
+"""Words that read the same without quotes, as long as they are no number, boolean or nothing."""
+
+
+def flow(value: object) -> str:
+    """A value on one line: `8`, `0.15`, `'10%'` without its quotes, `[a, b]`, `{a: 1}`."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{flow_key(key)}: {flow(item)}" for key, item in value.items())
+        return f"{{{inside}}}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(flow, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return value if _reads_as_text(value) else json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def flow_key(key: str) -> str:
+    """A key of a mapping, in quotes where it needs them."""
+    return key if _reads_as_text(key) else json.dumps(key, ensure_ascii=False)
+
+
+@lru_cache(maxsize=4096)
+def _reads_as_text(text: str) -> bool:
+    if not _BARE.fullmatch(text):
+        return False
+    try:
+        return plain_value(text) == text
+    except ScalarError:
+        return False
+
+
+def as_yaml(data: dict[str, Any]) -> str:
+    """Plain data as YAML, mapping by mapping, in its own order."""
+    return "".join(f"{line}\n" for name, value in data.items() for line in yaml_lines(name, value))
+
+
+def yaml_lines(key: str, value: object, indent: str = "") -> Iterator[str]:
+    """One key and what it holds, line by line."""
+    if isinstance(value, dict) and value:
+        yield f"{indent}{flow_key(key)}:"
+        for inner, held in value.items():
+            yield from yaml_lines(inner, held, f"{indent}  ")
+    else:
+        yield f"{indent}{flow_key(key)}: {flow(value)}"

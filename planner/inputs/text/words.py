@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from decimal import Decimal
+from difflib import SequenceMatcher, get_close_matches
 from operator import ne
 from typing import TYPE_CHECKING
 
@@ -12,21 +13,6 @@ from planner.inputs.text.scalars import character_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
-
-__all__ = [
-    "amount_text",
-    "count_of",
-    "described",
-    "did_you_mean",
-    "difference",
-    "folded",
-    "foreign_letter",
-    "key_meant",
-    "nearest",
-    "one_of",
-    "pieces",
-    "usd",
-]
 
 _UNITS = (
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
@@ -54,8 +40,6 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
     the word shortened or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
     However long it goes on, a key that begins with the word is: `term_years` of `term`.
     """
-    from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - only on a mistake
-
     by_fold: dict[str, str] = {}
     for choice in choices:
         by_fold.setdefault(choice.casefold(), choice)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.statement.translate import Translation
 
-__all__ = ["add_rows", "conditions_of", "holds", "nodes_allowed"]
-
 
 class Kind(Protocol):
     """What each module of this package offers."""
@@ -43,13 +41,8 @@ class Kind(Protocol):
     def add_rows(self, master: MasterProgram) -> None:
         """State its rows; all other variables are there."""
 
-    def holds(
-        self,
-        master: MasterProgram,
-        values: Sequence[float],
-        schedule: Mapping[int, Iterable[Placed]],
-    ) -> bool:
-        """Whether a plan in whole numbers, with the runs of each quarter, keeps it."""
+    def holds(self, master: MasterProgram, values: Sequence[float]) -> bool:
+        """Whether a plan in whole numbers keeps it, in whichever hours its runs are."""
 
     def conditions(self, translation: Translation) -> Iterable[Condition]:
         """What is asked, one by one, in the user's words."""
@@ -84,12 +77,13 @@ def holds(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
     """Whether a plan in whole numbers, with its runs by quarter, keeps every constraint."""
-    return all(kind.holds(master, values, schedule) for kind in _KINDS)
+    every = all(kind.holds(master, values) for kind in _KINDS)
+    return every and quotas.hold_by_hour(master, values, schedule)
 
 
 def nodes_allowed(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether the nodes of a solution are allowed, whatever runs on them."""
-    return all(kind.holds(master, values, {}) for kind in _ON_NODES)
+    return all(kind.holds(master, values) for kind in _ON_NODES)
 
 
 def conditions_of(translation: Translation) -> tuple[Condition, ...]:

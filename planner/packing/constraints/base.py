@@ -6,46 +6,44 @@ supplies and demands as they are, so that several can be lifted one after the ot
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from planner.packing.limits import Limit
     from planner.packing.problem import Problem, Quota, Supply
-
-__all__ = [
-    "LIMITED_OFFERS",
-    "OWNED_NODES",
-    "SITES",
-    "Condition",
-    "Rising",
-    "by_quarter",
-    "by_quarter_wider",
-    "resupplied",
-    "the_one",
-    "widened",
-]
 
 
 OWNED_NODES, LIMITED_OFFERS, SITES = "owned nodes", "limited offers", "limits of the sites"
 """What shares of several kinds in the bound are called."""
 
 
+Raised = Callable[["Problem", "int | None"], "Problem"]
+"""The problem in which a condition is so much wider; None: in which nothing is left of it."""
+
+
 @dataclass(frozen=True, slots=True)
-class Condition(ABC):
+class Condition:
     """One thing that is asked of a plan."""
 
     name: str
     """`power at frankfurt`."""
     figure: str
     """As stated: `25 kW`."""
-    most: int | None
+    raised: Raised = field(compare=False)
+    mended: Callable[[int], str] = field(compare=False)
+    """What to do where it must rise by so much: `raise power at frankfurt by 15.8 kW, to 40.8 kW`,
+    or `lower the growth reserve of l40s to 10 %`."""
+    most: int | None = None
     """By how much it can be raised, in its own unit; None: by any number."""
-
-    procures = False
+    needed: Callable[[int], str] | None = field(default=None, compare=False)
+    """What is needed where it must rise by so much: `40.8 kW`; None where none is told."""
+    reason: str = ""
+    """What is to be known of it: `power at main: 25 kW, owned nodes take 10.2 kW`."""
+    procures: bool = False
     """Whether it says which nodes can be had, and not what they may take."""
 
     @property
@@ -53,42 +51,27 @@ class Condition(ABC):
         """`power at frankfurt (25 kW)`."""
         return f"{self.name} ({self.figure})"
 
-    def reason(self) -> str:
-        """What is to be known of it: `power at main: 25 kW, owned nodes take 10.2 kW`, or empty."""
-        return ""
 
-    @abstractmethod
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        """The problem in which it is so much wider; None: in which nothing is left of it."""
+def rising(
+    name: str,
+    figure: str,
+    stated: int | None,
+    told: Callable[[int], str],
+    raised: Raised,
+    *,
+    reason: str = "",
+    procures: bool = False,
+) -> Condition:
+    """A figure that can be raised without end; `stated` is None where it differs by quarter."""
 
-    @abstractmethod
-    def mended(self, more: int) -> str:
-        """What to do: `raise power at frankfurt by 15.8 kW, to 40.8 kW`."""
+    def needed(more: int) -> str:
+        return f"{told(more)} more" if stated is None else told(stated + more)
 
-    def needed(self, more: int) -> str:
-        """What is needed where it must rise by so much: `40.8 kW`; empty where none is told."""
-        del more
-        return ""
+    def mended(more: int) -> str:
+        to = " in every quarter" if stated is None else f", to {told(stated + more)}"
+        return f"raise {name} by {told(more)}{to}"
 
-
-@dataclass(frozen=True, slots=True)
-class Rising(Condition):
-    """A figure that can be raised without end, the same in every quarter or not."""
-
-    stated: int | None
-    """None where it differs by quarter."""
-
-    @abstractmethod
-    def _told(self, amount: int) -> str: ...
-
-    def needed(self, more: int) -> str:
-        """What is needed where it must rise by so much: `40.8 kW`."""
-        return f"{self._told(more)} more" if self.stated is None else self._told(self.stated + more)
-
-    def mended(self, more: int) -> str:
-        """What to do: `raise power at frankfurt by 15.8 kW, to 40.8 kW`."""
-        to = "" if self.stated is None else f", to {self._told(self.stated + more)}"
-        return f"raise {self.name} by {self._told(more)}{to or ' in every quarter'}"
+    return Condition(name, figure, raised, mended, None, needed, reason, procures)
 
 
 def the_one(at_most: Sequence[int | None]) -> int | None:
@@ -111,17 +94,19 @@ def by_quarter(
     )
 
 
-def widened(
-    problem: Problem, kind: str, key: str, mine: str, more: int | None, wider: Callable[..., object]
-) -> Problem:
-    """The problem in which one of its limits of a kind is wider; None leaves it out."""
-    changed = (
-        wider(one, more) if getattr(one, key) == mine else one
-        for one in getattr(problem, kind)
-        if more is not None or getattr(one, key) != mine
-    )
-    kept: dict[str, Any] = {kind: tuple(changed)}
-    return replace(problem, **kept)
+def widening(kind: str, key: str, mine: str, wider: Callable[..., object]) -> Raised:
+    """How one of the limits of a kind is raised: it gets wider by so much, or is left out."""
+
+    def raised(problem: Problem, more: int | None) -> Problem:
+        changed = (
+            wider(one, more) if getattr(one, key) == mine else one
+            for one in getattr(problem, kind)
+            if more is not None or getattr(one, key) != mine
+        )
+        kept: dict[str, Any] = {kind: tuple(changed)}
+        return replace(problem, **kept)
+
+    return raised
 
 
 def by_quarter_wider(limit: Limit | Quota, more: int) -> Limit | Quota:
@@ -130,11 +115,13 @@ def by_quarter_wider(limit: Limit | Quota, more: int) -> Limit | Quota:
     return replace(limit, at_most=at_most)
 
 
-def resupplied(
-    problem: Problem, numbers: Sequence[int], change: Callable[[Supply], Supply]
-) -> Problem:
-    """The problem in which these offers are changed."""
-    supplies = list(problem.supplies)
-    for number in numbers:
-        supplies[number] = change(supplies[number])
-    return replace(problem, supplies=tuple(supplies))
+def resupplying(numbers: Sequence[int], wider: Callable[[Supply, int | None], Supply]) -> Raised:
+    """How these offers are raised: each gives more by so much, or without end."""
+
+    def raised(problem: Problem, more: int | None) -> Problem:
+        supplies = list(problem.supplies)
+        for number in numbers:
+            supplies[number] = wider(supplies[number], more)
+        return replace(problem, supplies=tuple(supplies))
+
+    return raised

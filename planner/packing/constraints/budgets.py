@@ -6,22 +6,20 @@ and what leaves the search is held against the whole cents themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING
 
-from planner.packing.constraints.base import LIMITED_OFFERS, Rising, widened
+from planner.packing.constraints.base import LIMITED_OFFERS, rising, widening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from planner.packing.constraints.base import Condition
     from planner.packing.limits import SpendLimit
     from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.list_schedule import Placed
-    from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds", "state_budgets"]
 
 BILL = LIMITED_OFFERS
 _LARGE = 1000
@@ -56,11 +54,8 @@ def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: i
         master.relaxable(limit.name, row, limit.at_most_cents * cent, cent)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether what is acquired and moved keeps to every budget, in whole cents."""
-    del schedule
     taken = {key: round(values[index]) for key, index in master.acquire.items()}
     for limit in master.problem.budgets:
         spent = sum(nodes * limit.cents[number][q] for (number, q), nodes in taken.items())
@@ -71,30 +66,20 @@ def holds(
     return True
 
 
-def conditions(translation: Translation) -> Iterator[_Budget]:
+def conditions(translation: Translation) -> Iterator[Condition]:
     """The budgets."""
     for limit in translation.problem.budgets:
-        stated = limit.at_most_cents + limit.fixed_cents
-        yield _Budget(limit.name, limit.told(stated), None, stated, limit)
-
-
-@dataclass(frozen=True, slots=True)
-class _Budget(Rising):
-    limit: SpendLimit
-
-    def _told(self, amount: int) -> str:
-        return self.limit.told(amount)
-
-    def reason(self) -> str:
-        fixed = self.limit.fixed_cents
-        return (
-            f"{self.name}: {self.figure}, owned nodes take {self.limit.told(fixed)}"
-            if fixed
-            else ""
+        stated, owned = limit.at_most_cents + limit.fixed_cents, limit.told(limit.fixed_cents)
+        figure = limit.told(stated)
+        yield rising(
+            limit.name,
+            figure,
+            stated,
+            limit.told,
+            widening("budgets", "name", limit.name, _wider),
+            reason=f"{limit.name}: {figure}, owned nodes take {owned}" if limit.fixed_cents else "",
         )
 
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        def wider(limit: SpendLimit, more: int) -> SpendLimit:
-            return replace(limit, at_most_cents=limit.at_most_cents + more)
 
-        return widened(problem, "budgets", "name", self.limit.name, more, wider)
+def _wider(limit: SpendLimit, more: int) -> SpendLimit:
+    return replace(limit, at_most_cents=limit.at_most_cents + more)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import floor, inf
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.packing.constraints.base import OWNED_NODES, Condition, widened
+from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.limits import Reserve
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Pool, Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "free_to_hold", "holds"]
 
 BILL = OWNED_NODES
 
@@ -72,11 +70,8 @@ def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
     return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether enough GPUs stay free for growth, in whole numbers."""
-    del schedule
     return all(
         free_to_hold(master, reserve.gpu_type, quarter, values) >= 0
         for reserve in master.problem.reserves
@@ -105,28 +100,24 @@ def free_to_hold(
     return inf
 
 
-def conditions(translation: Translation) -> Iterator[_Growth]:
+def conditions(translation: Translation) -> Iterator[Condition]:
     """The reserves."""
-    for reserve in translation.problem.reserves:
-        name = f"the growth reserve of {reserve.gpu_type}"
-        yield _Growth(name, _per_cent(reserve.free), floor(reserve.free * 100), reserve)
+    return map(_condition, translation.problem.reserves)
 
 
-@dataclass(frozen=True, slots=True)
-class _Growth(Condition):
-    reserve: Reserve
+def _condition(reserve: Reserve) -> Condition:
+    name = f"the growth reserve of {reserve.gpu_type}"
 
-    def _free(self, more: int) -> Fraction:
-        return max(Fraction(0), self.reserve.free - Fraction(more, 100))
+    def lower(one: Reserve, more: int) -> Reserve:
+        return replace(one, free=max(Fraction(0), reserve.free - Fraction(more, 100)))
 
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        def lower(reserve: Reserve, more: int) -> Reserve:
-            return replace(reserve, free=self._free(more))
-
-        return widened(problem, "reserves", "gpu_type", self.reserve.gpu_type, more, lower)
-
-    def mended(self, more: int) -> str:
-        return f"lower {self.name} to {_per_cent(self._free(more))}"
+    return Condition(
+        name,
+        _per_cent(reserve.free),
+        widening("reserves", "gpu_type", reserve.gpu_type, lower),
+        lambda more: f"lower {name} to {_per_cent(lower(reserve, more).free)}",
+        floor(reserve.free * 100),
+    )
 
 
 def _per_cent(share: Fraction) -> str:

@@ -8,7 +8,8 @@ that the pool can run, and no more stay on the pool than units of that shape run
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -16,28 +17,12 @@ from planner.packing.constraints.base import Condition
 from planner.packing.problem import NOWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Demand, Problem, Shape
     from planner.packing.statement.translate import Translation
 
-__all__ = [
-    "BILL",
-    "add_rows",
-    "conditions",
-    "holds",
-    "homes",
-    "kept_by_pool",
-    "main_pools",
-    "move_costs",
-    "moved_units",
-    "moves_held",
-    "stay_rewards",
-    "unpinned",
-    "with_stays",
-]
 
 BILL = "units that run today"
 
@@ -224,26 +209,26 @@ def kept_by_pool(
     return kept
 
 
-def unpinned(demand: Demand) -> Demand:
-    """The demand with units that may leave their pool and their nodes."""
-    choices = tuple(
-        replace(choice, shape=choice.shape._replace(stays="")) for choice in demand.choices
-    )
-    return replace(demand, choices=choices)
-
-
 def _pinned_home(demand: Demand) -> str:
     """What the units of a demand may not leave; empty where they are free to move."""
     return next((choice.shape.stays for choice in demand.choices), "")
 
 
-def _released(problem: Problem, number: int) -> Problem:
+def _released(number: int, problem: Problem, more: int | None) -> Problem:
     """The problem in which the units of a demand may leave where they run.
 
     Nodes on which nobody is held any more are among the others of their pool.
     """
+    if more == 0:
+        return problem
     demands = list(problem.demands)
-    demands[number] = unpinned(demands[number])
+    demands[number] = replace(
+        demands[number],
+        choices=tuple(
+            replace(choice, shape=choice.shape._replace(stays=""))
+            for choice in demands[number].choices
+        ),
+    )
     pools, mains = list(problem.pools), main_pools(problem)
     still = {_pinned_home(demand) for demand in demands}
     for index, pool in enumerate(problem.pools):
@@ -257,35 +242,24 @@ def _released(problem: Problem, number: int) -> Problem:
     return replace(problem, demands=tuple(demands), pools=tuple(pools))
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """True: who stays is counted from the plan, and shapes keep pinned units where they are."""
-    del master, values, schedule
+    del master, values
     return True
 
 
-def conditions(translation: Translation) -> Iterator[_Pin]:
+def conditions(translation: Translation) -> Iterator[Condition]:
     """The pins."""
     for number, demand in enumerate(translation.problem.demands):
-        home = _pinned_home(demand)
-        if home:
+        if home := _pinned_home(demand):
             units = _units_named(translation, number)
-            figure = _pinned_needs(translation.problem, demand, home)
-            yield _Pin(f"the pin of {units} to {home}", figure, 1, number, units)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pin(Condition):
-    demand: int
-    units: str
-
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        return _released(problem, self.demand) if more != 0 else problem
-
-    def mended(self, more: int) -> str:
-        del more
-        return f"let {self.units} move"
+            yield Condition(
+                f"the pin of {units} to {home}",
+                _pinned_needs(translation.problem, demand, home),
+                partial(_released, number),
+                partial("let {units} move".format, units=units),
+                most=1,
+            )
 
 
 _NAMED = 6

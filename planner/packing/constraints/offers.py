@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
@@ -12,21 +12,19 @@ from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import (
     LIMITED_OFFERS,
     Condition,
-    Rising,
-    resupplied,
+    resupplying,
+    rising,
     the_one,
 )
 from planner.packing.constraints.spares import most_spare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import PriceTier, Problem, Supply
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
 
 BILL = LIMITED_OFFERS
 
@@ -140,11 +138,8 @@ def _useful(problem: Problem) -> int:
     return ceil(asked / (1 - free)) + spare
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether the nodes acquired keep to maxima, deliveries and price levels, in whole numbers."""
-    del schedule
     taken = {key: round(values[index]) for key, index in master.acquire.items()}
     return all(
         _within_maximum(master.problem, supplies, taken)
@@ -193,118 +188,81 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 def conditions(translation: Translation) -> Iterator[Condition]:
     """The maxima of offers, their deliveries, and their dates."""
     for supplies in _offers_of(translation.problem):
-        if translation.problem.supplies[supplies[0]].releases:
+        offer = translation.problem.supplies[supplies[0]]
+        if offer.releases:
             continue
-        maximum = translation.problem.supplies[supplies[0]].maximum
-        deliveries = translation.problem.supplies[supplies[0]].deliveries
-        if deliveries is not None:
-            name = f"the deliveries of offer {translation.offers[supplies[0]]}"
-            told = partial(count_of, singular="node")
-            figure = _in_quarters(deliveries, told, translation.quarters)
-            yield _Deliveries(name, figure, None, the_one(deliveries), tuple(supplies))
-        if maximum is not None:
-            name = f"the maximum of offer {translation.offers[supplies[0]]}"
-            yield _Maximum(name, count_of(maximum, "node"), None, tuple(supplies), maximum)
-        dates = _Dates.of(translation, supplies)
-        if dates:
-            yield dates
-
-
-@dataclass(frozen=True, slots=True)
-class _Maximum(Condition):
-    supplies: tuple[int, ...]
-    """Those of one offer."""
-    stated: int
-
-    procures = True
-
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        def wider(supply: Supply) -> Supply:
-            return replace(supply, maximum=None if more is None else self.stated + more)
-
-        return resupplied(problem, self.supplies, wider)
-
-    def mended(self, more: int) -> str:
-        return f"raise {self.name} by {more:,}, to {count_of(self.stated + more, 'node')}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Deliveries(Rising):
-    supplies: tuple[int, ...]
-    """Those of one offer."""
-
-    procures = True
-
-    def _told(self, amount: int) -> str:
-        return count_of(amount, "node")
-
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        def wider(supply: Supply) -> Supply:
-            before = supply.deliveries or ()
-            after = None if more is None else tuple(nodes + more for nodes in before)
-            return replace(supply, deliveries=after)
-
-        return resupplied(problem, self.supplies, wider)
-
-
-@dataclass(frozen=True, slots=True)
-class _Dates(Condition):
-    """Quarters in which nodes of an offer can enter service; raised by some at either end."""
-
-    supplies: tuple[int, ...]
-    offer: str
-    opens: range
-    labels: tuple[str, ...]
-
-    procures = True
-
-    @classmethod
-    def of(cls, translation: Translation, supplies: Sequence[int]) -> _Dates | None:
-        """None where they can enter in every quarter."""
-        costs = translation.problem.supplies[supplies[0]].unit_cost_cents
-        known = [quarter for quarter, cents in enumerate(costs) if cents is not None]
-        if len(known) == len(costs):
-            return None
-        opens = range(known[0], known[-1] + 1) if known else range(len(costs), len(costs))
-        name, labels = translation.offers[supplies[0]], translation.quarters
-        figure = _entries(opens, labels) if known else "after the horizon"
-        most = max(opens.start, len(costs) - opens.stop)
-        return cls(f"the dates of offer {name}", figure, most, tuple(supplies), name, opens, labels)
-
-    def _open(self, more: int | None) -> range:
-        every = range(len(self.labels))
-        if more is None:
-            return every
-        return every[max(0, self.opens.start - more) : self.opens.stop + more]
-
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        opened = self._open(more)
-
-        def wider(supply: Supply) -> Supply:
-            costs = (
-                0 if cents is None and quarter in opened else cents
-                for quarter, cents in enumerate(supply.unit_cost_cents)
+        if offer.deliveries is not None:
+            yield rising(
+                f"the deliveries of offer {offer.name}",
+                _in_quarters(offer.deliveries, translation.quarters),
+                the_one(offer.deliveries),
+                _nodes,
+                resupplying(supplies, _delivering),
+                procures=True,
             )
-            return replace(supply, unit_cost_cents=tuple(costs))
-
-        return resupplied(problem, self.supplies, wider)
-
-    def mended(self, more: int) -> str:
-        return f"have offer {self.offer} enter service {_entries(self._open(more), self.labels)}"
+        if offer.maximum is not None:
+            yield _maximum_of(offer.name, supplies, offer.maximum)
+        if None in offer.unit_cost_cents:
+            yield _dates_of(offer, supplies, translation.quarters)
 
 
-def _in_quarters(
-    deliveries: Sequence[int], told: Callable[[int], str], labels: Sequence[str]
-) -> str:
+_nodes = partial(count_of, singular="node")
+
+
+def _delivering(supply: Supply, more: int | None) -> Supply:
+    if supply.deliveries is None or more is None:
+        return replace(supply, deliveries=None)
+    return replace(supply, deliveries=tuple(nodes + more for nodes in supply.deliveries))
+
+
+def _maximum_of(offer: str, supplies: Sequence[int], stated: int) -> Condition:
+    name = f"the maximum of offer {offer}"
+
+    def wider(supply: Supply, more: int | None) -> Supply:
+        return replace(supply, maximum=None if more is None else stated + more)
+
+    return Condition(
+        name,
+        _nodes(stated),
+        resupplying(supplies, wider),
+        lambda more: f"raise {name} by {more:,}, to {_nodes(stated + more)}",
+        procures=True,
+    )
+
+
+def _dates_of(offer: Supply, supplies: Sequence[int], labels: Sequence[str]) -> Condition:
+    """Quarters in which nodes of an offer can enter service; raised by some at either end."""
+    costs = offer.unit_cost_cents
+    every = range(len(costs))
+    known = [quarter for quarter in every if costs[quarter] is not None]
+    opens = range(known[0], known[-1] + 1) if known else every[len(costs) :]
+
+    def opened(more: int | None) -> range:
+        return every if more is None else every[max(0, opens.start - more) : opens.stop + more]
+
+    def wider(supply: Supply, more: int | None) -> Supply:
+        costs = (
+            0 if cents is None and quarter in opened(more) else cents
+            for quarter, cents in enumerate(supply.unit_cost_cents)
+        )
+        return replace(supply, unit_cost_cents=tuple(costs))
+
+    return Condition(
+        f"the dates of offer {offer.name}",
+        _entries(opens, labels) if known else "after the horizon",
+        resupplying(supplies, wider),
+        lambda more: f"have offer {offer.name} enter service {_entries(opened(more), labels)}",
+        max(opens.start, len(costs) - opens.stop),
+        procures=True,
+    )
+
+
+def _in_quarters(deliveries: Sequence[int], labels: Sequence[str]) -> str:
     """`2 nodes a quarter`, `2 nodes in 2027Q1, 6 nodes in 2027Q2`."""
     if len(set(deliveries)) == 1:
-        return f"{told(deliveries[0])} a quarter"
-    stated = (
-        f"{told(nodes)} in {label}"
-        for nodes, label in zip(deliveries, labels, strict=True)
-        if nodes
-    )
-    return ", ".join(stated)
+        return f"{_nodes(deliveries[0])} a quarter"
+    stated = zip(deliveries, labels, strict=True)
+    return ", ".join(f"{_nodes(nodes)} in {label}" for nodes, label in stated if nodes)
 
 
 def _entries(opens: range, labels: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ holds all quarter. In which hours runs are planned is tested with the plan.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import floor, gcd, lcm
@@ -18,11 +17,11 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import (
-    Rising,
     by_quarter,
     by_quarter_wider,
+    rising,
     the_one,
-    widened,
+    widening,
 )
 from planner.packing.node_packing.dual_feasible import turns_of, windows_of
 from planner.packing.problem import WHOLE
@@ -30,20 +29,11 @@ from planner.packing.problem import WHOLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from planner.packing.constraints.base import Condition
     from planner.packing.master import MasterProgram, Terms
     from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Choice, Demand, Problem, Quota, RunWindow
     from planner.packing.statement.translate import Translation
-
-__all__ = [
-    "BILL",
-    "Allowance",
-    "add_rows",
-    "conditions",
-    "held_all_quarter",
-    "holds",
-    "whole_units",
-]
 
 
 BILL = "quotas of the teams"
@@ -118,21 +108,14 @@ def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[i
 
     Units that are short take pieces off.
     """
-    return [
-        (index, choice, pieces)
-        for number, position, choice in _taken(master, quota)
-        if quarter in master.problem.demands[number].quarters
-        for index, pieces in master.pieces_in(number, position, quarter)
-    ]
-
-
-def _taken(master: MasterProgram, quota: Quota) -> Iterator[tuple[int, int, Choice]]:
-    """Choices that a quota counts, with their demand and their position there."""
+    found = []
     for number, position in master.choice:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
-        if demand.owner == quota.owner and quota.taken(choice):
-            yield number, position, choice
+        if demand.owner == quota.owner and quota.taken(choice) and quarter in demand.quarters:
+            every = master.pieces_in(number, position, quarter)
+            found += [(index, choice, pieces) for index, pieces in every]
+    return found
 
 
 def held_all_quarter(
@@ -147,10 +130,15 @@ def held_all_quarter(
     return sum(held, Fraction(0))
 
 
-def holds(
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
+    """Whether what the units hold all quarter keeps to every quota, in whole numbers."""
+    return hold_by_hour(master, values, {})
+
+
+def hold_by_hour(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Whether the units keep to every quota at every hour, in whole numbers."""
+    """Whether the units keep to every quota at every hour, with the runs of each quarter."""
     for quota in master.problem.quotas:
         for quarter, most in enumerate(quota.at_most):
             if most is None:
@@ -241,31 +229,19 @@ def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tupl
             yield number, position
 
 
-def conditions(translation: Translation) -> Iterator[_Quota]:
+def conditions(translation: Translation) -> Iterator[Condition]:
     """The quotas."""
-    problem = translation.problem
-    for quota in problem.quotas:
-        told = partial(count_of, singular="GPU")
-        figure = by_quarter(quota.at_most, told, translation.quarters)
-        stated = the_one(quota.at_most)
-        counted = _counted(problem, quota)
-        yield _Quota(f"the {quota.name}", figure, None, stated, quota, counted)
-
-
-@dataclass(frozen=True, slots=True)
-class _Quota(Rising):
-    quota: Quota
-    counts: str
-    """What it counts for more than is held; empty: nothing."""
-
-    def reason(self) -> str:
-        return f"{self.name} counts {self.counts}" if self.counts else ""
-
-    def _told(self, amount: int) -> str:
-        return count_of(amount, "GPU")
-
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        return widened(problem, "quotas", "name", self.quota.name, more, by_quarter_wider)
+    told = partial(count_of, singular="GPU")
+    for quota in translation.problem.quotas:
+        name, counted = f"the {quota.name}", _counted(translation.problem, quota)
+        yield rising(
+            name,
+            by_quarter(quota.at_most, told, translation.quarters),
+            the_one(quota.at_most),
+            told,
+            widening("quotas", "name", quota.name, by_quarter_wider),
+            reason=f"{name} counts {counted}" if counted else "",
+        )
 
 
 def _counted(problem: Problem, quota: Quota) -> str:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from planner.packing.constraints.base import OWNED_NODES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.constraints.base import Condition
     from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
 
 BILL = OWNED_NODES
 
@@ -38,7 +36,7 @@ def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
         if supply.releases:
             alike[supply.name, supply.pool].append(number)
     for group in alike.values():
-        nodes = [supplies[number].maximum or 0 for number in group if not _sells(master, number)]
+        off = [supplies[number] for number in group if supplies[number].kind != "sell"]
         for quarter in range(master.problem.quarters) if len(group) > 1 else ():
             gone = [
                 master.acquire[number, entry]
@@ -47,18 +45,11 @@ def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
                 if (number, entry) in master.acquire
             ]
             if gone:
-                yield max(nodes), gone
+                yield max(one.maximum or 0 for one in off), gone
 
 
-def _sells(master: MasterProgram, number: int) -> bool:
-    return master.problem.supplies[number].kind == "sell"
-
-
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether no node is let go twice, in whole numbers."""
-    del schedule
     return all(
         sum(round(values[index]) for index in gone) <= most for most, gone in _let_go(master)
     )

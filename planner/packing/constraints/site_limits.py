@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import amount_text
 from planner.packing.constraints.base import (
     SITES,
-    Rising,
     by_quarter,
     by_quarter_wider,
+    rising,
     the_one,
-    widened,
+    widening,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from planner.packing.constraints.base import Condition
     from planner.packing.limits import Limit
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
-    from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds"]
 
 BILL = SITES
 
@@ -56,11 +53,8 @@ def _nodes(master: MasterProgram, limit: Limit, pool: int, quarter: int) -> Term
     return master.standing(pool, quarter)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether the nodes keep to every limit, in whole numbers."""
-    del schedule
     return all(
         most is None
         or most
@@ -78,7 +72,7 @@ def holds(
     )
 
 
-def conditions(translation: Translation) -> Iterator[_Limit]:
+def conditions(translation: Translation) -> Iterator[Condition]:
     """The limits."""
     problem = translation.problem
     for limit in problem.limits:
@@ -88,21 +82,11 @@ def conditions(translation: Translation) -> Iterator[_Limit]:
         )
         told = partial(amount_text, unit=limit.unit)
         figure = by_quarter(limit.at_most, told, translation.quarters)
-        yield _Limit(limit.name, figure, None, the_one(limit.at_most), limit, owned)
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit(Rising):
-    limit: Limit
-    owned: int
-    """What the owned nodes take of it."""
-
-    def _told(self, amount: int) -> str:
-        return amount_text(amount, self.limit.unit)
-
-    def reason(self) -> str:
-        taken = f"{self.name}: {self.figure}, owned nodes take {self._told(self.owned)}"
-        return taken if self.owned else ""
-
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        return widened(problem, "limits", "name", self.limit.name, more, by_quarter_wider)
+        yield rising(
+            limit.name,
+            figure,
+            the_one(limit.at_most),
+            told,
+            widening("limits", "name", limit.name, by_quarter_wider),
+            reason=f"{limit.name}: {figure}, owned nodes take {told(owned)}" if owned else "",
+        )

@@ -9,11 +9,11 @@ what it holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.packing.constraints.base import OWNED_NODES, Condition, widened
+from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.constraints.moves import homes, main_pools
 from planner.packing.problem import WHOLE
 
@@ -22,22 +22,10 @@ if TYPE_CHECKING:
 
     from planner.packing.limits import RackSpace, SharedSpares
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Choice, Demand, Pool, Problem
     from planner.packing.solution import Racked
     from planner.packing.statement.translate import Translation
 
-__all__ = [
-    "BILL",
-    "add_rows",
-    "conditions",
-    "fewest_empty",
-    "holds",
-    "kept_for_groups",
-    "most_in_rack",
-    "most_spare",
-    "stand_ins",
-]
 
 BILL = OWNED_NODES
 
@@ -166,15 +154,17 @@ def _of_home(master: MasterProgram, pool: int, quarter: int) -> list[Usage]:
 
 
 def _most_useful(master: MasterProgram, pool: int, quarter: int) -> int:
-    """Nodes of a pool that could ever be of use, to it or to one that it lends them."""
+    """Nodes of a pool that could ever be of use, to it or to one that it lends them.
+
+    One for every piece, or the span of each that spans.
+    """
     pools = enumerate(master.problem.pools)
     mine = [number for number, other in pools if pool in (number, other.lender)]
-    return sum(_most_nodes(master, master.usages.get((number, quarter), [])) for number in mine)
-
-
-def _most_nodes(master: MasterProgram, usages: list[Usage]) -> int:
-    """Nodes that could ever be of use: one for every piece, or the span of each that spans."""
-    return sum(_most_units(master, usage) * max(1, usage.span) for usage in usages)
+    return sum(
+        _most_units(master, usage) * max(1, usage.span)
+        for number in mine
+        for usage in master.usages.get((number, quarter), ())
+    )
 
 
 def _most_units(master: MasterProgram, usage: Usage) -> int:
@@ -251,14 +241,11 @@ def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Po
     )
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether enough empty nodes stand in for each; layouts use none that a pool keeps for itself.
 
     What racks ask of them is tested with the racks.
     """
-    del schedule
     problem = master.problem
     return all(
         least is None or least >= most_spare(problem, group)
@@ -341,57 +328,51 @@ def _fullest(problem: Problem, group: SharedSpares, racks: Iterable[Racked]) -> 
     return max(held, default=0)
 
 
-def conditions(translation: Translation) -> Iterator[_Spares | _Shared]:
+def conditions(translation: Translation) -> Iterator[Condition]:
     """One for all pools together, for they are one policy, and one for each group."""
     problem = translation.problem
     kept = sorted({pool.spare for pool in problem.pools if pool.spare})
     if kept:
-        figure = " to ".join(str(one) for one in dict.fromkeys((kept[0], kept[-1])))
-        yield _Spares("the spare nodes of each pool", figure, kept[-1])
+        yield _of_each(kept)
     for group in problem.spare_groups:
-        figure = (
-            str(group.nodes) if group.nodes else f"for the loss of {count_of(group.racks, 'rack')}"
-        )
-        yield _Shared(f"the spare nodes of {group.name}", figure, group.nodes or group.racks, group)
+        yield _of_group(group)
 
 
-@dataclass(frozen=True, slots=True)
-class _Spares(Condition):
-    """Of all pools together: they are one policy."""
+def _of_each(kept: Sequence[int]) -> Condition:
+    """The spare nodes of all pools, which keep so many of them."""
+    figure = " to ".join(str(one) for one in dict.fromkeys((kept[0], kept[-1])))
+    most = kept[-1]
 
-    procures = True
-
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        fewer = self.most if more is None else more
-        pools = (replace(pool, spare=max(0, pool.spare - (fewer or 0))) for pool in problem.pools)
+    def raised(problem: Problem, more: int | None) -> Problem:
+        fewer = most if more is None else more
+        pools = (replace(pool, spare=max(0, pool.spare - fewer)) for pool in problem.pools)
         return replace(problem, pools=tuple(pools))
 
-    def mended(self, more: int) -> str:
-        if not self.figure.isdecimal() and more != self.most:
+    def mended(more: int) -> str:
+        if len(kept) > 1 and more != most:
             return f"keep {count_of(more, 'spare node')} fewer in each pool"
-        left = "no" if more == self.most else str((self.most or 0) - more)
-        return f"keep {left} spare node{'' if left == '1' else 's'}, not {self.figure}"
+        left = most - more
+        return f"keep {left or 'no'} spare node{'' if left == 1 else 's'}, not {figure}"
+
+    return Condition("the spare nodes of each pool", figure, raised, mended, most, procures=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shared(Condition):
-    group: SharedSpares
+def _of_group(group: SharedSpares) -> Condition:
+    name, most = f"the spare nodes of {group.name}", group.nodes or group.racks
+    figure = str(group.nodes) if group.nodes else f"for the loss of {count_of(most, 'rack')}"
 
-    procures = True
+    def fewer(one: SharedSpares, more: int) -> SharedSpares:
+        return replace(one, nodes=max(0, one.nodes - more), racks=max(0, one.racks - more))
 
-    def raised(self, problem: Problem, more: int | None) -> Problem:
-        def fewer(group: SharedSpares, more: int) -> SharedSpares:
-            return replace(
-                group, nodes=max(0, group.nodes - more), racks=max(0, group.racks - more)
-            )
+    def raised(problem: Problem, more: int | None) -> Problem:
+        return lifted(problem, None if more == most else more)
 
-        more = None if more == self.most else more
-        return widened(problem, "spare_groups", "name", self.group.name, more, fewer)
+    def mended(more: int) -> str:
+        if group.racks:
+            lost = count_of(most - more, "rack") if most > more else "no rack"
+            return f"keep spare nodes of {group.name} for the loss of {lost}, not {most}"
+        left = count_of(most - more, "spare node") if most > more else "no spare nodes"
+        return f"keep {left} of {group.name}, not {most}"
 
-    def mended(self, more: int) -> str:
-        left = (self.most or 0) - more
-        if self.group.racks:
-            lost = count_of(left, "rack") if left else "no rack"
-            return f"keep spare nodes of {self.group.name} for the loss of {lost}, not {self.most}"
-        kept = count_of(left, "spare node") if left else "no spare nodes"
-        return f"keep {kept} of {self.group.name}, not {self.most}"
+    lifted = widening("spare_groups", "name", group.name, fewer)
+    return Condition(name, figure, raised, mended, most, procures=True)

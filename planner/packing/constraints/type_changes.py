@@ -11,15 +11,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.packing.constraints.base import Condition
     from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
     from planner.packing.problem import Choice, Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["BILL", "add_rows", "conditions", "holds", "with_changes"]
 
 BILL = "changes of GPU type"
 
@@ -72,11 +70,9 @@ def with_changes(master: MasterProgram, values: Sequence[float]) -> tuple[float,
     return tuple(found)
 
 
-def holds(
-    master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
-) -> bool:
+def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """True: what changes is counted from the plan."""
-    del master, values, schedule
+    del master, values
     return True
 
 

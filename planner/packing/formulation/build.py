@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from planner.packing.master import PoolInQuarter, Terms
     from planner.packing.problem import Pool, Problem, Shape
 
-__all__ = ["build_master"]
-
 
 def build_master(problem: Problem) -> MasterProgram:
     """State the master program of a problem."""

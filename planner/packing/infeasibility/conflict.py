@@ -28,14 +28,13 @@ from planner.packing.solvers.solver import Outcome, solve_integer
 from planner.packing.work import spent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from planner.packing.constraints.base import Condition
     from planner.packing.master import MasterProgram
     from planner.packing.problem import Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["Conflict", "conflict_of", "without_costs"]
 
 _TIME_S = 30.0
 """For all questions together."""
@@ -78,14 +77,7 @@ def conflict_of(translation: Translation) -> Conflict | None:
 
 def without_costs(problem: Problem) -> Problem:
     """The problem in which nothing costs anything: any plan will do."""
-    supplies = tuple(
-        replace(
-            supply,
-            unit_cost_cents=tuple(None if cents is None else 0 for cents in supply.unit_cost_cents),
-        )
-        for supply in problem.supplies
-    )
-    return replace(problem.moving_freely(), supplies=supplies)
+    return problem.repriced(lambda _supply, _quarter: 0)
 
 
 class _Asking:
@@ -99,7 +91,7 @@ class _Asking:
         self._possible: list[Set] = []
         self._impossible: list[Set] = [self._every]
         """Sets of which it is known whether some plan keeps them."""
-        self._counting = not self._countable(self._problem)
+        self._counting = self._miscounted(self._problem) is not None
         """Whether the master program tells, which is quicker than the search by far."""
 
     def conflict(self) -> Conflict | None:
@@ -158,12 +150,9 @@ class _Asking:
         if any(asked >= known for known in self._impossible):
             return False
         problem = self._lifted(self._every - asked)
-        kept = self._countable(problem) if self._counting else self._plannable(problem)
+        kept = self._miscounted(problem) is None if self._counting else self._plannable(problem)
         (self._possible if kept else self._impossible).append(asked)
         return kept
-
-    def _countable(self, problem: Problem) -> bool:
-        return self._miscounted(problem) is None
 
     def _miscounted(self, problem: Problem) -> MasterProgram | None:
         """The master program that has no solution as it is stated; None where it has one."""
@@ -276,14 +265,12 @@ def _by_halving(problem: Problem, condition: Condition, refuted: _Asked) -> int 
 def _least_meeting(corrections: Sequence[Set]) -> Set:
     """A smallest set that has a member of each correction."""
     concerned = sorted(frozenset[int]().union(*corrections))
-    return next(_meeting(corrections, concerned))
-
-
-def _meeting(corrections: Sequence[Set], concerned: Sequence[int]) -> Iterator[Set]:
-    for size in range(len(concerned) + 1):
-        for picked in combinations(concerned, size):
-            if all(one.intersection(picked) for one in corrections):
-                yield frozenset(picked)
+    return next(
+        frozenset(picked)
+        for size in range(len(concerned) + 1)
+        for picked in combinations(concerned, size)
+        if all(one.intersection(picked) for one in corrections)
+    )
 
 
 def _needed(master: MasterProgram, condition: Condition, time_limit_s: float) -> int | None:

@@ -12,14 +12,14 @@ from planner.inputs.text.words import count_of
 from planner.packing.constraints import conditions_of
 from planner.packing.incumbent import Infeasible
 from planner.packing.infeasibility.conflict import conflict_of, without_costs
-from planner.packing.infeasibility.delays import later_remedies
 from planner.packing.problem import Supply
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
+from planner.packing.work import spent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from planner.packing.constraints.base import Condition
     from planner.packing.infeasibility.conflict import Conflict
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Demand, Pool, Problem
     from planner.packing.statement.translate import Translation
 
-__all__ = ["explain_infeasible"]
 
 _TIME_S = 10.0
 _UNMENDED = "time did not suffice to tell what would mend it"
@@ -52,7 +51,7 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     if conflict is None:
         return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later, jobs)
     if stated:
-        reasons = [reason for one in members if (reason := one.reason())] + lacking
+        reasons = [one.reason for one in members if one.reason] + lacking
         if len(stated) < len(members):
             reasons += pools
         return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
@@ -77,8 +76,8 @@ def _not_enough(translation: Translation, short: dict[int, float]) -> Iterator[s
 def _broken(conflict: Conflict) -> str:
     """The conditions that cannot be kept, with what is needed where it is one figure."""
     first = conflict.members[0]
-    needed = first.needed(conflict.needed) if conflict.needed else ""
-    if len(conflict.members) == 1 and needed:
+    if len(conflict.members) == 1 and conflict.needed and first.needed:
+        needed = first.needed(conflict.needed)
         return f"no plan exists: {first.name} is {first.figure}, at least {needed} are needed"
     *others, last = (one.said for one in conflict.members)
     told = f"{', '.join(others)} and {last} together" if others else last
@@ -236,7 +235,7 @@ def _beside_pins(problem: Problem, pool: Pool) -> str:
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
     """Why an offer gives no node, or no more, in a quarter."""
     supply = translation.problem.supplies[number]
-    name = f"offer {translation.offers[number]}"
+    name = f"offer {supply.name}"
     open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
     if not open_in:
         yield f"{name} arrives after the horizon or is not available in it"
@@ -289,3 +288,54 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
     except (Infeasible, LimitError):
         return None
     return round(found.values[found.master.acquire[len(others.supplies), 0]])
+
+
+_TIME_S = 10.0
+"""For all questions together."""
+_JOBS = 4
+"""At most so many jobs are asked about."""
+
+
+def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator[str]:
+    """For the jobs of these demands: by how many quarters each alone would have to start later.
+
+    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps every
+    limit and every budget.
+    """
+    deadline = spent() + _TIME_S
+    names = sorted({job for number in lacking for job, _ in translation.members[number]})
+    for name in names[:_JOBS]:
+        last = max(
+            quarter
+            for members, demand in zip(
+                translation.members, translation.problem.demands, strict=True
+            )
+            if any(job == name for job, _ in members)
+            for quarter in demand.quarters
+        )
+        for delay in range(1, translation.problem.quarters - last):
+            if _feasible(_delayed(translation, name, delay), deadline - spent()):
+                quarters = count_of(delay, "quarter")
+                yield f"start {name} {quarters} later"
+                break
+
+
+def _delayed(translation: Translation, name: str, delay: int) -> Problem:
+    """The problem in which one job starts later."""
+    demands = []
+    for members, demand in zip(translation.members, translation.problem.demands, strict=True):
+        moved = sum(job == name for job, _ in members)
+        if moved < demand.count:
+            demands.append(replace(demand, count=demand.count - moved))
+        if moved:
+            quarters = tuple(quarter + delay for quarter in demand.quarters)
+            demands.append(replace(demand, count=moved, quarters=quarters))
+    return replace(translation.problem, demands=tuple(demands))
+
+
+def _feasible(problem: Problem, time_limit_s: float) -> bool:
+    try:
+        search(without_costs(problem), asked_gap=1.0, time_limit_s=max(time_limit_s, 0.1))
+    except (Infeasible, LimitError):
+        return False
+    return True

@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.inputs.catalog.catalog import NodeType
-    from planner.inputs.scenario.site import Site, SiteLimit
+    from planner.inputs.scenario.site import SiteLimit
     from planner.inputs.settled import Inputs
     from planner.packing.problem import Pool
 
-__all__ = ["growth_reserves", "rack_spaces", "shared_spares", "site_limits", "spare_nodes"]
 
 Stand = tuple[int, "NodeType"]
 """Pool, and the type of its nodes."""
@@ -41,11 +40,17 @@ def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
 
 def rack_spaces(inputs: Inputs, pools: Sequence[Pool]) -> tuple[RackSpace, ...]:
     """The racks of every site that states them, by site."""
-    return tuple(
-        _racks(name, site, stands)
-        for name, site in sorted(inputs.scenario.sites.items())
-        if site.racks is not None and (stands := _stands(inputs, pools, name))
-    )
+    found = []
+    for name, site in sorted(inputs.scenario.sites.items()):
+        stands, racks = _stands(inputs, pools, name), site.racks
+        if racks is not None and stands:
+            fed = None if racks.power_kw is None else int(racks.power_kw * 1000)
+            nodes = tuple(
+                (number, _taken(HEIGHT, node), 0 if fed is None else _taken(POWER, node))
+                for number, node in stands
+            )
+            found.append(RackSpace(name, racks.count, racks.units, fed, nodes))
+    return tuple(found)
 
 
 def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
@@ -86,18 +91,6 @@ def _stands(inputs: Inputs, pools: Sequence[Pool], site: str) -> list[Stand]:
         for number, pool in enumerate(pools)
         if pool.site == site and not pool.hire
     ]
-
-
-def _racks(name: str, site: Site, stands: Sequence[Stand]) -> RackSpace:
-    racks = site.racks
-    if racks is None:
-        raise ValueError(f"site {name} states no racks")
-    fed = None if racks.power_kw is None else int(racks.power_kw * 1000)
-    nodes = tuple(
-        (number, _taken(HEIGHT, node), 0 if fed is None else _taken(POWER, node))
-        for number, node in stands
-    )
-    return RackSpace(name, racks.count, racks.units, fed, nodes)
 
 
 def _taken(limit: SiteLimit, node: NodeType) -> int:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Problem, Supply
 
-__all__ = ["Order", "holding"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Order:

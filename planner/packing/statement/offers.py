@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.costs import (
@@ -20,40 +21,47 @@ from planner.packing.problem import PriceTier, Supply
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from planner.costs import CostStream
-    from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.packing.problem import Pool
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["releases_of", "spend_limits", "supplies_of"]
 
-
-def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Supply, ...]:
+def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
     """One supply for each offer, site and price level, named as the offer."""
     places = {
         (pool.node_type, pool.site, pool.offer): number
         for number, pool in enumerate(pools)
         if not pool.held
     }
-    return tuple(
-        Supply(
-            offer.name,
-            offer.kind,
-            places[offer.node_type, site, offer.name if offer.step_hours else ""],
-            offer.maximum,
-            _unit_costs(inputs, offer, lot.fewest if lot else 1),
-            offer.term_quarters,
-            lot,
-            number if lot or len(offer.sites) > 1 else None,
-            offer.deliveries,
-        )
-        for number, offer in enumerate(inputs.offers)
-        for site in offer.sites
-        for lot in _lots(offer)
+    for number, offer in enumerate(inputs.offers):
+        possible = entry_quarters(inputs, offer)
+        for site in offer.sites:
+            pool = places[offer.node_type, site, offer.name if offer.step_hours else ""]
+            for lot in _lots(offer):
+                supply = Supply(
+                    offer.name,
+                    offer.kind,
+                    pool,
+                    offer.maximum,
+                    (),
+                    offer.term_quarters,
+                    lot,
+                    number if lot or len(offer.sites) > 1 else None,
+                    offer.deliveries,
+                )
+                yield _priced(inputs, supply, possible)
+
+
+def _priced(inputs: Inputs, supply: Supply, possible: Collection[int]) -> Supply:
+    """The same with its net cost by quarter, of those in which nodes can enter or be let go."""
+    costs = tuple(
+        present_cents(_streams(inputs, supply, quarter)) if quarter in possible else None
+        for quarter in range(inputs.scenario.horizon.quarters)
     )
+    return replace(supply, unit_cost_cents=costs)
 
 
 def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
@@ -65,14 +73,6 @@ def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
     most = (*(nodes - 1 for nodes in fewest[1:]), None)
     for first, last in zip(fewest, most, strict=True):
         yield PriceTier(first, last)
-
-
-def _unit_costs(inputs: Inputs, offer: SettledOffer, nodes: int) -> tuple[int | None, ...]:
-    possible = entry_quarters(inputs, offer)
-    return tuple(
-        present_cents(node_costs(inputs, offer, quarter, nodes)) if quarter in possible else None
-        for quarter in range(inputs.scenario.horizon.quarters)
-    )
 
 
 def releases_of(
@@ -91,23 +91,11 @@ def releases_of(
             until = None if entry.retires is None else entry.retires - horizon.first_quarter
             if entry.sale is not None:
                 most = nodes if entry.sale.maximum is None else min(nodes, entry.sale.maximum)
-                costs = _let_go_cents(inputs, entry, sale_quarters(inputs, entry), sold=True)
-                yield Supply(name, "sell", number, most, costs, until=until)
+                sold = Supply(name, "sell", number, most, (), until=until)
+                yield _priced(inputs, sold, sale_quarters(inputs, entry))
             if entry.may_switch_off:
                 served = range(horizon.quarters if until is None else min(until, horizon.quarters))
-                costs = _let_go_cents(inputs, entry, served, sold=False)
-                yield Supply(name, "switch off", number, nodes, costs)
-
-
-def _let_go_cents(
-    inputs: Inputs, entry: FleetEntry, possible: Sequence[int], *, sold: bool
-) -> tuple[int | None, ...]:
-    return tuple(
-        present_cents(released_costs(inputs, Released(entry, quarter, 1, sold)))
-        if quarter in possible
-        else None
-        for quarter in range(inputs.scenario.horizon.quarters)
-    )
+                yield _priced(inputs, Supply(name, "switch off", number, nodes, ()), served)
 
 
 def spend_limits(

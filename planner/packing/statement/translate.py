@@ -12,6 +12,7 @@ from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import (
     Choice,
     Demand,
+    Division,
     HourlyTerms,
     Part,
     Pool,
@@ -28,18 +29,16 @@ from planner.packing.statement.facility import (
     spare_nodes,
 )
 from planner.packing.statement.offers import releases_of, spend_limits, supplies_of
-from planner.packing.statement.sharing import shareable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from planner.inputs.catalog.catalog import NodeType
+    from planner.inputs.catalog.catalog import GpuType, MigProfile, NodeType
     from planner.inputs.scenario.places import NodePlace, RunningUnit
-    from planner.inputs.scenario.scenario import FleetEntry, Scenario
+    from planner.inputs.scenario.scenario import FleetEntry, ResolvedScenario
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["Running", "Translation", "held_name", "translate"]
 
 Unit = tuple[str, int]
 """Job name and unit number, from 1."""
@@ -59,8 +58,6 @@ class Translation:
     members: tuple[tuple[Unit, ...], ...]
     """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
     its quarters, a *stage*; every other unit has one."""
-    offers: tuple[str, ...]
-    """By supply: the offer's name; of owned nodes that are let go, that of their fleet entry."""
     quarters: tuple[str, ...]
     """Labels such as `2027Q1`."""
 
@@ -76,8 +73,8 @@ def translate(
     if running is None:
         running = running_units(inputs.scenario)
     pools = shareable(_pools(inputs, running), inputs, jobs)
-    let_go = releases_of(inputs, pools, _free(inputs.scenario, running))
-    supplies = (*supplies_of(inputs, pools), *let_go)
+    free = _free(inputs.scenario, running)
+    supplies = (*supplies_of(inputs, pools), *releases_of(inputs, pools, free))
     quotas = _quotas(inputs.scenario)
     owners = frozenset(quota.owner for quota in quotas)
     demands, members = _demands(jobs, pools, owners, running, inputs)
@@ -96,8 +93,7 @@ def translate(
         quotas=quotas,
         spare_groups=shared_spares(inputs, pools),
     )
-    offers = tuple(supply.name for supply in supplies)
-    return Translation(problem, members, offers, horizon.labels)
+    return Translation(problem, members, horizon.labels)
 
 
 def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
@@ -141,7 +137,7 @@ def _held(running: Running) -> list[NodePlace]:
     return sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
 
 
-def _free(scenario: Scenario, running: Running) -> dict[tuple[str, str], Counter[str]]:
+def _free(scenario: ResolvedScenario, running: Running) -> dict[tuple[str, str], Counter[str]]:
     """By node type and site: how many nodes of each fleet entry no unit is held on."""
     free = {
         pool: Counter(name for name, _ in nodes) for pool, nodes in fleet_by_pool(scenario).items()
@@ -172,7 +168,7 @@ def held_name(place: NodePlace) -> str:
 
 
 def _retired(
-    scenario: Scenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
+    scenario: ResolvedScenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Nodes of these numbers out of service by quarter; empty where none retires in the horizon."""
     first = scenario.horizon.first_quarter
@@ -249,7 +245,7 @@ def _change_cents(inputs: Inputs, job: SizedJob) -> tuple[int, ...]:
     return tuple(change_costs(inputs, stated, quarter).present_cents for quarter in quarters)
 
 
-def _today(scenario: Scenario, unit: RunningUnit | None) -> tuple[str, str, int]:
+def _today(scenario: ResolvedScenario, unit: RunningUnit | None) -> tuple[str, str, int]:
     """What a unit may not leave, the pool that it runs in today, and what a move costs, cents."""
     if unit is None:
         return "", "", 0
@@ -258,16 +254,12 @@ def _today(scenario: Scenario, unit: RunningUnit | None) -> tuple[str, str, int]
     return "", unit.place.pool, scenario.move_cents(unit.job)
 
 
-def _quotas(scenario: Scenario) -> tuple[Quota, ...]:
+def _quotas(scenario: ResolvedScenario) -> tuple[Quota, ...]:
     return tuple(
-        Quota(_quota_name(team, gpu_type), team, gpu_type, at_most)
+        Quota(f"quota of {team}{f' on {gpu_type}' * bool(gpu_type)}", team, gpu_type, at_most)
         for team, stated in sorted(scenario.teams.items())
         for gpu_type, at_most in stated.quotas(scenario.horizon)
     )
-
-
-def _quota_name(team: str, gpu_type: str | None) -> str:
-    return f"quota of {team}" if gpu_type is None else f"quota of {team} on {gpu_type}"
 
 
 def _counted_share(candidate: Candidate, inputs: Inputs, shared_mb: Mapping[str, int]) -> Fraction:
@@ -322,3 +314,72 @@ def _activity(
     for number, quarters in in_quarters.items():
         alike[tuple(quarters)].append(number)
     yield from alike.items()
+
+
+_Slots = tuple[tuple[str, int], ...]
+
+
+def shareable(pools: Sequence[Pool], inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Pool, ...]:
+    """Say of each pool how its GPUs may be divided: into partitions that some job can use.
+
+    The memory that may be shared is the least that any job that shares this GPU type may fill:
+    some are sized by what the driver reports, others by the memory as marketed.
+    """
+    profiles: dict[str, set[str]] = {}
+    shared: dict[str, int] = {}
+    for sizing in {job.sizing.id: job.sizing for job in jobs}.values():
+        for candidate in sizing.candidates:
+            gpu_type = candidate.gpu_type
+            if candidate.partition is not None:
+                profiles.setdefault(gpu_type, set()).add(candidate.partition)
+            if candidate.shared_mb:
+                capacity = candidate.gpu_capacity_mb
+                shared[gpu_type] = min(capacity, shared.get(gpu_type, capacity))
+    divisions = {
+        gpu_type: divisions_of(inputs.catalog.gpus[gpu_type], sorted(used))
+        for gpu_type, used in profiles.items()
+    }
+    return tuple(
+        pool
+        if pool.hire
+        else replace(
+            pool,
+            divisions=divisions.get(pool.gpu_type, ()),
+            shared_mb=shared.get(pool.gpu_type, 0),
+            mixes=inputs.scenario.policies.mig != "own-node",
+        )
+        for pool in pools
+    )
+
+
+def divisions_of(gpu: GpuType, profiles: Sequence[str]) -> tuple[Division, ...]:
+    """The ways to partition a GPU into these profiles to which no partition can be added.
+
+    Of those that differ in their places alone, the first is kept, and none of those whose
+    partitions another has as well; sorted.
+    """
+    found: dict[_Slots, _Slots] = {}
+    for slots in _placed(gpu, {name: gpu.mig_profiles[name] for name in profiles}):
+        found.setdefault(tuple(sorted((name, 0) for name, _ in slots)), slots)
+    counted = {slots: Counter(name for name, _ in slots) for slots in found.values()}
+    return tuple(
+        Division(slots)
+        for slots in sorted(counted)
+        if not any(counted[slots] < other for other in counted.values())
+    )
+
+
+def _placed(gpu: GpuType, profiles: Mapping[str, MigProfile]) -> Iterator[_Slots]:
+    """Every set of partitions side by side within the slices of a GPU, by first slice."""
+
+    def beyond(slots: _Slots, free: int, compute: int) -> Iterator[_Slots]:
+        yield slots
+        for name, profile in profiles.items():
+            if profile.compute_slices <= compute:
+                for start in profile.placement_starts:
+                    if start >= free:
+                        more = (*slots, (name, start))
+                        left = compute - profile.compute_slices
+                        yield from beyond(more, start + profile.memory_slices, left)
+
+    return beyond((), 0, gpu.compute_slices)

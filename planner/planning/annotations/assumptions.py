@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["assumption_notes"]
 
 _NAMED = 6
 
@@ -203,7 +202,7 @@ def _moves(inputs: Inputs) -> Iterator[Note]:
             "the start of the horizon",
             origin="policies.shortage",
         )
-    loaded = sorted(name for name, job in scenario.jobs.items() if job.has_load)
+    loaded = sorted(name for name, job in scenario.jobs.items() if job.load)
     if scenario.running and loaded:
         yield Note(
             text=f"{some_of(loaded, _NAMED)}: replicas that follow from a load cannot be told "

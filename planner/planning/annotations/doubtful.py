@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog, NodeType
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.offer import OfferKind
-    from planner.inputs.scenario.scenario import Offer, Scenario, Site
+    from planner.inputs.scenario.scenario import Offer, ResolvedScenario, Site
     from planner.inputs.settled import Inputs
     from planner.planning.plan import CostLine, Node, Plan
 
-__all__ = ["limiting_figures", "unit_slips", "unlikely_figures"]
 
 _W_OF_A_KW = 1000
 """Also the least kW that W for kW give: no site and no rack is fed less than one."""
@@ -356,7 +355,7 @@ def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
         )
 
 
-def _held_over(scenario: Scenario) -> Iterator[Note]:
+def _held_over(scenario: ResolvedScenario) -> Iterator[Note]:
     """Units in quarters that a count by quarter leaves out, where older files meant none.
 
     Told for one release, in which such files are mended; then this goes.

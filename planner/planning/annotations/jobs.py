@@ -14,13 +14,12 @@ from planner.planning.words import some_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from planner.inputs.scenario.scenario import Scenario
+    from planner.inputs.scenario.scenario import ResolvedScenario
     from planner.packing import Translation
     from planner.packing.problem import Choice
     from planner.packing.solution import Solution
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["planned_jobs", "stored_assets"]
 
 _QUARTERS_NAMED = 3
 
@@ -30,7 +29,7 @@ Kept = tuple[tuple[int, ...], ...]
 
 def planned_jobs(
     jobs: tuple[SizedJob, ...],
-    scenario: Scenario,
+    scenario: ResolvedScenario,
     translation: Translation,
     solution: Solution,
     kept: Kept,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Plan
     from planner.sizing.candidate import SizedJob, Sizing
 
-__all__ = ["from_sizing", "warning_notes"]
 
 _JOBS_NAMED = 3
 _HELD_NAMED = 12
@@ -234,11 +233,7 @@ def _groups(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, int, list[_Pool]]
                 if (node.node_type, node.site) in pools:
                     for label, rack in zip(node.in_service, node.racks, strict=False):
                         racks[label][rack] += 1
-            fullest = (
-                min(max(held.values()) for held in racks.values() if held)
-                if any(racks.values())
-                else 0
-            )
+            fullest = min((max(held.values()) for held in racks.values() if held), default=0)
             kept = group.nodes or (group.racks or 0) * fullest
             yield f"sites.{site}.spare_nodes.{name}", kept, pools
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.planning.checks.view import Findings
 
-__all__ = ["CHECKS", "FIRST", "token_cents", "tokens_of"]
 
 Cents = tuple[int, int]
 """Not discounted, and in present value."""
@@ -26,7 +25,7 @@ def _allowed(view: View) -> Findings:
     stated, apis = view.inputs.scenario.jobs, view.inputs.scenario.apis
     for name, there in view.on_apis.items():
         job = stated.get(name)
-        if job is None or job.api != "allowed" or job.serve is None or job.serve.load is None:
+        if job is None or job.api != "allowed" or job.serve is None or job.load is None:
             yield f"job {name} is on an API, but may not be"
             continue
         for api, units in there:
@@ -70,7 +69,7 @@ def _rates(view: View) -> Findings:
 def tokens_of(view: View, job: str, quarter: int) -> tuple[Fraction, Fraction, Fraction]:
     """Tokens of one unit in a quarter at mean traffic: new and cached prompts, and answers."""
     stated = view.inputs.scenario.jobs[job]
-    load = stated.serve.load if stated.serve else None
+    load = stated.load
     if load is None:
         return Fraction(0), Fraction(0), Fraction(0)
     peak = stated.peaks(view.inputs.scenario.horizon)[quarter]
@@ -98,33 +97,27 @@ def _cents(usd: Fraction) -> int:
 
 
 def _figures(view: View) -> Findings:
-    expected = [
-        {
-            "job": job.name,
-            "api": api,
-            "illustrative": view.inputs.scenario.apis[api].quote is None,
-            "million_tokens": tuple(
-                float(round(count * sum(tokens_of(view, job.name, at), Fraction(0)) / 10**6, 6))
+    expected = []
+    for job in view.jobs:
+        for api, units in view.on_apis.get(job.name, ()):
+            tokens = [
+                count * sum(tokens_of(view, job.name, at), Fraction(0))
                 for at, count in enumerate(units)
-            ),
-            "cents": tuple(
-                count * token_cents(view, job.name, api, at)[0] for at, count in enumerate(units)
-            ),
-            "present_cents": sum(
-                count * token_cents(view, job.name, api, at)[1] for at, count in enumerate(units)
-            ),
-        }
-        for job in view.jobs
-        for api, units in view.on_apis.get(job.name, ())
-    ]
-    yield from differences(
-        "the use of APIs", [one.model_dump() for one in view.plan.apis], expected
-    )
-    yield from differences(
-        "GPUs beside APIs",
-        [one.model_dump() for one in view.plan.api_comparisons],
-        list(_comparisons(view)),
-    )
+            ]
+            cents = [token_cents(view, job.name, api, at) for at in range(len(units))]
+            use = {
+                "job": job.name,
+                "api": api,
+                "illustrative": view.inputs.scenario.apis[api].quote is None,
+                "million_tokens": tuple(float(round(one / 10**6, 6)) for one in tokens),
+                "cents": tuple(n * one for n, (one, _) in zip(units, cents, strict=True)),
+                "present_cents": sum(n * one for n, (_, one) in zip(units, cents, strict=True)),
+            }
+            expected.append(use)
+    found = [one.model_dump() for one in view.plan.apis]
+    yield from differences("the use of APIs", found, expected)
+    beside = [one.model_dump() for one in view.plan.api_comparisons]
+    yield from differences("GPUs beside APIs", beside, list(_comparisons(view)))
     return "tokens of APIs and what they cost follow from traffic and prices"
 
 
@@ -138,9 +131,8 @@ def _comparisons(view: View) -> Iterator[dict[str, object]]:
         active = [quarter for quarter, count in enumerate(job.units) if count]
         for name in sorted(scenario.apis):
             api = scenario.apis[name]
-            there = api.available is None or {view.quarters[at] for at in active} <= {
-                *api.available
-            }
+            asked = {view.quarters[at] for at in active}
+            there = api.available is None or asked <= {*api.available}
             if active and there and api.model == stated.serve.model and not stated.serve.adapters:
                 yield {
                     "job": job.name,

@@ -13,6 +13,7 @@ from planner.planning.checks.view import (
     at_once,
     differences,
     each_difference,
+    field_differences,
     gpu_hours,
     most_at_once,
     node_hours,
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import NodeType
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Node, NodeFacts, Occupant, PoolUse, SettingUse
-
-__all__ = ["CHECKS"]
 
 
 def _pools(view: View) -> Findings:
@@ -55,6 +54,10 @@ def _pool(
     used = [(node, held[node.id]) for node in serving if node.id in held]
     gpus_used = sum(len({gpu for one in holders for gpu in one.gpus}) for _, holders in used)
     peak, _ = most_at_once((one, at_once(one)) for _, holders in used for one in holders)
+    fullest = {
+        name: sum(int(most_at_once((one, getattr(one, name)) for one in on)[0]) for _, on in used)
+        for name in ("cpus", "memory_mb")
+    }
     hours = view.quarter_hours
     spare = view.spare(pool.node_type, pool.site) if used and not pool.offer else 0
     if view.shares_spares(pool.node_type, pool.site):
@@ -69,9 +72,9 @@ def _pool(
         "gpu_hours": float(sum((node_hours(node, hours) for node in there), Fraction(0))),
         "gpu_hours_used": float(sum((gpu_hours(one, hours) for one in everybody), Fraction(0))),
         "cpus": sum(node.cpus for node in serving),
-        "cpus_used": sum(_most(holders, "cpus") for _, holders in used),
+        "cpus_used": fullest["cpus"],
         "memory_mb": sum(node.memory_mb for node in serving),
-        "memory_used_mb": sum(_most(holders, "memory_mb") for _, holders in used),
+        "memory_used_mb": fullest["memory_mb"],
     }
     where = f"{view.labels[quarter]}: {pool.node_type} at {pool.site}"
     for name, value in expected.items():
@@ -82,12 +85,6 @@ def _pool(
     stranded = dict(enumerate(pool.gpus_stranded)).get(quarter, -1)
     if not 0 <= stranded <= free:
         yield f"{where}: {stranded} GPUs stranded of {free} free ones"
-
-
-def _most(holders: tuple[Occupant, ...], name: str) -> int:
-    """Of cores or MB, at the fullest hour of a node."""
-    most, _ = most_at_once((one, getattr(one, name)) for one in holders)
-    return int(most)
 
 
 def _moves(view: View) -> Findings:
@@ -200,6 +197,7 @@ def _node_types(view: View) -> Findings:
 def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
     takes = {one.need: each_takes(node, one.figure, one.per) for one in LIMITED}
     takes["mean_power_w"] = each_takes(node, "mean_power_kw", 1000)
+    figures = {name: one for name in _FACTS if (one := getattr(node, name)) is not None}
     given = {
         "vendor": node.vendor,
         "product": node.product,
@@ -209,20 +207,15 @@ def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
         "kubernetes_resource": view.inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
         "sources": tuple(
             f"{name} ({figure.basis}): {view.inputs.catalog.source_text(figure.source)}"
-            for name in _FACTS
-            if (figure := getattr(node, name)) is not None
+            for name, figure in figures.items()
         ),
         "estimated": tuple(
-            name
-            for name in _FACTS
-            if (figure := getattr(node, name)) is not None
-            and figure.basis in {"estimate", "assumption"}
+            name for name, one in figures.items() if one.basis in {"estimate", "assumption"}
         ),
     }
     known = {name: amount for name, amount in takes.items() if amount is not None}
     yield from each_difference(f"{facts.node_type}: takes", facts.takes, known)
-    for name, expected in given.items():
-        yield from differences(f"{facts.node_type}: {name}", getattr(facts, name), expected)
+    yield from field_differences(facts, given, f"{facts.node_type}: ")
 
 
 CHECKS = (_growth, _pools, _moves, _storage, _settings, _node_types)

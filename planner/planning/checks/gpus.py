@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
-__all__ = ["AS_SIZED", "CHECKS", "FIRST"]
-
 
 def _numbers(view: View) -> Findings:
     for label, node, occupants in view.uses():

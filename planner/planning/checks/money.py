@@ -21,17 +21,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import SettledOffer
     from planner.planning.checks.view import Findings
+    from planner.planning.plan import Origin
 
-__all__ = [
-    "CHECKS",
-    "CostSums",
-    "costs_of_changes",
-    "costs_of_tokens",
-    "expected_costs",
-    "node_costs",
-    "released_cents",
-    "sale_usd",
-]
 
 _CHANGES = "type changes"
 
@@ -101,7 +92,9 @@ def node_costs(view: View, node: Node) -> dict[str, CostSums]:
     node costs that might be sold or switched off: quarter by quarter.
     """
     flows = list(_flows(view, node))
-    apart = node.origin == "rent" or (node.origin == "owned" and _may_go(view, node.entry))
+    entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
+    may_go = entry is not None and (entry.may_switch_off or entry.sale is not None)
+    apart = node.origin == "rent" or may_go
     spells = [(flow[1], [flow]) for flow in flows] if apart else [(0, flows)]
     found: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * len(view.labels)))
     for _, spell in spells:
@@ -178,11 +171,6 @@ def _contract_flows(view: View, node: Node, served: list[int], off: list[int]) -
             yield "residual value given up", quarters - 1, quarters, worth
 
 
-def _may_go(view: View, name: str) -> bool:
-    entry = view.inputs.scenario.fleet.get(name)
-    return entry is not None and (entry.may_switch_off or entry.sale is not None)
-
-
 def sale_usd(view: View, name: str, label: str, *, whenever: bool = False) -> Fraction | None:
     """What one node of a fleet entry brings in a quarter; None where it may not be sold then.
 
@@ -209,7 +197,7 @@ def released_cents(view: View, name: str, label: str, *, sold: bool) -> dict[str
     there = tuple(
         str(quarter) for quarter in view.quarters if not entry.retires or quarter < entry.retires
     )
-    kept = _owned_node(entry.node_type, entry.site, name, there)
+    kept = _compared("owned", name, entry.node_type, entry.site, there)
     gone = (
         kept.model_copy(update={"in_service": there[:at], "sold": label})
         if sold
@@ -235,7 +223,10 @@ def released_cents(view: View, name: str, label: str, *, sold: bool) -> dict[str
 _OF_A_SALE = ("sale", "residual value given up")
 
 
-def _owned_node(node_type: str, site: str, entry: str, labels: tuple[str, ...]) -> Node:
+def _compared(
+    origin: Origin, entry: str, node_type: str, site: str, labels: tuple[str, ...]
+) -> Node:
+    """A node that is in no plan, to work out what one like it costs."""
     return Node(
         id="compared",
         node_type=node_type,
@@ -244,7 +235,7 @@ def _owned_node(node_type: str, site: str, entry: str, labels: tuple[str, ...]) 
         cpus=0,
         memory_mb=0,
         site=site,
-        origin="owned",
+        origin=origin,
         entry=entry,
         in_service=labels,
     )
@@ -409,18 +400,8 @@ def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
 
 def _present_cents(view: View, offer: SettledOffer, entry: int) -> dict[str, int]:
     """Net present cost of one node of an offer from a quarter to the end, by kind."""
-    node = Node(
-        id="compared",
-        node_type=offer.node_type,
-        gpu_type="",
-        gpus=0,
-        cpus=0,
-        memory_mb=0,
-        site=offer.sites[0],
-        origin=offer.kind,
-        entry=offer.name,
-        in_service=view.labels[entry:],
-    )
+    labels = view.labels[entry:]
+    node = _compared(offer.kind, offer.name, offer.node_type, offer.sites[0], labels)
     return {name: sums.present_cents for name, sums in node_costs(view, node).items()}
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings, Unit
     from planner.planning.plan import Node
 
-__all__ = ["CHECKS", "moves_cents", "priced_changes", "running_today"]
-
 
 class _Today(NamedTuple):
     """Where a unit runs before the first quarter."""

@@ -7,10 +7,11 @@ from datetime import timedelta
 from itertools import count as naturals
 from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.places import plain
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text.words import count_of
 from planner.planning.checks.money import released_cents, sale_usd
-from planner.planning.checks.view import View, differences, most_at_once
+from planner.planning.checks.view import View, differences, field_differences, most_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import SettledOffer
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Acquisition, Node
-
-__all__ = ["CHECKS", "FIRST", "entering", "horizon", "owned"]
 
 
 def horizon(view: View) -> Findings:
@@ -106,7 +105,7 @@ def _let_go(view: View) -> Iterator[str]:
     pinned = set[str]()
     for one in view.inputs.scenario.running:
         if one.pinned or view.inputs.scenario.jobs[one.job].pinned:
-            pinned |= {_plain(name) for name in (one.node, *(one.nodes or ())) if name}
+            pinned |= {plain(name) for name in (one.node, *(one.nodes or ())) if name}
     sold: Counter[str] = Counter()
     for node in (node for node in view.plan.nodes if node.off or node.sold):
         entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
@@ -115,7 +114,7 @@ def _let_go(view: View) -> Iterator[str]:
             continue
         if node.off and not entry.may_switch_off:
             yield f"node {node.id} is switched off, fleet entry {node.entry} does not allow it"
-        if _plain(node.id) in pinned:
+        if plain(node.id) in pinned:
             yield f"node {node.id} is let go, and a unit is pinned to it"
         if node.sold:
             sold[node.entry] += 1
@@ -125,12 +124,6 @@ def _let_go(view: View) -> Iterator[str]:
         sale = view.inputs.scenario.fleet[name].sale
         if sale is not None and sale.maximum is not None and count > sale.maximum:
             yield f"{count} nodes of fleet entry {name} are sold, at most {sale.maximum} may be"
-
-
-def _plain(name: str) -> str:
-    """Without the zeros that lead its number."""
-    pool, _, number = name.rpartition("/")
-    return f"{pool}/{int(number)}" if number.isdecimal() else name
 
 
 def _releases(view: View) -> Iterator[str]:
@@ -163,9 +156,9 @@ def _releases(view: View) -> Iterator[str]:
             "quote": entry.sale.quote if entry.sale and line.action == "sell" else None,
             **each,
         }
-        for name, value in due.items():
-            what = f"{line.quarter}: {name} of {line.action} {line.entry}"
-            yield from differences(what, getattr(line, name), value)
+        yield from field_differences(
+            line, due, f"{line.quarter}: ", f" of {line.action} {line.entry}"
+        )
 
 
 def _acquired(view: View) -> Findings:
@@ -318,9 +311,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "end_of_sale": offer.end_of_sale.isoformat() if offer.end_of_sale else None,
         "order_by": _order_by(view, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
-    for name, value in expected.items():
-        what = f"{line.quarter}: {name} of offer {line.offer}"
-        yield from differences(what, getattr(line, name), value)
+    yield from field_differences(line, expected, f"{line.quarter}: ", f" of offer {line.offer}")
 
 
 def _order_by(view: View, latest: date) -> date:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
-__all__ = ["CHECKS"]
-
 
 def _jobs(view: View) -> Findings:
     names = tuple(job.name for job in view.plan.jobs)

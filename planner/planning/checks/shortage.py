@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Shortage, ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = ["CHECKS", "FIRST"]
-
 
 def _listed(view: View) -> Iterator[str]:
     """Each is a job of the scenario, once, and gives way no further than it may."""
@@ -48,9 +46,7 @@ def _allowed(view: View, job: ShortJob) -> Iterator[str]:
         if stated.required:
             yield f"job {job.name} is required, but dropped"
         yield from differences(f"job {job.name}: delay, dropped", job.delay_quarters, 0)
-        yield from differences(
-            f"job {job.name}: units short, dropped", any(job.short), expected=False
-        )
+        yield from differences(f"job {job.name}: units short, dropped", any(job.short), False)
     elif job.outcome == "short":
         yield from differences(f"job {job.name}: delay, on time", job.delay_quarters, 0)
         yield from differences(f"job {job.name}: units short", any(job.short), True)

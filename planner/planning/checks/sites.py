@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.text.words import count_of
-from planner.planning.checks.view import View, differences, each_difference, in_force
+from planner.planning.checks.view import (
+    View,
+    differences,
+    each_difference,
+    field_differences,
+    in_force,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,8 +24,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.site import Racks, Site
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Node
-
-__all__ = ["CHECKS", "LIMITED", "each_takes"]
 
 
 class Limited(NamedTuple):
@@ -58,10 +62,6 @@ def each_takes(node: NodeType, figure: str, per: int) -> int | None:
 def _here(view: View, site: str) -> list[Node]:
     """Those that come and go within a quarter stand at their provider's."""
     return [node for node in view.plan.nodes if node.site == site and node.hours is None]
-
-
-def _serving(nodes: Sequence[Node], label: str) -> list[Node]:
-    return [node for node in nodes if label in node.in_service]
 
 
 def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
@@ -131,7 +131,7 @@ def _racks(view: View) -> Findings:
 def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
     held: dict[tuple[str, int], list[Node]] = defaultdict(list)
     for node in _here(view, name):
-        for label, rack in zip(_stands(view, node), node.racks, strict=False):
+        for label, rack in _stands(view, node):
             held[label, rack].append(node)
     fed = None if racks.power_kw is None else floor(Fraction(racks.power_kw) * 1000)
     for (label, rack), nodes in sorted(held.items()):
@@ -195,12 +195,13 @@ def _figures(view: View) -> Findings:
         site, nodes = sites.get(use.site), _here(view, use.site)
         if site is None:
             continue
-        each = [_serving(nodes, label) for label in view.labels]
         expected = {
-            "nodes": tuple(map(len, each)),
+            "nodes": tuple(
+                sum(label in node.in_service for node in nodes) for label in view.labels
+            ),
             "racks": site.racks.count if site.racks else None,
             "racks_used": tuple(
-                len({rack for node in nodes for rack in _racks_in(view, node, label)})
+                len({rack for node in nodes for at, rack in _stands(view, node) if at == label})
                 for label in view.labels
             ),
             "spare_nodes": site.spare_nodes_in_order,
@@ -220,20 +221,14 @@ def _figures(view: View) -> Findings:
         }
         yield from each_difference(f"site {use.site}: taken", use.taken, taken)
         yield from each_difference(f"site {use.site}: allowed", use.allowed, allowed)
-        for name, value in expected.items():
-            yield from differences(f"site {use.site}: {name}", getattr(use, name), value)
+        yield from field_differences(use, expected, f"site {use.site}: ")
     return "what the nodes take of their sites is counted rightly"
 
 
-def _stands(view: View, node: Node) -> list[str]:
-    """Quarters in which a node is there, on or off."""
-    return [label for label in view.labels if label in (*node.in_service, *node.off)]
-
-
-def _racks_in(view: View, node: Node, label: str) -> tuple[int, ...]:
-    """The rack in which a node stands in a quarter; nothing where it has none or is not there."""
-    stands = _stands(view, node)
-    return node.racks[stands.index(label) :][:1] if label in stands else ()
+def _stands(view: View, node: Node) -> Iterator[tuple[str, int]]:
+    """Quarters in which a node is there, on or off, and its rack in each; nothing without racks."""
+    there = (label for label in view.labels if label in (*node.in_service, *node.off))
+    return zip(there, node.racks, strict=False)
 
 
 def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
-__all__ = ["CHECKS"]
-
 
 class _Quarter(NamedTuple):
     """One quarter, as the placements have it."""

@@ -14,6 +14,7 @@ from planner.planning.checks.view import (
     View,
     at_once,
     differences,
+    field_differences,
     gpu_hours,
     in_force,
     most_at_once,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Chargeback, Occupant, TeamUse
 
-__all__ = ["CHECKS"]
 
 PoolQuarter = tuple[str, str, str, int]
 """Pool and quarter."""
@@ -189,8 +189,7 @@ def _figures(
         "delivered_gpu_hours": float(delivered),
         "open_gpu_hours": float(unknown),
     }
-    for name, value in expected.items():
-        yield from differences(f"{_told(use)}: {name}", getattr(use, name), value)
+    yield from field_differences(use, expected, f"{_told(use)}: ")
     rates = {
         "usd_per_gpu_hour": hours,
         "usd_per_delivered_gpu_hour": Fraction(0) if unknown else delivered,
@@ -314,36 +313,28 @@ def _endpoints(view: View) -> Findings:
                 slot = (*node.pool, quarter)
                 share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
                 held[job, quarter] += share * costs[slot]
-    stated = {
-        name: job.serve.load
-        for name, job in view.inputs.scenario.jobs.items()
-        if job.serve is not None and job.serve.load is not None
-    }
+    stated = {name: load for name, job in view.inputs.scenario.jobs.items() if (load := job.load)}
     found = {use.job: use for use in view.plan.endpoints}
     yield from differences("the list of endpoints", sorted(found), sorted(stated))
     units = {job.name: job.units for job in view.jobs}
     for name, load in stated.items():
         if name not in found:
             continue
-        use, peaks = (
-            found[name],
-            view.inputs.scenario.jobs[name].peaks(view.inputs.scenario.horizon),
-        )
-        yield from _near(
-            view, name, use.cost_cents, {at: held[name, at] for at in range(len(view.labels))}
-        )
+        use, stated_job = found[name], view.inputs.scenario.jobs[name]
+        peaks = stated_job.peaks(view.inputs.scenario.horizon)
+        cost = {at: held[name, at] for at in range(len(view.labels))}
+        yield from _near(view, name, use.cost_cents, cost)
         for quarter, label in enumerate(view.labels):
             a_request = (load.input_tokens + load.output_tokens) / Fraction(load.peak_to_mean)
             tokens = units[name][quarter] * peaks[quarter] * a_request * hours * 3600
-            if abs(Fraction(use.million_tokens[quarter]) * 10**6 - tokens) > 1:
-                given = use.million_tokens[quarter]
+            given, could = use.million_tokens[quarter], use.full_million_tokens[quarter]
+            if abs(Fraction(given) * 10**6 - tokens) > 1:
                 yield f"{label}: {name} has {given} million tokens, not {float(tokens) / 10**6}"
             full = _planned(view, name, quarter) * a_request * Fraction(load.peak_to_mean)
-            full_tokens = full * hours * 3600
-            if abs(Fraction(use.full_million_tokens[quarter]) * 10**6 - full_tokens) > 1:
-                given = use.full_million_tokens[quarter]
-                could = float(full_tokens) / 10**6
-                yield f"{label}: {name} could take {could} million tokens, not {given}"
+            full *= hours * 3600
+            if abs(Fraction(could) * 10**6 - full) > 1:
+                told = f"could take {float(full) / 10**6} million tokens, not {could}"
+                yield f"{label}: {name} {told}"
     return "tokens of endpoints follow from their traffic, and their cost from the GPUs they hold"
 
 

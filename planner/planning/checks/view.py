@@ -15,24 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
 
+    from planner.inputs.base import Frozen
     from planner.inputs.scenario.quarter import Quarter
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.planning.plan import Node, Occupant, Plan, ShortJob
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = [
-    "Findings",
-    "Piece",
-    "Unit",
-    "View",
-    "at_once",
-    "differences",
-    "each_difference",
-    "gpu_hours",
-    "in_force",
-    "most_at_once",
-    "node_hours",
-]
 
 Unit = tuple[str, int]
 """Job and unit number."""
@@ -286,6 +274,14 @@ def differences(what: str, found: object, expected: object) -> Iterator[str]:
     """One violation if a figure of the plan is not what the inputs give."""
     if found != expected:
         yield f"{what} is {found}, the inputs give {expected}"
+
+
+def field_differences(
+    record: Frozen, expected: Mapping[str, object], before: str, after: str = ""
+) -> Iterator[str]:
+    """The same of each of these fields of a record of the plan; its name stands between words."""
+    for name, value in expected.items():
+        yield from differences(f"{before}{name}{after}", getattr(record, name), value)
 
 
 def each_difference(

@@ -1,4 +1,4 @@
-"""What the plan buys and rents, what that costs by quarter, its budgets and its break-evens."""
+"""What the plan buys, rents and lets go, what that costs, its budgets and its break-evens."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.costs import (
+    OF_A_SALE,
     PRICED,
     Entering,
     Released,
@@ -20,6 +21,8 @@ from planner.costs import (
     node_costs,
     portfolio_costs,
     present_cents,
+    released_costs,
+    sale_usd,
     spent_cents,
 )
 from planner.planning.plan import (
@@ -28,6 +31,7 @@ from planner.planning.plan import (
     BudgetUse,
     CostLine,
     CostName,
+    NodeRelease,
 )
 from planner.planning.words import amount, price, some_of
 
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from planner.costs import CostStream
+    from planner.inputs.scenario.offer import Sale
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
     from planner.packing.solution import Solution
@@ -42,18 +47,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement
     from planner.sizing.candidate import SizedJob
 
-__all__ = [
-    "acquired_cents",
-    "acquisitions",
-    "break_evens",
-    "budget_uses",
-    "colocation_text",
-    "cost_lines",
-    "licence_text",
-    "network_text",
-    "paid_changes",
-    "released",
-]
 
 _PRICES = 6
 """Of changes: at most so many are named."""
@@ -116,7 +109,7 @@ def cost_lines(
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
     acquired = _entering(inputs, translation, solution)
-    gone = released(inputs, translation, solution)
+    gone = _released(inputs, translation, solution)
     for count, stream in chain(portfolio_costs(inputs, acquired, gone), others):
         present[stream.name] += count * stream.present_cents
         for quarter, each_cents in enumerate(stream.cents):
@@ -152,7 +145,7 @@ def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tup
     return cents
 
 
-def released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
+def _released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
     """Owned nodes that are let go: by quarter, sold before switched off, by fleet entry."""
     supplies = translation.problem.supplies
     order = sorted(
@@ -166,22 +159,63 @@ def released(inputs: Inputs, translation: Translation, solution: Solution) -> It
                 yield Released(inputs.scenario.fleet[name], quarter, nodes, kind == "sell", name)
 
 
+def node_releases(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> tuple[NodeRelease, ...]:
+    """One line for each entry and quarter: by quarter, sold before switched off."""
+    lines = []
+    for gone in _released(inputs, translation, solution):
+        entry, node = gone.entry, inputs.catalog.nodes[gone.entry.node_type]
+        streams = released_costs(inputs, gone)
+        saved = sum(sum(one.cents) for one in streams if one.name not in OF_A_SALE)
+        up = sum(sum(one.cents) for one in streams if one.name == OF_A_SALE[1])
+        each = in_cents(sale_usd(inputs, entry, gone.quarter) or Decimal(0)) if gone.sold else 0
+        lines.append(
+            NodeRelease(
+                action="sell" if gone.sold else "switch off",
+                entry=gone.name,
+                node_type=entry.node_type,
+                product=node.product,
+                gpu_type=node.gpu_type,
+                gpus_per_node=node.gpus.value,
+                site=entry.site,
+                quarter=inputs.scenario.horizon.labels[gone.quarter],
+                count=gone.nodes,
+                unit_price_cents=each,
+                total_cents=gone.nodes * each,
+                saved_cents=-gone.nodes * saved,
+                given_up_cents=gone.nodes * up,
+                present_cents=-gone.nodes * present_cents(streams),
+                price_text=_price_text(inputs, entry.sale) if gone.sold and entry.sale else "",
+                quote=entry.sale.quote if gone.sold and entry.sale else None,
+            )
+        )
+    return tuple(lines)
+
+
+def _price_text(inputs: Inputs, sale: Sale) -> str:
+    """`stated`; `what 5 years leave of $250,000 paid in 2024Q1`."""
+    if sale.paid_usd is None:
+        return "as stated"
+    life = amount(inputs.settings.useful_life_years.value, "years")
+    return f"what {life} leave of {price(sale.paid_usd)} paid in {sale.bought}"
+
+
 def _entering(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entering]:
     offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
-    order = sorted(
-        (number for number, supply in enumerate(problem.supplies) if not supply.releases),
-        key=lambda supply: (offers[translation.offers[supply]].kind, translation.offers[supply]),
-    )
+    order = [
+        (offers[supply.name], number, problem.pools[supply.pool].site)
+        for number, supply in enumerate(problem.supplies)
+        if not supply.releases
+    ]
+    order.sort(key=lambda one: (one[0].kind, one[0].name))
     for quarter in range(problem.quarters):
-        entering = {supply: solution.entering(supply, quarter) for supply in order}
         ordered: Counter[str] = Counter()
-        for supply, nodes in entering.items():
-            ordered[translation.offers[supply]] += nodes
-        for supply, nodes in entering.items():
-            name, pool = translation.offers[supply], problem.supplies[supply].pool
-            if nodes:
-                site = problem.pools[pool].site
-                yield Entering(offers[name], quarter, nodes, ordered[name], site)
+        for offer, number, _ in order:
+            ordered[offer.name] += solution.entering(number, quarter)
+        for offer, number, site in order:
+            if nodes := solution.entering(number, quarter):
+                yield Entering(offer, quarter, nodes, ordered[offer.name], site)
 
 
 def _explanations(inputs: Inputs) -> dict[CostName, str]:

@@ -1,4 +1,4 @@
-"""What each job adds to the bound, and what of the cost each team holds and is charged.
+"""What each job adds to the bound, what endpoints cost, and what each team holds and is charged.
 
 The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
 costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory
@@ -18,12 +18,20 @@ from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, tok
 from planner.inputs.scenario.load import HOUR_SECONDS
 from planner.packing.solution import RUNNING_COST, WHOLE_NODES
 from planner.planning.figures.use import at_peak
-from planner.planning.plan import Chargeback, EndpointUse, QuotaUse, TeamUse
+from planner.planning.plan import (
+    ApiComparison,
+    ApiUse,
+    Chargeback,
+    EndpointUse,
+    QuotaUse,
+    TeamUse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from planner.costs import CostStream
+    from planner.inputs.scenario.load import Load
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.solution import Solution
@@ -31,15 +39,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement, Node, NodeUse, Occupant
     from planner.sizing.candidate import SizedJob
 
-__all__ = [
-    "JOB_TAGS",
-    "Bill",
-    "bill",
-    "chargeback",
-    "endpoint_uses",
-    "largest_remainder",
-    "most_saved",
-]
 
 Key = TypeVar("Key")
 
@@ -127,30 +126,24 @@ class _Held:
     def total(self) -> Fraction:
         return sum(self.gpus.values(), Fraction(0))
 
-    def by_quarter(self, quarters: int) -> tuple[int, ...]:
-        """GPUs on which it is at the hour of each quarter at which these are most."""
-        peaks = self._peaks(quarters, None, lambda one: len(one.gpus))
-        return tuple(int(peak) for peak in peaks)
-
-    def counted(
-        self, quarters: int, gpu_type: str | None, *, parts: bool
+    def most(
+        self, quarters: int, gpu_type: str | None = None, *, parts: bool = False
     ) -> tuple[int | float, ...]:
-        """What quotas count likewise, of a GPU type or of all; of parts their share, if asked."""
-        peaks = self._peaks(
-            quarters, gpu_type, lambda one: one.gpus_at_once if parts else len(one.gpus)
-        )
-        return tuple(int(peak) if peak == int(peak) else float(peak) for peak in peaks)
+        """GPUs, of a type or of all, on which it is at the hour of each quarter of which most.
 
-    def _peaks(
-        self, quarters: int, gpu_type: str | None, amount: Callable[[Occupant], int | Fraction]
-    ) -> Iterator[int | Fraction]:
+        Of parts their share, if asked.
+        """
+        found = []
         for at in range(quarters):
-            here = (
-                occupants
+            here = [
+                one
                 for (kind, quarter), occupants in self.occupants.items()
                 if quarter == at and gpu_type in (None, kind)
-            )
-            yield at_peak([one for occupants in here for one in occupants], amount)
+                for one in occupants
+            ]
+            peak = at_peak(here, lambda one: one.gpus_at_once if parts else len(one.gpus))
+            found.append(int(peak) if peak == int(peak) else float(peak))
+        return tuple(found)
 
 
 def chargeback(
@@ -174,10 +167,7 @@ def chargeback(
         lines.append(None)
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     held = _held(jobs, nodes, placements, hours, lambda job: job.team)
-    there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
-    for node in nodes:
-        for quarter in _quarters(inputs, node):
-            there[node.pool, quarter] += node.gpu_hours(hours) / hours
+    there = _there(inputs, nodes)
     spread = inputs.scenario.policies.charge_idle == "spread"
     shares = _shares(inputs, nodes, held, there, spread=spread)
     team_of = {job.name: job.team for job in jobs}
@@ -217,45 +207,90 @@ def endpoint_uses(
     placements: Sequence[Sequence[NodeUse]],
 ) -> tuple[EndpointUse, ...]:
     """Tokens of each serving job with a load, and what the GPUs that it holds cost, by quarter."""
-    loads = {
-        job.name: stated.serve.load
-        for job in jobs
-        if (stated := inputs.scenario.jobs.get(job.name)) and stated.serve and stated.serve.load
-    }
+    stated = inputs.scenario.jobs
+    loads = [(job, load) for job in jobs if job.name in stated and (load := stated[job.name].load)]
     if not loads:
         return ()
     hours = Fraction(inputs.settings.hours_per_quarter.value)
     held = _held(jobs, nodes, placements, hours, lambda job: job.name)
+    shares = _shares(inputs, nodes, held, _there(inputs, nodes), spread=False)
+    return tuple(
+        EndpointUse(
+            job=job.name,
+            million_tokens=_mean_million_tokens(inputs, job.name, job.units),
+            full_million_tokens=_million_tokens(
+                inputs, load, (_taken(job, uses) for uses in placements)
+            ),
+            cost_cents=tuple(round(shares[job.name, at]) for at in range(len(placements))),
+        )
+        for job, load in loads
+    )
+
+
+def api_uses(inputs: Inputs, jobs: Sequence[SizedJob]) -> Iterator[ApiUse]:
+    """Each job with each API that answers requests of it."""
+    for job in jobs:
+        for api, units in job.on_apis:
+            costs = token_costs(inputs, job.name, api)
+            each = list(zip(units, costs, strict=True))
+            yield ApiUse(
+                job=job.name,
+                api=api,
+                illustrative=inputs.scenario.apis[api].quote is None,
+                million_tokens=_mean_million_tokens(inputs, job.name, units),
+                cents=tuple(count * cost.cents[at] for at, (count, cost) in enumerate(each)),
+                present_cents=sum(count * cost.present_cents for count, cost in each),
+            )
+
+
+def api_comparisons(
+    inputs: Inputs, jobs: Sequence[SizedJob], endpoints: Sequence[EndpointUse]
+) -> Iterator[ApiComparison]:
+    """Each endpoint on GPUs with each API that serves its model in all of its quarters."""
+    units = {job.name: job.units for job in jobs}
+    quarters = inputs.scenario.horizon.all_quarters
+    for use in endpoints:
+        stated = inputs.scenario.jobs[use.job]
+        for name, api in sorted(inputs.scenario.apis.items()):
+            if stated.serve is None or stated.serve.adapters or api.model != stated.serve.model:
+                continue
+            active = [at for at, count in enumerate(units[use.job]) if count]
+            if active and all(not api.available or quarters[at] in api.available for at in active):
+                costs = token_costs(inputs, use.job, name)
+                yield ApiComparison(
+                    job=use.job,
+                    api=name,
+                    allowed=name in inputs.scenario.apis_of(use.job),
+                    gpus_cents=sum(use.cost_cents),
+                    api_cents=sum(units[use.job][at] * costs[at].present_cents for at in active),
+                )
+
+
+def _mean_million_tokens(inputs: Inputs, job: str, units: Sequence[int]) -> tuple[float, ...]:
+    """Of prompts and answers of so many units in each quarter, at their mean traffic."""
+    stated = inputs.scenario.jobs[job]
+    if stated.load is None:
+        return ()
+    rates = zip(units, stated.peaks(inputs.scenario.horizon), strict=True)
+    mean = 1 / Fraction(stated.load.peak_to_mean)
+    return _million_tokens(inputs, stated.load, (count * peak * mean for count, peak in rates))
+
+
+def _million_tokens(inputs: Inputs, load: Load, rates: Iterable[Fraction]) -> tuple[float, ...]:
+    """The same of so many requests per second all quarter."""
+    seconds = Fraction(inputs.settings.hours_per_quarter.value) * HOUR_SECONDS
+    each = (load.input_tokens + load.output_tokens) * seconds / 10**6
+    return tuple(float(round(rate * each, 6)) for rate in rates)
+
+
+def _there(inputs: Inputs, nodes: Sequence[Node]) -> dict[PoolQuarter, Fraction]:
+    """GPUs in service, on the average of each quarter."""
+    hours = Fraction(inputs.settings.hours_per_quarter.value)
     there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     for node in nodes:
         for quarter in _quarters(inputs, node):
             there[node.pool, quarter] += node.gpu_hours(hours) / hours
-    shares = _shares(inputs, nodes, held, there, spread=False)
-    found = []
-    for job in jobs:
-        load = loads.get(job.name)
-        if load is None:
-            continue
-        peaks = inputs.scenario.jobs[job.name].peaks(inputs.scenario.horizon)
-        tokens = (load.input_tokens + load.output_tokens) * hours * HOUR_SECONDS
-        means = (peak / Fraction(load.peak_to_mean) for peak in peaks)
-        takes = [_taken(job, uses) for uses in placements]
-        found.append(
-            EndpointUse(
-                job=job.name,
-                million_tokens=tuple(
-                    float(round(units * mean * tokens / 10**6, 6))
-                    for units, mean in zip(job.units, means, strict=True)
-                ),
-                full_million_tokens=tuple(
-                    float(round(requests * tokens / 10**6, 6)) for requests in takes
-                ),
-                cost_cents=tuple(
-                    round(shares[job.name, quarter]) for quarter in range(len(placements))
-                ),
-            )
-        )
-    return tuple(found)
+    return there
 
 
 def _quarters(inputs: Inputs, node: Node) -> tuple[int, ...]:
@@ -272,7 +307,7 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
     gpu_hours, cost_cents = held.total * hours, sum(cents)
     return TeamUse(
         team=team,
-        gpus=held.by_quarter(quarters),
+        gpus=tuple(map(int, held.most(quarters))),
         gpu_hours=float(gpu_hours),
         delivered_gpu_hours=float(held.delivered),
         open_gpu_hours=float(held.open),
@@ -283,9 +318,7 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
             None if held.open else _usd_per_hour(cost_cents, held.delivered)
         ),
         quotas=tuple(
-            QuotaUse(
-                gpu_type=kind, limit_gpus=limits, gpus=held.counted(quarters, kind, parts=parts)
-            )
+            QuotaUse(gpu_type=kind, limit_gpus=limits, gpus=held.most(quarters, kind, parts=parts))
             for kind, limits in quotas
         ),
     )

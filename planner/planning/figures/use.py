@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planner.planning.placing.place import UnitPlacement
     from planner.planning.plan import Node, NodeUse, Occupant
 
-__all__ = ["pool_uses", "site_uses", "stranded_gpus"]
-
 
 def pool_uses(
     translation: Translation,

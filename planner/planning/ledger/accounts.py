@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Acquisition, BudgetUse, Plan
 
-__all__ = ["Accounts", "Meets", "Price", "Year"]
 
-_FIRST_YEAR = 4
 _RUNNING = ("support", "energy", "licence", "colocation")
 """Costs that are paid by a price of their own, which moves all of them."""
 _SUPPORT = "support_share_per_year"
@@ -92,11 +90,6 @@ class Accounts:
     def unpaid(self, quarters: Iterable[int]) -> TracedFigure:
         """What is counted in these quarters and paid by nobody: the value left, and weights."""
         return self._lines(tuple(quarters), lambda name: name in NOT_PAID)
-
-    @property
-    def first_year(self) -> tuple[int, ...]:
-        """The first four quarters, or all where there are fewer."""
-        return self._all[:_FIRST_YEAR]
 
     def acquired(self, kind: str) -> TracedFigure:
         """What the bill says of one kind of acquisition, within the horizon."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.planning.plan import Acquisition, Plan, PoolUse
 
-__all__ = ["Capacity", "FirstOrder", "LimitMargin"]
 
 _STANDING = frozenset(limit.need for limit in SITE_LIMITS if not limit.drawn)
 """What a node takes that is switched off, too."""
@@ -93,14 +92,11 @@ class Capacity:
     def usable(self, quarter: int) -> TracedFigure:
         """GPUs in service, without the nodes that are kept empty as spare."""
         kept = (
-            self._read.at(f"pools[{place}].nodes_spare[{quarter}]") * self.gpus_of(place)
+            self._read.at(f"pools[{place}].nodes_spare[{quarter}]")
+            * self.fact(self._plan.pools[place], "gpus")
             for place in self._spares
         )
         return self.in_service(quarter) - total(kept)
-
-    def gpus_of(self, pool: int) -> TracedFigure:
-        """GPUs of one node of a pool."""
-        return self.fact(self._plan.pools[pool], "gpus")
 
     def fact(self, pool: PoolUse, name: str) -> TracedFigure:
         """What the catalog says of one node of a pool."""
@@ -166,8 +162,12 @@ class Capacity:
         """With those that are switched off, where what is taken is no draw."""
         if need not in _STANDING:
             return nodes
-        off = self._read.count("nodes" + where(site=pool.site, node_type=pool.node_type, off=label))
-        return nodes + off if off.value else nodes
+        return self._plus_off(nodes, label, site=pool.site, node_type=pool.node_type)
+
+    def _plus_off(self, on: TracedFigure, label: str, **here: str) -> TracedFigure:
+        """Nodes in service with those that are switched off there, if there are any."""
+        off = self._read.count("nodes" + where(**here, off=label))
+        return on + off if off.value else on
 
     def without_nameplate(self, site: str) -> tuple[str, ...]:
         """Node types of a site of which the catalog does not say what power they take."""
@@ -203,9 +203,8 @@ class Capacity:
     def _in_rack(self, site: str, node_type: str, rack: int, label: str) -> TracedFigure:
         """Nodes of a type that stand in a rack, in service or switched off."""
         here = {"site": site, "node_type": node_type, "racks": str(rack)}
-        off = self._read.count("nodes" + where(**here, off=label))
         on = self._read.count("nodes" + where(**here, in_service=label))
-        return on + off if off.value else on
+        return self._plus_off(on, label, **here)
 
     def _pools(self, site: str) -> Iterator[tuple[int, PoolUse]]:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)
@@ -261,18 +260,11 @@ class Capacity:
         fields: tuple[str, str],
     ) -> Iterator[LimitMargin]:
         """The quarter in which the least is left, of those that have a limit."""
-        taken, allowed = fields
-        rooms = [
-            LimitMargin(
-                what,
-                of,
-                quarter,
-                self._read.at(f"{stem}.{taken}[{quarter}]"),
-                self._read.at(f"{stem}.{allowed}[{quarter}]"),
-            )
-            for quarter, limit in enumerate(limits)
-            if limit is not None
-        ]
+        rooms = []
+        for at, limit in enumerate(limits):
+            if limit is not None:
+                taken, allowed = (self._read.at(f"{stem}.{one}[{at}]") for one in fields)
+                rooms.append(LimitMargin(what, of, at, taken, allowed))
         if rooms:
             yield min(rooms, key=lambda room: room.left.value)
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.base import Frozen
 
-__all__ = ["NOTHING", "FigureReader", "TracedFigure", "total", "where"]
 
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planner.packing.solution import Racked, Solution
     from planner.planning.plan import Origin
 
-__all__ = ["Fleet", "build_fleet", "racks_by_node", "with_racks"]
-
 
 class NodeTerm(NamedTuple):
     """What a server is from, and when it is there; quarters from 0."""
@@ -144,7 +142,7 @@ def _slots(
     if not pool.hire:
         yield from _owned(inputs, translation, solution, index)
     supplies = sorted(
-        (translation.offers[number], number)
+        (supply.name, number)
         for number, supply in enumerate(problem.supplies)
         if supply.pool == index and not supply.releases
     )
@@ -232,10 +230,6 @@ _Loads: TypeAlias = "list[dict[int, list[int]]]"
 """By quarter and rack: rack units, W, and nodes of each group."""
 
 
-def _nodes_of(group: Collection[int], rack: Racked) -> int:
-    return sum(count for pool, count in rack.nodes if pool in group)
-
-
 class _Floor:
     """The racks of one site over the quarters."""
 
@@ -256,7 +250,13 @@ class _Floor:
             (
                 space.units,
                 space.power_w or 0,
-                *(max((_nodes_of(group, rack) for rack in racks), default=0) for group in groups),
+                *(
+                    max(
+                        (sum(n for pool, n in rack.nodes if pool in group) for rack in racks),
+                        default=0,
+                    )
+                    for group in groups
+                ),
             )
             for racks in filled
         ]

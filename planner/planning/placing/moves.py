@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import NodeUse
     from planner.sizing.candidate import SizedJob
 
-__all__ = ["TypeChange", "current_placement", "nodes_today", "type_changes"]
 
 Unit = tuple[str, int]
 """Job and unit number, from 1."""

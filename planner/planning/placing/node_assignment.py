@@ -17,7 +17,7 @@ from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.gpu_patterns import starts
 from planner.packing.node_packing.packed import Packed
 from planner.packing.solution import Bundle, Layout, Member
-from planner.planning.placing.ejection_chains import EjectionChains, Group, SharedNode, empty_node
+from planner.planning.placing.shared_nodes import Group, SharedNode, empty_node, seat_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from planner.packing.problem import Part, Problem, Shape
     from planner.planning.placing.fleet import Fleet
 
-__all__ = ["Group", "NodeAssignment", "QuarterNodes"]
 
-_ROOMY = 50
-"""Nodes, those with most room, among which a unit may make room for another."""
 _ANEW = (2, 4, 8, 16, 32, 64, 128)
 """How many nodes are laid out anew, in turn, where units are left over."""
 
@@ -308,8 +305,8 @@ class _PoolNodes:
 class _StableAssignment:
     """One GPU type's nodes, where each unit keeps its nodes if that can be.
 
-    Units whose nodes left service and units that are new are fitted in; others make room for them,
-    or a few nodes are laid out anew.
+    Units whose nodes left service and units that are new are fitted in; where they do not fit, a
+    few nodes are laid out anew.
     """
 
     def __init__(
@@ -378,18 +375,9 @@ class _StableAssignment:
         ending = [group for group in waiting if group[0] not in self._quarter.staying]
         seats = {node: seat for held in self._pools.values() for node, seat in held.shared.items()}
         lasting = [seat for node, seat in seats.items() if node in self._quarter.lasting]
-        left = EjectionChains(self._problem, lasting).seat_all(going_on, chain=1)
-        every = EjectionChains(self._problem, list(seats.values()))
-        left = every.seat_all([*left, *ending], chain=1)
-        roomy = sorted(seats.values(), key=self._room, reverse=True)[:_ROOMY]
-        left = EjectionChains(self._problem, roomy).seat_all(left)
+        left = seat_all(self._problem, lasting, going_on)
+        left = seat_all(self._problem, list(seats.values()), [*left, *ending])
         return not left or any(self._anew(pool, left) for pool in sorted(self._pools))
-
-    def _room(self, seat: SharedNode) -> float:
-        """What is free of a node, summed over its resources."""
-        node = self._problem.pools[seat.pool].node
-        memory = seat.memory_mb / max(node.memory_mb, 1)
-        return seat.gpus / node.gpus + seat.cpus / max(node.cpus, 1) + memory
 
     def _anew(self, pool: int, left: Sequence[Group]) -> bool:
         """Lay out a few nodes anew, roomy ones of each resource, with the units left over."""

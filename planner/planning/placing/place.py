@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from planner.packing.problem import Choice, Part, Pool
     from planner.packing.solution import Bundle, Solution
     from planner.planning.placing.fleet import Fleet
-    from planner.planning.placing.node_assignment import Group, NodeAssignment
+    from planner.planning.placing.node_assignment import NodeAssignment
+    from planner.planning.placing.shared_nodes import Group
 
-__all__ = ["GpuAssignment", "GpuAssignments", "Piece", "UnitPlacement", "assigned_modes", "place"]
 
 Piece = tuple[int, int, int]
 """Demand, position among its members, and replica from 1."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from planner.reporting.document import Chart, Figure, Series
     from planner.reporting.format import Style
 
-__all__ = ["TO", "canvas", "chart_svg", "colour_class", "coloured", "put"]
-
 TO = "data-to"
 """Attribute of what leads somewhere, where the page says whither."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Bar, Gantt, Meters, NodeMap
 
-__all__ = ["gantt", "grid", "meters", "node_map_svg"]
-
 _ROW, _TOP, _CHARACTER = 24, 24, 7.2
 _METER, _WORDS, _GAP = 90, 52, 18
 _CELL, _GPU = 34, 18

@@ -5,7 +5,6 @@ Names from a scenario are text nodes of an XML tree and so cannot open markup.
 
 from __future__ import annotations
 
-from functools import singledispatch
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, indent, tostring
@@ -16,27 +15,22 @@ from planner.reporting.html.grids import gantt, meters, node_map_svg
 from planner.reporting.html.plots import bands, frontier, tornado
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from planner.reporting.document import Picture
-
-__all__ = ["drawn", "picture_file"]
 
 _HEAD = 34
 
 
-@singledispatch
-def _tree(picture: Picture) -> Element:
-    raise TypeError(type(picture).__name__)
-
-
-_tree.register(Bands)(bands)
-_tree.register(Chart)(chart_svg)
-_tree.register(Frontier)(frontier)
-_tree.register(Gantt)(gantt)
-_tree.register(Meters)(meters)
-_tree.register(NodeMap)(node_map_svg)
-_tree.register(Tornado)(tornado)
+_DRAW: dict[type[Picture], Callable[..., Element]] = {
+    Bands: bands,
+    Chart: chart_svg,
+    Frontier: frontier,
+    Gantt: gantt,
+    Meters: meters,
+    NodeMap: node_map_svg,
+    Tornado: tornado,
+}
 
 
 def drawn(picture: Picture, links: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -45,7 +39,7 @@ def drawn(picture: Picture, links: Mapping[str, str] = MappingProxyType({})) -> 
     `links` are addresses by what parts of it may lead to. They are for a mouse alone: what a
     picture shows stands in a table, too, with links for the keyboard.
     """
-    return tostring(_linked(_tree(picture), links), encoding="unicode")
+    return tostring(_linked(_DRAW[type(picture)](picture), links), encoding="unicode")
 
 
 def _linked(tree: Element, links: Mapping[str, str]) -> Element:
@@ -61,7 +55,7 @@ def _linked(tree: Element, links: Mapping[str, str]) -> Element:
 
 def picture_file(picture: Picture) -> str:
     """For a file: no script, no font, its title and words inside, on white paper."""
-    inner = _linked(_tree(picture), {})
+    inner = _linked(_DRAW[type(picture)](picture), {})
     _, _, across, down = map(float, inner.attrib["viewBox"].split())
     svg = Element(
         "svg",

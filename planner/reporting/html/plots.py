@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import Bands, Frontier, Tornado
 
-__all__ = ["bands", "frontier", "tornado"]
-
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
 _LEFT, _RIGHT, _BOTTOM = 76, _WIDTH - 50, 250
 _NO_PLAN = 6

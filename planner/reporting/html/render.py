@@ -31,8 +31,6 @@ from planner.reporting.html.pictures import drawn
 if TYPE_CHECKING:
     from planner.reporting.document import Block, Cell, Column, Document, Picture
 
-__all__ = ["fragment", "part", "render", "script", "style"]
-
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
 """Selectors of a whole page."""

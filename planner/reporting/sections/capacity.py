@@ -33,18 +33,6 @@ if TYPE_CHECKING:
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
 
-__all__ = [
-    "alarms_section",
-    "capacity_chart",
-    "exhaustion",
-    "existing_section",
-    "forecast_section",
-    "gpus_table",
-    "pools_table",
-    "use_picture",
-    "utilization_section",
-]
-
 
 def _for_kept(plan: Plan) -> str:
     return " for the jobs that are kept" if plan.shortage else ""
@@ -54,8 +42,8 @@ def gpus_table(traced: TracedPlan) -> Table:
     """GPUs needed beside those owned, in service and usable, quarter by quarter."""
     capacity = traced.capacity
 
-    def count(of: TracedFigure) -> Figure:
-        return traced.figure(of, "count", "how-use")
+    def count(of: TracedFigure, style: Style = "count") -> Figure:
+        return traced.figure(of, style, "how-use")
 
     return table(
         traced.quarters,
@@ -63,18 +51,10 @@ def gpus_table(traced: TracedPlan) -> Table:
         ("GPUs needed", "number", lambda at: count(capacity.needed(at))),
         ("GPUs owned", "number", lambda at: count(capacity.owned(at))),
         ("Gap", "number", lambda at: count(capacity.short(at))),
-        (
-            "Gap, GPU-hours",
-            "number",
-            lambda at: traced.figure(capacity.short_hours(at), "hours", "how-use"),
-        ),
+        ("Gap, GPU-hours", "number", lambda at: count(capacity.short_hours(at), "hours")),
         ("With this plan", "number", lambda at: count(capacity.in_service(at))),
         ("Usable", "number", lambda at: count(capacity.usable(at))),
-        (
-            "Left",
-            "number",
-            lambda at: count(capacity.usable(at) - capacity.needed(at)),
-        ),
+        ("Left", "number", lambda at: count(capacity.usable(at) - capacity.needed(at))),
         caption=f"GPUs needed{_for_kept(traced.plan)} against those owned, and with this plan; a "
         "gap below zero is room to spare, though perhaps of a GPU type that the jobs cannot use; "
         "usable is without the nodes that are kept empty as spare",

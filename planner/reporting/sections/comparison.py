@@ -35,15 +35,13 @@ from planner.reporting.sections.purchases import action_of
 from planner.reporting.traced import TracedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from planner.planning.ledger.traced import TracedFigure
+    from planner.reporting.document import Getter, Kind, Row
     from planner.reporting.format import Style
-    from planner.whatif.comparison.actuals import PlannedAndActual
-    from planner.whatif.comparison.comparison import Amount, Comparison
-    from planner.whatif.comparison.replay import Origin, Replay
-
-__all__ = ["OPEN", "changes_since", "comparison_document", "replay_document", "waterfall_chart"]
+    from planner.whatif.actuals import PlannedAndActual
+    from planner.whatif.compare import Amount, Comparison, Origin, Replay
 
 OPEN = ("Purchases and rents", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
@@ -145,6 +143,18 @@ def _short(text: str | None) -> str:
     return _NONE if text is None else shortened(text, _LONGEST)
 
 
+def _changes(
+    rows: Sequence[Row],
+    most: int,
+    mark: Callable[[Row], str],
+    *columns: tuple[str, Kind, Getter[Row]],
+) -> Iterator[Block]:
+    """At most so many rows, each with its mark first, and how many more there are."""
+    if rows:
+        yield table(rows[:most], ("", "name", mark), *columns)
+    yield from _rest(rows, most)
+
+
 def _rest(rows: Sequence[object], most: int) -> Iterator[Block]:
     if len(rows) > most:
         more = count_of(len(rows) - most, "more row")
@@ -152,16 +162,15 @@ def _rest(rows: Sequence[object], most: int) -> Iterator[Block]:
 
 
 def _inputs(compared: Comparison, most: int) -> Iterator[Block]:
-    if rows := compared.inputs:
-        yield table(
-            rows[:most],
-            ("", "name", lambda one: _mark(one.before is not None, one.after is not None)),
-            ("Value", "text", lambda one: one.path),
-            ("Before", "text", lambda one: _short(one.before)),
-            ("After", "text", lambda one: _short(one.after)),
-            ("Cause", "name", lambda one: one.cause),
-        )
-        yield from _rest(rows, most)
+    yield from _changes(
+        compared.inputs,
+        most,
+        lambda one: _mark(one.before is not None, one.after is not None),
+        ("Value", "text", lambda one: one.path),
+        ("Before", "text", lambda one: _short(one.before)),
+        ("After", "text", lambda one: _short(one.after)),
+        ("Cause", "name", lambda one: one.cause),
+    )
     if compared.unread:
         yield Bullets(compared.unread, "warning")
 
@@ -263,30 +272,28 @@ def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
 
 def _given_way(compared: Comparison, most: int) -> Iterator[Block]:
     """A plan that keeps fewer jobs is cheaper for that alone."""
-    if compared.short:
-        yield table(
-            compared.short[:most],
-            ("", "name", lambda one: _mark(one.before, one.after)),
-            ("Job", "text", lambda one: one.job),
-            ("Before", "text", lambda one: one.before or _NONE),
-            ("After", "text", lambda one: one.after or _NONE),
-            ("Why it cannot be kept", "text", lambda one: one.cause),
-        )
-        yield from _rest(compared.short, most)
+    return _changes(
+        compared.short,
+        most,
+        lambda one: _mark(one.before, one.after),
+        ("Job", "text", lambda one: one.job),
+        ("Before", "text", lambda one: one.before or _NONE),
+        ("After", "text", lambda one: one.after or _NONE),
+        ("Why it cannot be kept", "text", lambda one: one.cause),
+    )
 
 
 def _moves(compared: Comparison, most: int) -> Iterator[Block]:
     quarters = sorted({*compared.before.quarters, *compared.after.quarters})
-    if compared.moves:
-        yield table(
-            compared.moves[:most],
-            ("", "name", lambda one: _mark(one.before, one.after)),
-            ("Job", "text", lambda one: one.job),
-            ("Quarters", "text", lambda one: quarter_runs(quarters, one.quarters)),
-            ("Before", "text", lambda one: one.before or _NONE),
-            ("After", "text", lambda one: one.after or _NONE),
-        )
-        yield from _rest(compared.moves, most)
+    return _changes(
+        compared.moves,
+        most,
+        lambda one: _mark(one.before, one.after),
+        ("Job", "text", lambda one: one.job),
+        ("Quarters", "text", lambda one: quarter_runs(quarters, one.quarters)),
+        ("Before", "text", lambda one: one.before or _NONE),
+        ("After", "text", lambda one: one.after or _NONE),
+    )
 
 
 def _amounts(known: TracedFile, title: str, key: str, amounts: Sequence[Amount]) -> Iterator[Block]:

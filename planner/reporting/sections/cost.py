@@ -29,22 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from planner.planning.plan import Chargeback, Plan, QuotaUse, SparePrice
+    from planner.reporting.document import Getter
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
-
-__all__ = [
-    "affordability_section",
-    "beyond_section",
-    "cost_by_quarter",
-    "cost_headlines",
-    "cost_section",
-    "money_rows",
-    "optimism_rows",
-    "paid_chart",
-    "plan_cost_section",
-    "spare_rows",
-    "teams_section",
-]
 
 _NONE = "–"
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100
@@ -158,42 +145,26 @@ def beyond_section(traced: TracedPlan) -> Iterator[Block]:
         return
     life = read.at("settings[name=useful_life_years].value")
 
-    def left(place: int) -> TracedFigure:
+    def left(place: int) -> Cell:
         served = len(plan.quarters) - plan.quarters.index(plan.acquisitions[place].quarter)
-        return life - TracedFigure(Fraction(served), str(served)) / _A_YEAR
+        years = life - TracedFigure(Fraction(served), str(served)) / _A_YEAR
+        return traced.figure(years, "number", "how-settings") if years.value > 0 else "none"
 
     yield table(
         bought,
         ("Bought", "text", lambda place: plan.acquisitions[place].offer),
         ("In service from", "name", lambda place: plan.acquisitions[place].quarter),
-        (
-            "Nodes",
-            "number",
-            lambda place: traced.at(f"acquisitions[{place}].count", "count", "how-bill"),
-        ),
-        (
-            "Life left after the horizon, years",
-            "number",
-            lambda place: (
-                traced.figure(left(place), "number", "how-settings")
-                if left(place).value > 0
-                else "none"
-            ),
-        ),
+        ("Nodes", "number", traced.each("acquisitions[{}].count", "count", "how-bill")),
+        ("Life left after the horizon, years", "number", left),
         caption="Life beyond the horizon",
     )
     if running:
         cents = total(read.at(f"costs[{place}].cents[{last}]") for place in running)
         names = listed([plan.costs[place].name for place in running])
-        yield Fields(
-            (
-                (
-                    f"Running what is then in service, a year ({names} as in "
-                    f"{plan.quarters[last]}), USD",
-                    traced.figure(cents * _A_YEAR, "usd", "how-cost"),
-                ),
-            )
+        title = (
+            f"Running what is then in service, a year ({names} as in {plan.quarters[last]}), USD"
         )
+        yield Fields(((title, traced.figure(cents * _A_YEAR, "usd", "how-cost")),))
 
 
 def _how_residual(traced: TracedPlan) -> str:
@@ -279,11 +250,7 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
     }
     yield table(
         [*((place,) for place in every), *((every,) if full else ())],
-        (
-            "Quarter",
-            "name",
-            lambda row: "Sum" if row is every else plan.quarters[row[0]],
-        ),
+        ("Quarter", "name", lambda row: "Sum" if row is every else plan.quarters[row[0]]),
         *columns_for(
             ((line.name.capitalize(), place) for place, line in enumerate(plan.costs)), amount
         ),
@@ -320,47 +287,42 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
 def _break_evens(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
     """`full` with purchases that no offer to rent stands beside."""
     compared = traced.plan.break_evens
-    lacking = sorted(
-        {
-            (line.offer, line.node_type)
-            for _, line in traced.bill
-            if full and line.kind == "buy" and line.offer not in {one.offer for one in compared}
-        }
-    )
+    bought = {(line.offer, line.node_type) for _, line in traced.bill if line.kind == "buy"}
+    known = {one.offer for one in compared}
+    lacking = sorted(one for one in bought if full and one[0] not in known)
+    offers = [*((one.offer, one.node_type) for one in compared), *lacking]
 
-    def cell(row: int, name: str, style: Style) -> Cell:
+    def cell(row: int, name: str) -> Cell:
+        there = row < len(compared)
+        return traced.at(f"break_evens[{row}].{name}", "usd", "how-break-even") if there else _NONE
+
+    def from_use(row: int, style: Style) -> Cell:
+        """Where renting becomes dearer: in hours, or as a share of all."""
         if row >= len(compared):
             return _NONE
-        return traced.at(f"break_evens[{row}].{name}", style, "how-break-even")
-
-    def from_use(row: int, *, share: bool) -> Cell:
-        if row >= len(compared) or compared[row].hours > compared[row].quarter_hours:
-            dearer = row < len(compared) and not share
-            return "renting is cheaper at any use" if dearer else _NONE
+        if compared[row].hours > compared[row].quarter_hours:
+            return "renting is cheaper at any use" if style == "hours" else _NONE
         hours = traced.read.at(f"break_evens[{row}].hours")
-        if share:
+        if style == "share":
             hours /= traced.read.at(f"break_evens[{row}].quarter_hours")
-        return traced.figure(hours, "share" if share else "hours", "how-break-even")
+        return traced.figure(hours, style, "how-break-even")
 
-    if compared or lacking:
-        offers = [*((one.offer, one.node_type) for one in compared), *lacking]
+    def against(row: int) -> Cell:
+        there = row < len(compared)
+        return compared[row].rent if there else Blank(f"an offer to rent {offers[row][1]}")
+
+    columns: tuple[tuple[str, Style], ...] = (
+        ("Break-even, h a quarter", "hours"),
+        ("Of all hours", "share"),
+    )
+    if offers:
         yield table(
             range(len(offers)),
             ("Offer", "text", lambda row: f"{offers[row][0]} ({offers[row][1]})"),
-            (
-                "Against",
-                "text",
-                lambda row: (
-                    compared[row].rent
-                    if row < len(compared)
-                    else Blank(f"an offer to rent {offers[row][1]}")
-                ),
-            ),
+            ("Against", "text", against),
             ("From", "name", lambda row: compared[row].quarter if row < len(compared) else _NONE),
-            ("Bought, USD", "number", lambda row: cell(row, "buy_cents", "usd")),
-            ("Rented, USD", "number", lambda row: cell(row, "rent_cents", "usd")),
-            ("Break-even, h a quarter", "number", lambda row: from_use(row, share=False)),
-            ("Of all hours", "number", lambda row: from_use(row, share=True)),
+            *columns_for((("Bought, USD", "buy_cents"), ("Rented, USD", "rent_cents")), cell),
+            *columns_for(columns, from_use),
             caption="Net present cost of one node to the end of the horizon, and the use from "
             "which buying is cheaper than renting by the hour",
         )
@@ -386,6 +348,10 @@ def affordability_section(traced: TracedPlan, *, full: bool = True) -> Iterator[
         yield from charged
 
 
+_Charge = tuple[str, str, TracedFigure, TracedFigure | None, TracedFigure]
+"""Team, GPUs, hours held, hours delivered where they are known, and cost."""
+
+
 def teams_section(traced: TracedPlan) -> Iterator[Block]:
     """What each team holds, delivers and is charged, what is idle, and how far quotas are used."""
     charged = traced.plan.chargeback
@@ -393,44 +359,36 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
         return
     read, teams = traced.read, charged.teams
     some_open = any(use.open_gpu_hours for use in teams)
-    idle = traced.read.at("chargeback.idle_gpu_hours")
+    idle = read.at("chargeback.idle_gpu_hours")
     idle_cents = read.sum("chargeback.idle_cents[*]")
     all_cents = read.sum("chargeback.teams[*].cost_cents")
-    hours = read.sum("chargeback.teams[*].gpu_hours") + idle
-    rows: list[tuple[str, str, TracedFigure, TracedFigure | None, TracedFigure]] = [
-        (
-            use.team or "no team",
-            range_of(use.gpus),
-            read.at(f"chargeback.teams[{place}].gpu_hours"),
-            None
-            if use.open_gpu_hours
-            else read.at(f"chargeback.teams[{place}].delivered_gpu_hours"),
-            read.at(f"chargeback.teams[{place}].cost_cents"),
+    rows: list[_Charge] = []
+    for place, use in enumerate(teams):
+        hours, delivered, cents = (
+            read.at(f"chargeback.teams[{place}].{name}")
+            for name in ("gpu_hours", "delivered_gpu_hours", "cost_cents")
         )
-        for place, use in enumerate(teams)
-    ]
+        known = None if use.open_gpu_hours else delivered
+        rows.append((use.team or "no team", range_of(use.gpus), hours, known, cents))
     if charged.idle_gpu_hours:
         rows.append(("idle, charged to nobody", "", idle, None, idle_cents))
     cents = all_cents + idle_cents
-    delivered = None if some_open else traced.accounts.delivered
+    all_hours = read.sum("chargeback.teams[*].gpu_hours") + idle
+    whole: _Charge = ("Sum", "", all_hours, None if some_open else traced.accounts.delivered, cents)
+    columns: dict[str, Getter[_Charge]] = {
+        "GPU-hours": lambda row: _hours(traced, row[2]),
+        "Delivered": lambda row: _hours(traced, row[3]),
+        "Cost, USD": lambda row: traced.figure(row[4], "usd", "how-teams"),
+        "USD/GPU-h": lambda row: _rate(traced, row[4], row[2]),
+        "USD/delivered": lambda row: _rate(traced, row[4], row[3]),
+    }
     yield Paragraph(_how_charged(traced.plan, charged, some_open=some_open), tone="faint")
     yield table(
         rows,
         ("Team", "text", lambda row: row[0]),
         ("GPUs", "number", lambda row: row[1]),
-        ("GPU-hours", "number", lambda row: traced.figure(row[2], "hours", "how-teams")),
-        ("Delivered", "number", lambda row: _hours(traced, row[3])),
-        ("Cost, USD", "number", lambda row: traced.figure(row[4], "usd", "how-teams")),
-        ("USD/GPU-h", "number", lambda row: _rate(traced, row[4], row[2])),
-        ("USD/delivered", "number", lambda row: _rate(traced, row[4], row[3])),
-        sums={
-            "Team": "Sum",
-            "GPU-hours": traced.figure(hours, "hours", "how-teams"),
-            "Delivered": _hours(traced, delivered),
-            "Cost, USD": traced.figure(cents, "usd", "how-teams"),
-            "USD/GPU-h": _rate(traced, cents, hours),
-            "USD/delivered": _rate(traced, cents, delivered),
-        },
+        *((title, "number", cell) for title, cell in columns.items()),
+        sums={"Team": "Sum", **{title: cell(whole) for title, cell in columns.items()}},
     )
     if cents.value:
         share = traced.figure(all_cents / cents, "share", "how-teams")

@@ -13,7 +13,6 @@ from planner.reporting.document import (
     Cell,
     Fields,
     Fold,
-    Link,
     Paragraph,
     Table,
     columns_for,
@@ -30,7 +29,7 @@ from planner.reporting.format import (
     quarter_runs,
     range_of,
 )
-from planner.reporting.sections.apis import on_apis_text
+from planner.reporting.sections.serving import on_apis_text
 from planner.reporting.sections.sizing import Sums
 
 if TYPE_CHECKING:
@@ -40,19 +39,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import GpuPart, Plan, PlannedJob
     from planner.reporting.traced import TracedPlan
     from planner.sizing.candidate import Candidate, Rejection
-
-__all__ = [
-    "gpu_types_section",
-    "jobs_section",
-    "parts_held",
-    "rejections_section",
-    "services_table",
-    "share_of",
-    "some_share",
-    "stated_table",
-    "sums_section",
-    "taken",
-]
 
 _DERIVED_NAMED = 5
 _JOBS_SHOWN = 1000
@@ -147,11 +133,14 @@ def jobs_section(
             return "dropped" if jobs[row[0]].name in dropped else "no unit in any quarter"
         return f"{_copies(one)}× {taken(one)}{row[2]}"
 
-    def gpu_memory(row: _Row, name: str, trace: str) -> Cell:
+    def gpu_memory(row: _Row, name: str) -> Cell:
         one = candidate(row)
         if one is None or not getattr(one, name):
             return "" if one is None else "–"
-        return traced.at(f"sizings[{jobs[row[0]].sizing}].candidates[{row[1]}].{name}", "gb", trace)
+        stem = f"sizings[{jobs[row[0]].sizing}].candidates[{row[1]}]"
+        offer = name == "gpu_capacity_mb"
+        trace = "how-settings" if offer else traced.job_anchor[jobs[row[0]].name]
+        return traced.at(f"{stem}.{name}", "gb", trace)
 
     def fill(row: _Row) -> Cell:
         one = candidate(row)
@@ -183,31 +172,18 @@ def jobs_section(
     rows = list(_rows(plan, len(shown)))
     first = {row[0]: row for row in reversed(rows)}
     bought, where = {line.offer for _, line in traced.bill}, _placed_on(plan)
-    sum_of_tags = traced.figure(traced.read.sum("jobs[*].tag_cents"), "usd", "how-proof")
+    sum_of_tags = traced.at("jobs[*].tag_cents", "usd", "how-proof")
     yield table(
         rows,
-        (
-            "Job",
-            "text",
-            once(lambda at: Link(jobs[at].name, traced.job_anchor[jobs[at].name])),
-        ),
+        ("Job", "text", once(traced.job)),
         ("Units", "number", once(lambda at: range_of(jobs[at].units))),
         ("A unit runs on", "text", runs_on),
-        (
-            "Memory GB",
-            "number",
-            lambda row: gpu_memory(row, "gpu_memory_mb", traced.job_anchor[jobs[row[0]].name]),
-        ),
-        ("Of", "number", lambda row: gpu_memory(row, "gpu_capacity_mb", "how-settings")),
+        *columns_for((("Memory GB", "gpu_memory_mb"), ("Of", "gpu_capacity_mb")), gpu_memory),
         ("Fill", "number", fill),
         ("Decided by", "text", decided),
         ("Placed on", "text", lambda row: entries(row, of_bill=False)),
         ("In the bill", "text", lambda row: entries(row, of_bill=True)),
-        (
-            "Tag, USD",
-            "number",
-            once(lambda at: traced.at(f"jobs[{at}].tag_cents", "usd", "how-proof")),
-        ),
+        ("Tag, USD", "number", once(traced.each("jobs[{}].tag_cents", "usd", "how-proof"))),
         sums={"Job": "All jobs", "Tag, USD": sum_of_tags},
         without=() if full else ("Decided by", "Placed on", "In the bill"),
         caption="From requirement to bill; entries of the bill are offers, all others are owned"
@@ -367,11 +343,7 @@ def services_table(
         caption += f", the first {len(places):,} of {len(plan.jobs):,} jobs"
     return table(
         places,
-        (
-            "Job",
-            "text",
-            lambda at: Link(plan.jobs[at].name, traced.job_anchor[plan.jobs[at].name]),
-        ),
+        ("Job", "text", traced.job),
         ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
         ("Team", "text", lambda at: plan.jobs[at].team or "–"),
         *columns_for(

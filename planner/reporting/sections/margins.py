@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from planner.reporting.traced import TracedPlan
     from planner.whatif.results import Sensitivity, Swing, SwitchingPoint
 
-__all__ = ["flips_table", "margins_section"]
-
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 _KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
 _LEVERS = {"energy": "price of energy", "support": "support"}
@@ -53,11 +51,12 @@ _ROOMS: dict[str, tuple[str, Style]] = {
 }
 
 
-def flips_table(traced: TracedPlan, found: Sensitivity | None) -> Iterator[Table]:
+def flips_table(traced: TracedPlan) -> Iterator[Table]:
     """For page 1: the three nearest switching values, the tightest limit, and the first order.
 
     Nothing where no price, limit or day stands against the plan.
     """
+    found = traced.beside.sensitivity
     rows = sorted([*_prices(traced, found), *_levers(found)], key=lambda row: abs(row[0]))
     nearest = {(cell_text(row[1]), row[2]): row for _, row in reversed(rows)}
     flips = [(row[0], row[1], row[2]) for row in list(nearest.values())[: -_FLIPS - 1 : -1]]
@@ -101,8 +100,9 @@ def _levers(found: Sensitivity | None) -> Iterator[tuple[float, tuple[Cell, ...]
                 yield turn.after.by, (swing.name.capitalize(), at, then)
 
 
-def margins_section(traced: TracedPlan, found: Sensitivity | None) -> Iterator[Block]:
+def margins_section(traced: TracedPlan) -> Iterator[Block]:
     """Prices until a budget is exhausted; then what is left under limits, and until orders."""
+    found = traced.beside.sensitivity
     yield Heading("What ends this plan first", 3)
     rows = sorted(_prices(traced, found), key=lambda row: (row[0] < 0, abs(row[0])))
     if rows:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Shown = TypeVar("Shown", bound=Hashable)
 
-__all__ = ["node_map", "node_map_picture", "range_of_ids"]
-
 _FREE, _SEVERAL, _KEPT = "·", "+", "-"
 _OTHER = "#"
 """A job for which no letter is left on one line."""

@@ -6,9 +6,9 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from planner.planning.ledger.traced import total, where
+from planner.planning.ledger.traced import NOTHING, total, where
 from planner.reporting.document import (
     Blank,
     Block,
@@ -34,36 +34,18 @@ from planner.reporting.format import (
     styled,
     usd,
 )
-from planner.reporting.sections.risk import traced_chance
-from planner.reporting.sections.variants import acquired_short
+from planner.reporting.sections.variants import acquired_short, traced_chance
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.variants.plan_summary import summary_of
+from planner.whatif.results import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from planner.planning.ledger.traced import TracedFigure
     from planner.planning.plan import Plan
-    from planner.reporting.traced import RelatedResults
-    from planner.whatif.results import AlternativePlan, Alternatives, Best
-    from planner.whatif.variants.plan_summary import PlanSummary
-
-__all__ = [
-    "alternatives_document",
-    "are_equal",
-    "cheaper_ones",
-    "cheaper_text",
-    "cheaper_warnings",
-    "command_for",
-    "is_cheaper",
-    "near_ones",
-    "option_anchors",
-    "options_brief",
-    "options_section",
-    "same_nodes",
-    "short_text",
-    "weighed_text",
-    "why_recommended",
-]
+    from planner.reporting.document import Kind
+    from planner.reporting.format import Style
+    from planner.whatif.results import AlternativePlan, Alternatives, Best, PlanSummary
 
 _TRACE = "how-options"
 _CHEAPEST = "the cheapest"
@@ -126,23 +108,18 @@ def _is_nothing_but_equal(one: AlternativePlan, found: Alternatives) -> bool:
     figures, cheapest, best = one.figures, found.cheapest, one.best
     if figures is None or best is None or not are_equal(figures, cheapest):
         return False
-    if same_nodes(figures, cheapest):
+    if same_nodes(figures, cheapest) or best.unit not in _AS_GOOD:
         return False
-    if best.unit == "W":
-        return figures.drawn_w == cheapest.drawn_w
-    if best.unit == "node types":
-        return figures.node_types == cheapest.node_types
-    if best.unit == "quarters waited":
-        waited = [
-            sum(
-                found.quarters.index(node.quarter) * node.count
-                for node in plan.acquired
-                if not node.step_hours
-            )
-            for plan in (figures, cheapest)
-        ]
-        return waited[0] == waited[1]
-    return False
+
+    def reached(plan: PlanSummary) -> int | None:
+        if best.unit == "W":
+            return plan.drawn_w
+        if best.unit == "node types":
+            return plan.node_types
+        waited = (one for one in plan.acquired if not one.step_hours)
+        return sum(found.quarters.index(one.quarter) * one.count for one in waited)
+
+    return reached(figures) == reached(cheapest)
 
 
 def _rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, AlternativePlan]]:
@@ -313,93 +290,82 @@ class _Option:
     cells: Mapping[str, Cell]
 
 
-_COLUMNS = (
-    "Status",
-    "Net present cost, USD",
-    "Difference, USD",
-    "More",
-    "Acquired",
-    "Nodes",
-    "Bought, USD",
-    "Rented, USD",
-    "After the horizon, USD",
-    "GPUs",
-    "Held",
-    "Idle",
-    "Power, kW",
-    "Mean power, kW",
-    "Jobs dropped",
-    "Short of units",
-    "Delayed",
-    "Falls short",
-    "Order by",
-)
-"""After the option's name."""
-_WORDS = ("Status", "Acquired")
-_IN_A_REPORT = (
-    *("Difference, USD", "Bought, USD", "Rented, USD", "GPUs", "Held", "Power, kW"),
-    *("Falls short", "Order by"),
-)
-"""Left to plan.json and to a report by a list of alternatives alone."""
-_IN_A_LIST = ("More", "Nodes", "Mean power, kW")
-"""Left to the list of alternatives by a report; and what page 1 leaves to its section."""
-_BEHIND = (
-    *("Acquired", "Bought, USD", "Rented, USD", "After the horizon, USD", "GPUs", "Held"),
-    "Power, kW",
-)
-_SELDOM = (
-    "After the horizon, USD",
-    "Power, kW",
-    "Mean power, kW",
-    "Short of units",
-    "Delayed",
-    "Falls short",
-)
-"""Left out where no option has a figure there."""
+class _Shown(NamedTuple):
+    """A column: its kind, the pages that have it, and what it means where that is not plain."""
+
+    kind: Kind
+    pages: str
+    """The list of alternatives, the section of a report, and `1`, the first page of that."""
+    meaning: str = ""
+    seldom: bool = False
+    """Left out where no option has a figure there."""
 
 
-_MEANING = {
-    "Difference, USD": "of the net present cost, to that of the recommended plan",
-    "Acquired": "nodes that enter service, a rented one anew in each quarter",
-    "Rented, USD": "with what is reserved",
-    "After the horizon, USD": "still to be paid for reservations, in no cost here",
-    "GPUs": "in service at the end",
-    "Held": "of these, by jobs",
-    "Idle": "GPU-hours in service that no job holds",
-    "Power, kW": "nameplates, in the quarter with the most",
-    "Mean power, kW": "drawn by the servers in service, over the quarters",
-    "Jobs dropped": "for the whole horizon",
-    "Short of units": "jobs that run, some of their units not in every quarter",
-    "Falls short": "in that share of the futures drawn, at the worst in any quarter",
+_COLUMNS = {
+    "Status": _Shown("text", "list, report, 1"),
+    "Net present cost, USD": _Shown("number", "list, report, 1"),
+    "Difference, USD": _Shown(
+        "number", "report, 1", "of the net present cost, to that of the recommended plan"
+    ),
+    "More": _Shown("number", "list"),
+    "Acquired": _Shown(
+        "text", "list, report", "nodes that enter service, a rented one anew in each quarter"
+    ),
+    "Nodes": _Shown("number", "list"),
+    "Bought, USD": _Shown("number", "report"),
+    "Rented, USD": _Shown("number", "report", "with what is reserved"),
+    "After the horizon, USD": _Shown(
+        "number", "list, report", "still to be paid for reservations, in no cost here", True
+    ),
+    "GPUs": _Shown("number", "report", "in service at the end"),
+    "Held": _Shown("number", "report", "of these, by jobs"),
+    "Idle": _Shown("number", "list, report, 1", "GPU-hours in service that no job holds"),
+    "Power, kW": _Shown("number", "report", "nameplates, in the quarter with the most", True),
+    "Mean power, kW": _Shown(
+        "number", "list", "drawn by the servers in service, over the quarters", True
+    ),
+    "Jobs dropped": _Shown("number", "list, report, 1", "for the whole horizon"),
+    "Short of units": _Shown(
+        "number",
+        "list, report, 1",
+        "jobs that run, some of their units not in every quarter",
+        True,
+    ),
+    "Delayed": _Shown("number", "list, report, 1", "", True),
+    "Falls short": _Shown(
+        "number",
+        "report, 1",
+        "in that share of the futures drawn, at the worst in any quarter",
+        True,
+    ),
+    "Order by": _Shown("number", "report, 1"),
 }
+"""After the option's name."""
 
 
-def _options_table(options: Sequence[_Option], without: tuple[str, ...]) -> Table:
-    empty = [
-        title
-        for title in _SELDOM
-        if not any(isinstance(one.cells.get(title), Figure) for one in options)
+def _options_table(options: Sequence[_Option], page: str) -> Table:
+    columns = [
+        (title, one)
+        for title, one in _COLUMNS.items()
+        if page in one.pages
+        and (
+            not one.seldom or any(isinstance(option.cells.get(title), Figure) for option in options)
+        )
     ]
-    left_out = (*without, *empty)
     meaning = "; ".join(
-        f"{title.partition(',')[0]}: {told}"
-        for title, told in _MEANING.items()
-        if title not in left_out
+        f"{title.partition(',')[0]}: {one.meaning}" for title, one in columns if one.meaning
     )
     return table(
         options,
         ("Option", "text", lambda one: one.name),
         *(
             column
-            for title in _COLUMNS
+            for title, shown in columns
             for column in columns_for(
-                ((title, title),),
-                lambda one, title: one.cells.get(title, _NONE),
-                "text" if title in _WORDS else "number",
+                ((title, title),), lambda one, title: one.cells.get(title, _NONE), shown.kind
             )
         ),
         caption=f"Options, each planned and proved by itself. {meaning}",
-        without=left_out,
     )
 
 
@@ -408,7 +374,7 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     plan, accounts, capacity = traced.plan, traced.accounts, traced.capacity
     last = traced.quarters[-1]
     rented = total(accounts.acquired(kind) for kind in ("rent", "reserve", "hourly"))
-    after = traced.read.sum("acquisitions[*].committed_cents")
+    after = traced.at("acquisitions[*].committed_cents", "usd", "how-bill")
 
     def short(outcome: str) -> Cell:
         if plan.shortage is None:
@@ -422,20 +388,17 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     ]
     sums = [total(filter(None, sites)) for sites in taken if None not in sites]
     most = max(sums, key=lambda one: one.value) if len(sums) == len(taken) else None
+    idle = accounts.idle_share
     cells: dict[str, Cell] = {
         "Status": plan.proof.status,
         "Net present cost, USD": traced.at("proof.cost_cents", "usd", "how-proof"),
         "Acquired": acquired_short(summary_of(plan).acquired),
         "Bought, USD": traced.figure(accounts.acquired("buy"), "usd", "how-bill"),
         "Rented, USD": traced.figure(rented, "usd", "how-bill"),
-        "After the horizon, USD": traced.figure(after, "usd", "how-bill")
-        if after.value
-        else "none",
+        "After the horizon, USD": after if after.value else "none",
         "GPUs": traced.figure(capacity.in_service(last), "count", "how-use"),
         "Held": traced.figure(capacity.needed(last), "count", "how-use"),
-        "Idle": traced.figure(accounts.idle_share, "share", "how-use")
-        if accounts.idle_share
-        else _NONE,
+        "Idle": traced.figure(idle, "share", "how-use") if idle else _NONE,
         "Power, kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
         "Jobs dropped": short("dropped"),
         "Short of units": short("short"),
@@ -453,15 +416,15 @@ def _found(
     if one.cost_cents is None:
         return _Option(name, {"Status": one.result})
 
-    def count(value: object, place: str, style: str = "count", none: str = "none") -> Cell:
-        return known.at(f"{stem}.{place}", style) if value else none  # type: ignore[arg-type]
+    def at(there: object, place: str, style: Style, none: str) -> Cell:
+        return known.at(f"{stem}.{place}", style) if there else none
 
-    dropped = known.read.count(f"{stem}.dropped[*]")
-    delayed = known.read.count(f"{stem}.short[*]") - dropped
-    units = None
+    def count(jobs: TracedFigure) -> Cell:
+        return known.figure(jobs, "count") if jobs.value else "none"
+
+    dropped, units = known.read.count(f"{stem}.dropped[*]"), NOTHING
     if one.units_short:
         units = known.read.count(f"{stem}.units_short[*]")
-        delayed -= units
     base, same = cheapest.cost_cents or 0, one.acquired == cheapest.acquired
     first = stem == "cheapest"
     more = "equal" if one.cost_cents == base else _NONE
@@ -478,15 +441,15 @@ def _found(
         "Nodes": f"{one.nodes or 0:,}",
         "Bought, USD": known.at(f"{stem}.capex_cents", "usd"),
         "Rented, USD": known.at(f"{stem}.rent_cents", "usd"),
-        "After the horizon, USD": count(one.committed_cents, "committed_cents", "usd"),
+        "After the horizon, USD": at(one.committed_cents, "committed_cents", "usd", "none"),
         "GPUs": known.at(f"{stem}.gpus", "count"),
         "Held": known.at(f"{stem}.gpus_held", "count"),
-        "Idle": known.at(f"{stem}.gpus_idle", "share") if one.gpus_idle is not None else _NONE,
-        "Power, kW": count(one.power_w is not None, "power_w", "kw", "?"),
-        "Mean power, kW": count(one.drawn_w is not None, "drawn_w", "kw", _NONE),
-        "Jobs dropped": known.figure(dropped, "count") if dropped.value else "none",
-        "Short of units": known.figure(units, "count") if units else "none",
-        "Delayed": known.figure(delayed, "count") if delayed.value else "none",
+        "Idle": at(one.gpus_idle is not None, "gpus_idle", "share", _NONE),
+        "Power, kW": at(one.power_w is not None, "power_w", "kw", "?"),
+        "Mean power, kW": at(one.drawn_w is not None, "drawn_w", "kw", _NONE),
+        "Jobs dropped": count(dropped),
+        "Short of units": count(units),
+        "Delayed": count(known.read.count(f"{stem}.short[*]") - dropped - units),
     }
     if one.order_by:
         cells["Order by"] = known.day(one.order_by, f"{stem}.order_by")
@@ -515,7 +478,7 @@ def alternatives_document(found: Alternatives) -> Document:
             tone="strong",
         ),
         *(Paragraph(cheaper_text(one, cheapest), tone="warning") for _, one in cheaper_ones(found)),
-        _options_table(options, _IN_A_REPORT),
+        _options_table(options, "list"),
         _where(),
         Heading("What each is"),
         Bullets(tuple(_said(one, found, _CHEAPEST) for one in found.others)),
@@ -523,14 +486,14 @@ def alternatives_document(found: Alternatives) -> Document:
     )
 
 
-def _options(traced: TracedPlan, related: RelatedResults) -> list[_Option]:
+def _options(traced: TracedPlan) -> list[_Option]:
     """The recommended plan, those that were handed in, and those that were planned beside it."""
-    found = related.alternatives
+    found = traced.beside.alternatives
     options = [_planned("Recommended", traced)]
-    if related.risk is not None and related.risk.chances:
-        worst = traced_chance(related.risk)
+    if traced.beside.risk is not None and traced.beside.risk.chances:
+        worst = traced_chance(traced.beside.risk)
         options[0] = _Option("Recommended", {**options[0].cells, "Falls short": worst})
-    for name, plan in related.plans.items():
+    for name, plan in traced.beside.plans.items():
         other = _planned(name, TracedPlan(plan, name=name))
         more = styled(Fraction(plan.proof.cost_cents - traced.plan.proof.cost_cents), "more_usd")
         options.append(_Option(name, {**other.cells, "Difference, USD": more}))
@@ -539,42 +502,40 @@ def _options(traced: TracedPlan, related: RelatedResults) -> list[_Option]:
             _found(_file(found), name, f"others[{place}].figures", one.figures, found.cheapest)
             for name, place, one in _rows_of(found, "recommended")
             if one.figures
-            and one.name not in related.plans
+            and one.name not in traced.beside.plans
             # Words are enough where it is the recommended plan once more.
             and (one.name in _EXPECTED or not same_nodes(one.figures, found.cheapest))
         ]
     return options
 
 
-def options_brief(traced: TracedPlan, related: RelatedResults) -> Table:
+def options_brief(traced: TracedPlan) -> Table:
     """For page 1: what each option costs more, which jobs it leaves short, and how much is free.
 
     Of the alternatives those that everybody asks for, and those that cost less.
     """
-    found = related.alternatives
-    asked = {"Recommended", *related.plans, *_EXPECTED}
+    found = traced.beside.alternatives
+    asked = {"Recommended", *traced.beside.plans, *_EXPECTED}
     asked |= {one.name for _, one in cheaper_ones(found)} if found else set()
-    shown = [one for one in _options(traced, related) if one.name in asked]
-    return _options_table(shown, (*_IN_A_LIST, *_BEHIND))
+    shown = [one for one in _options(traced) if one.name in asked]
+    return _options_table(shown, "1")
 
 
-def options_section(
-    traced: TracedPlan, related: RelatedResults, *, full: bool = True
-) -> Iterator[Block]:
+def options_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
     """A row for each plan, the same columns for all; an option that nobody planned stays open.
 
     Without the table where it is not `full`, as page 1 has the most of it.
     """
-    found, named = related.alternatives, "the recommended plan"
+    found, named = traced.beside.alternatives, "the recommended plan"
     if full:
-        yield _options_table(_options(traced, related), _IN_A_LIST)
+        yield _options_table(_options(traced), "report")
     if found is not None:
-        others = [one for one in found.others if one.name not in related.plans]
+        others = [one for one in found.others if one.name not in traced.beside.plans]
         yield Bullets(tuple(_said(one, found, named) for one in others))
         if why_not := tuple(_why_not(one) for _, one in cheaper_ones(found) if one.settings):
             yield Fields(why_not)
         yield _where()
-    known = {*related.plans, *(one.name for one in (found.others if found else ()))}
+    known = {*traced.beside.plans, *(one.name for one in (found.others if found else ()))}
     ask = Blank(
         f"{code(command_for('alternatives', traced.plan))}, where plan.json is, and report again"
     )
@@ -584,9 +545,9 @@ def options_section(
         yield from beneath(_units_short(found, traced.columns, traced.plan.quarters))
 
 
-def why_recommended(traced: TracedPlan, related: RelatedResults) -> str:
+def why_recommended(traced: TracedPlan) -> str:
     """Why this plan, and what the usual other ways would cost and leave undone."""
-    plan, found = traced.plan, related.alternatives
+    plan, found = traced.plan, traced.beside.alternatives
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
     told = f"Recommended because it {kept}, and no plan that the scenario allows and that does so "
     told += "costs less"
@@ -661,13 +622,13 @@ def _units_short(
 # What stands beside the net present cost on page 1
 
 
-def cheaper_warnings(traced: TracedPlan, related: RelatedResults) -> Iterator[Paragraph]:
+def cheaper_warnings(traced: TracedPlan) -> Iterator[Paragraph]:
     """Each option that keeps as many jobs for less, and what it would take."""
-    found = related.alternatives
+    found = traced.beside.alternatives
     for _, one in cheaper_ones(found) if found else ():
         yield Paragraph(cheaper_text(one, found.cheapest), "warning")  # type: ignore[union-attr]
     here = summary_of(traced.plan)
-    for name, plan in related.plans.items():
+    for name, plan in traced.beside.plans.items():
         other = summary_of(plan)
         if is_cheaper(other, here):
             less = money_short((here.cost_cents or 0) - (other.cost_cents or 0))

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant, Plan
     from planner.reporting.traced import TracedPlan
 
-__all__ = ["moves_section", "placement_section", "schedule_section", "shared_section"]
-
 _LINES = 400
 _RUNS, _FREE = "#", "·"
 _DAY_HOURS, _MOST_DAYS = 24, 28

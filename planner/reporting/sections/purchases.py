@@ -34,25 +34,11 @@ from planner.reporting.sections.jobs import rejections_section
 from planner.reporting.sections.releases import let_go_parts, unquoted_sales
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from planner.planning.plan import Acquisition, HourlyUse, Plan
+    from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
-
-__all__ = [
-    "action_of",
-    "ask_sentence",
-    "bill_section",
-    "milestones_section",
-    "nodes_of",
-    "orders_for_several_sites",
-    "orders_picture",
-    "orders_section",
-    "orders_table",
-    "price_source",
-    "procurement_section",
-    "proof_clause",
-]
 
 _JOBS = 6
 _MONTHS_DRAWN = 24
@@ -70,7 +56,7 @@ _IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", "Weeks")
 """Columns of the bill that a short page leaves to the lines below."""
 
 
-def action_of(kind: str, term_quarters: int | None, step_hours: int | None = None) -> str:
+def action_of(kind: str, term_quarters: int | None = None, step_hours: int | None = None) -> str:
     """`buy`, `rent`, `reserve for 3 years`, `rent by the hour`, `rent for 2 weeks`."""
     if kind == "hourly":
         return "rent by the hour"
@@ -103,62 +89,54 @@ def bill_section(
     if not traced.bill:
         yield Paragraph("Nothing to buy, to rent or to reserve.")
         return
-    plan = traced.plan
-    lines = plan.acquisitions
+    plan, lines = traced.plan, traced.plan.acquisitions
+    numbers = {place: str(number) for number, (place, _) in enumerate(traced.bill, 1)}
 
-    def at(place: int, name: str, style: str = "count") -> Cell:
-        trace = "how-bill" if name in ("count", "total_cents") else f"how-price-{place}"
-        return traced.at(f"acquisitions[{place}].{name}", style, trace)  # type: ignore[arg-type]
+    def action(place: int) -> str:
+        line = lines[place]
+        return action_of(line.kind, line.term_quarters, line.step_hours)
 
     def item(place: int) -> str:
         line = lines[place]
         where = f"{line.node_type} @ {line.site}"
         return f"{line.product}, {line.gpus_per_node}× {line.gpu_type} ({where})" if full else where
 
+    def nodes(place: int) -> Cell:
+        line = lines[place]
+        if line.step_hours:
+            return nodes_text(line.count, line.step_hours)
+        return traced.at(f"acquisitions[{place}].count", "count", "how-bill")
+
+    def dated(place: int) -> Cell:
+        day = lines[place].price_date
+        if day is None:
+            return Blank("date of the price")
+        return traced.day(day, f"acquisitions[{place}].price_date", f"how-price-{place}")
+
+    def priced(place: int, name: str, style: Style) -> Cell:
+        return traced.at(f"acquisitions[{place}].{name}", style, f"how-price-{place}")
+
     def source(place: int) -> str:
         line = lines[place]
         return f"{price_source(line)}{', illustrative' if line.illustrative else ''}"
 
-    def dated(place: int) -> Cell:
-        day, trace = lines[place].price_date, f"how-price-{place}"
-        if day is None:
-            return Blank("date of the price")
-        return traced.day(day, f"acquisitions[{place}].price_date", trace)
-
-    numbers = {place: str(number) for number, (place, _) in enumerate(traced.bill, 1)}
     yield table(
         numbers,
         ("Line", "name", lambda place: numbers[place]),
         ("Offer", "text", lambda place: Link(lines[place].offer, f"how-price-{place}")),
         ("Quarter", "name", lambda place: lines[place].quarter),
-        (
-            "Action",
-            "name",
-            lambda place: action_of(
-                lines[place].kind, lines[place].term_quarters, lines[place].step_hours
-            ),
-        ),
+        ("Action", "name", action),
         ("Item" if full else "Node type", "text", item),
-        (
-            "Nodes",
-            "number",
-            lambda place: (
-                nodes_text(lines[place].count, lines[place].step_hours)
-                if lines[place].step_hours
-                else at(place, "count")
-            ),
-        ),
-        ("Each, USD", "number", lambda place: at(place, "unit_price_cents", "usd")),
-        ("Total, USD", "number", lambda place: at(place, "total_cents", "usd")),
+        ("Nodes", "number", nodes),
+        ("Each, USD", "number", lambda place: priced(place, "unit_price_cents", "usd")),
+        ("Total, USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
         ("Price of", "name", dated),
         ("Quote or price source", "text", source),
-        ("Weeks", "number", lambda place: at(place, "lead_time_weeks")),
+        ("Weeks", "number", lambda place: priced(place, "lead_time_weeks", "count")),
         ("Order by", "name", traced.order_by),
         sums={
             "Line" if full else "Quarter": "Sum",
-            "Total, USD": traced.figure(
-                traced.read.sum("acquisitions[*].total_cents"), "usd", "how-bill"
-            ),
+            "Total, USD": traced.at("acquisitions[*].total_cents", "usd", "how-bill"),
         },
         caption="Bill of materials" if full else "",
         without=() if full else _IN_FULL,
@@ -166,9 +144,7 @@ def bill_section(
     told = [] if full else [_price_line(line, sources=sources) for _, line in traced.bill]
     told = [*dict.fromkeys(told), *orders_for_several_sites(line for _, line in traced.bill)]
     charged = any(line.name == "commitments" for line in plan.costs)
-    told += [
-        _committed_line(line, charged=charged) for _, line in traced.bill if line.committed_cents
-    ]
+    told += [_committed_line(one, charged) for _, one in traced.bill if one.committed_cents]
     told += [_hourly_line(plan, one) for one in plan.hourly]
     if told:
         yield Bullets(tuple(told))
@@ -237,7 +213,7 @@ def _hourly_line(plan: Plan, one: HourlyUse) -> str:
     )
 
 
-def _committed_line(line: Acquisition, *, charged: bool) -> str:
+def _committed_line(line: Acquisition, charged: bool) -> str:
     """What a reservation costs after the horizon, which no cost holds unless it is charged."""
     years = count_of((line.term_quarters or 0) // 4, "year")
     where = "in the cost as commitments" if charged else "in no other figure of this plan"
@@ -260,13 +236,13 @@ def orders_picture(traced: TracedPlan) -> Iterator[Gantt]:
     if not lines:
         return
     begun = _month(min(plan.as_of, *(line.order_by for line in lines)))
-    until = max(_month(_first_day(line.quarter)) for line in lines)
+    until = _month(_start(max(line.quarter for line in lines)))
     each = 1 if until - begun < _MONTHS_DRAWN else 3
     first = begun // each
 
     def bar(place: int) -> Bar:
         line = lines[place]
-        starts = _first_day(line.quarter)
+        starts = _start(line.quarter)
         ordered, served = _month(line.order_by) // each, _month(starts) // each
         name = f"{line.node_type} @ {line.site} by {line.offer}, in service {line.quarter}"
         when = f"order by {line.order_by}, in service {starts}"
@@ -277,7 +253,7 @@ def orders_picture(traced: TracedPlan) -> Iterator[Gantt]:
     kinds = list(dict.fromkeys(lines[place].kind for place, _ in traced.orders))
     groups = tuple(
         (
-            action_of(kind, None).capitalize(),
+            action_of(kind).capitalize(),
             tuple(bar(place) for place, line in traced.orders if line.kind == kind),
         )
         for kind in kinds
@@ -296,11 +272,6 @@ def orders_picture(traced: TracedPlan) -> Iterator[Gantt]:
 def _label(month: int, each: int) -> str:
     year, past = divmod(month, 12)
     return str(year) if not past else str(past + 1) if each == 1 else f"Q{past // 3 + 1}"
-
-
-def _first_day(quarter: str) -> str:
-    year, _, number = quarter.partition("Q")
-    return f"{year}-{3 * int(number) - 2:02}-01"
 
 
 def _month(day: str) -> int:
@@ -325,7 +296,9 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
 
     def what(place: int) -> str:
         line = lines[place]
-        return f"{action_of(line.kind, None, line.step_hours)} {nodes_of(line)} by {line.offer}"
+        return (
+            f"{action_of(line.kind, step_hours=line.step_hours)} {nodes_of(line)} by {line.offer}"
+        )
 
     return table(
         (place for place, _ in orders),
@@ -333,11 +306,7 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("What to sign", "text", what),
         ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
-        (
-            "USD",
-            "number",
-            lambda place: traced.at(f"acquisitions[{place}].total_cents", "usd", "how-bill"),
-        ),
+        ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
         caption=f"Orders, the most urgent first{more}",
     )
 
@@ -398,11 +367,10 @@ def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:
     asked = [_asked(traced, kind) for kind in _KINDS if kind in {line.kind for line in bill}]
     value: Cell = "none"
     if bill:
-        within, after = (
-            traced.read.sum(f"acquisitions[*].{cents}")
-            for cents in ("total_cents", "committed_cents")
-        )
-        value = traced.figure(within + after if after.value else within, "usd", "how-bill")
+        total = traced.read.sum("acquisitions[*].total_cents")
+        if traced.committed:
+            total += traced.read.sum("acquisitions[*].committed_cents")
+        value = traced.figure(total, "usd", "how-bill")
     terms = ", whole terms of reservations counted" if traced.committed else ""
     quoted = sorted({line.price_origin for line in bill if not line.illustrative})
     why = traced.link("what other GPU types would add, job by job", "jobs")
@@ -437,7 +405,7 @@ def _asked(traced: TracedPlan, kind: str) -> str:
     whole = [line for line in lines if not line.step_hours]
     nodes = " " + count_of(sum(line.count for line in whole), "node") if whole else ""
     when = quarter_runs(traced.plan.quarters, {line.quarter for line in lines})
-    return f"{action_of(kind, None)}{nodes} ({when})"
+    return f"{action_of(kind)}{nodes} ({when})"
 
 
 def ask_sentence(plan: Plan) -> str:
@@ -499,34 +467,43 @@ def _for_how_much(plan: Plan) -> str:
 
 
 def _what(plan: Plan) -> str:
+    let_go = let_go_parts(plan)
     if not plan.acquisitions:
-        if not plan.jobs and plan.releases:
-            return f"{_sentence(let_go_parts(plan))}, as the scenario has no jobs,"
-        if not plan.jobs:
-            return "Buy and rent nothing, as the scenario has no jobs,"
-        if not any(any(job.units) for job in plan.jobs):
-            return "Buy and rent nothing, as no job is kept,"
-        which = "every job" if plan.shortage is None and not plan.apis else "what is kept"
-        if plan.apis:
-            which = "all others" if any(job.ways for job in plan.jobs) else "nothing"
-        if let_go := let_go_parts(plan):
-            return f"{_sentence(let_go)}, buy and rent nothing: the rest of the fleet runs {which}"
-        return f"Buy and rent nothing: the owned fleet runs {which}"
+        return _nothing_acquired(plan, let_go)
     first = min(line.order_by for line in plan.acquisitions)
     if any(line.kind == "buy" and line.order_by == first for line in plan.acquisitions):
         first = ""  # it is said there already
-    tell: dict[str, Callable[[Sequence[Acquisition]], str]] = {
-        "buy": _buy,
-        "rent": lambda lines: _rent(plan.quarters, lines, first),
-        "reserve": lambda lines: _reserve(lines, first),
-        "hourly": lambda lines: _rent(plan.quarters, lines, first),
-    }
     parts = []
-    for kind, told in tell.items():
+    for kind in ("buy", "rent", "reserve", "hourly"):
         machines = _by_machine([line for line in plan.acquisitions if line.kind == kind])
         if machines:
-            parts.append(f"{action_of(kind, None)} {_named([told(lines) for lines in machines])}")
-    return _sentence([*parts, *let_go_parts(plan)])
+            told = [_machines_told(plan, kind, lines, first) for lines in machines]
+            parts.append(f"{action_of(kind)} {_named(told)}")
+    return _sentence([*parts, *let_go])
+
+
+def _nothing_acquired(plan: Plan, let_go: Sequence[str]) -> str:
+    if not plan.jobs:
+        what = _sentence(let_go) if let_go else "Buy and rent nothing"
+        return f"{what}, as the scenario has no jobs,"
+    if not any(any(job.units) for job in plan.jobs):
+        return "Buy and rent nothing, as no job is kept,"
+    which = "every job" if plan.shortage is None else "what is kept"
+    if plan.apis:
+        which = "all others" if any(job.ways for job in plan.jobs) else "nothing"
+    if let_go:
+        return f"{_sentence(let_go)}, buy and rent nothing: the rest of the fleet runs {which}"
+    return f"Buy and rent nothing: the owned fleet runs {which}"
+
+
+def _machines_told(plan: Plan, kind: str, lines: Sequence[Acquisition], first: str) -> str:
+    if kind == "buy":
+        return _buy(lines)
+    told = _reserve(lines) if kind == "reserve" else _rent(plan.quarters, lines)
+    days = {line.order_by for line in lines}
+    if first not in days:
+        return told
+    return f"{told} ({'order' if len(days) == 1 else 'first order'} by {first})"
 
 
 def _sentence(parts: Sequence[str]) -> str:
@@ -563,29 +540,20 @@ def _buy(lines: Sequence[Acquisition]) -> str:
     return f"{what} from {first.quarter} to {last.quarter} (first order by {order_by})"
 
 
-def _if_first(lines: Sequence[Acquisition], first_order: str) -> str:
-    """` (order by 2026-12-18)` where that is the first order of the plan."""
-    days = {line.order_by for line in lines}
-    if first_order not in days:
-        return ""
-    return f" ({'order' if len(days) == 1 else 'first order'} by {first_order})"
-
-
-def _reserve(lines: Sequence[Acquisition], first_order: str) -> str:
+def _reserve(lines: Sequence[Acquisition]) -> str:
     count = sum(line.count for line in lines)
     what = _machine(f"{count:,}", lines[0])
     years = count_of((lines[0].term_quarters or 0) // 4, "year")
     held = f"for {years}{' each' if count > 1 else ''}"
     begin = sorted({line.quarter for line in lines})
     since = f"from {listed(begin)}{' on' if len(begin) > 1 else ''}"
-    return f"{what} {held} {since}{_if_first(lines, first_order)}"
+    return f"{what} {held} {since}"
 
 
-def _rent(quarters: Sequence[str], lines: Sequence[Acquisition], first_order: str) -> str:
-    in_quarter = {
-        quarter: sum(line.count for line in lines if line.quarter == quarter)
-        for quarter in {line.quarter for line in lines}
-    }
+def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:
+    in_quarter: Counter[str] = Counter()
+    for line in lines:
+        in_quarter[line.quarter] += line.count
     most = max(in_quarter.values())
     upto = "up to " if min(in_quarter.values()) < most else ""
     step = lines[0].step_hours
@@ -593,4 +561,4 @@ def _rent(quarters: Sequence[str], lines: Sequence[Acquisition], first_order: st
         what = _machine(f"{upto}{most:,}", lines[0])
     else:
         what = f"{upto}{nodes_text(most, step)} of {_machine('1', lines[0])}"
-    return f"{what} in {quarter_runs(quarters, in_quarter)}{_if_first(lines, first_order)}"
+    return f"{what} in {quarter_runs(quarters, in_quarter)}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from planner.reporting.document import Block, Bullets, Cell, table
+from planner.reporting.document import Block, Bullets, Cell, columns_for, table
 from planner.reporting.format import money_short, quarter_runs, usd
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from planner.planning.plan import NodeRelease, Plan
     from planner.reporting.traced import TracedPlan
 
-__all__ = ["let_go_parts", "releases_section", "unquoted_sales"]
-
 
 def releases_section(traced: TracedPlan) -> Iterator[Block]:
     """Owned nodes that are sold or switched off, with what each line brings and saves."""
@@ -23,32 +21,28 @@ def releases_section(traced: TracedPlan) -> Iterator[Block]:
     if not lines:
         return
 
-    def at(place: int, name: str, style: str = "usd") -> Cell:
-        return traced.at(f"releases[{place}].{name}", style, "how-let-go")  # type: ignore[arg-type]
-
     def proceeds(place: int, name: str) -> Cell:
-        return at(place, name) if lines[place].action == "sell" else "–"
+        sold = lines[place].action == "sell"
+        return traced.at(f"releases[{place}].{name}", "usd", "how-let-go") if sold else "–"
 
     yield table(
         range(len(lines)),
         ("Quarter", "name", lambda place: lines[place].quarter),
         ("Action", "name", lambda place: lines[place].action),
         ("Node type", "name", lambda place: f"{lines[place].node_type} @ {lines[place].site}"),
-        ("Nodes", "number", lambda place: at(place, "count", "count")),
-        ("Each, USD", "number", lambda place: proceeds(place, "unit_price_cents")),
-        ("Brings, USD", "number", lambda place: proceeds(place, "total_cents")),
-        ("Saves, USD", "number", lambda place: at(place, "saved_cents")),
-        ("Lowers NPC by, USD", "number", lambda place: at(place, "present_cents")),
+        ("Nodes", "number", traced.each("releases[{}].count", "count", "how-let-go")),
+        *columns_for((("Each, USD", "unit_price_cents"), ("Brings, USD", "total_cents")), proceeds),
+        ("Saves, USD", "number", traced.each("releases[{}].saved_cents", "usd", "how-let-go")),
+        (
+            "Lowers NPC by, USD",
+            "number",
+            traced.each("releases[{}].present_cents", "usd", "how-let-go"),
+        ),
         sums={
             "Quarter": "Sum",
-            **{
-                title: traced.figure(traced.read.sum(f"releases[*].{name}"), "usd", "how-let-go")
-                for title, name in (
-                    ("Brings, USD", "total_cents"),
-                    ("Saves, USD", "saved_cents"),
-                    ("Lowers NPC by, USD", "present_cents"),
-                )
-            },
+            "Brings, USD": traced.at("releases[*].total_cents", "usd", "how-let-go"),
+            "Saves, USD": traced.at("releases[*].saved_cents", "usd", "how-let-go"),
+            "Lowers NPC by, USD": traced.at("releases[*].present_cents", "usd", "how-let-go"),
         },
         caption="Owned nodes let go; saved is what is not paid for them within the horizon, and "
         "NPC the net present cost, against keeping these nodes",
@@ -58,18 +52,16 @@ def releases_section(traced: TracedPlan) -> Iterator[Block]:
 
 def _told(plan: Plan, line: NodeRelease) -> str:
     """Which servers, and where what they bring is from."""
-    if line.action == "switch off":
-        ids = [
-            node.id
-            for node in plan.nodes
-            if node.entry == line.entry and node.origin == "owned" and line.quarter in node.off
-        ]
-        return f"off in {line.quarter}: {', '.join(ids)} ({line.entry})"
+    off = line.action == "switch off"
     ids = [
         node.id
         for node in plan.nodes
-        if node.entry == line.entry and node.origin == "owned" and node.sold == line.quarter
+        if node.entry == line.entry
+        and node.origin == "owned"
+        and (line.quarter in node.off if off else node.sold == line.quarter)
     ]
+    if off:
+        return f"off in {line.quarter}: {', '.join(ids)} ({line.entry})"
     source = line.quote or "illustrative, no quote of a buyer"
     up = f"; each would be worth {usd(line.given_up_cents // line.count)} at the end of the horizon"
     return (
@@ -88,30 +80,25 @@ def let_go_parts(plan: Plan) -> list[str]:
     """`sell 2 × PowerEdge XE8545 (4× a100-80gb-sxm) in 2027Q2`, `switch off 1 × … in 2027Q1`."""
     parts = []
     for action in ("sell", "switch off"):
-        lines = sorted(
-            (line for line in plan.releases if line.action == action),
-            key=lambda line: (line.product, line.gpu_type, line.gpus_per_node, line.quarter),
-        )
-        told = [
-            _machines(plan, list(group))
-            for _, group in groupby(
-                lines, key=lambda line: (line.product, line.gpu_type, line.gpus_per_node)
-            )
-        ]
-        if told:
-            brings = sum(line.total_cents for line in lines)
-            parts.append(
-                f"{action} {' and '.join(told)}{f' for {money_short(brings)}' if brings else ''}"
-            )
+        machines: dict[tuple[str, str, int], list[NodeRelease]] = {}
+        for line in sorted(plan.releases, key=lambda line: (*_machine(line), line.quarter)):
+            if line.action == action:
+                machines.setdefault(_machine(line), []).append(line)
+        if machines:
+            told = " and ".join(_machines(plan, lines) for lines in machines.values())
+            brings = sum(line.total_cents for lines in machines.values() for line in lines)
+            parts.append(f"{action} {told}{f' for {money_short(brings)}' if brings else ''}")
     return parts
 
 
+def _machine(line: NodeRelease) -> tuple[str, str, int]:
+    return line.product, line.gpu_type, line.gpus_per_node
+
+
 def _machines(plan: Plan, lines: list[NodeRelease]) -> str:
-    by_quarter = {
-        label: sum(line.count for line in lines if line.quarter == label)
-        for label in plan.quarters
-        if any(line.quarter == label for line in lines)
-    }
+    by_quarter: Counter[str] = Counter()
+    for line in lines:
+        by_quarter[line.quarter] += line.count
     counts = set(by_quarter.values())
     if lines[0].action == "sell":
         number = f"{sum(by_quarter.values()):,}"

@@ -41,10 +41,7 @@ if TYPE_CHECKING:
 
     from planner.reporting.document import End
     from planner.reporting.traced import TracedPlan
-    from planner.whatif.results import Corner, Moved, Pair, Sensitivity, Swing
-    from planner.whatif.variants.plan_summary import PlanSummary
-
-__all__ = ["headline", "sensitivity_document", "sensitivity_section", "then_acquired", "tornado"]
+    from planner.whatif.results import Corner, Moved, Pair, PlanSummary, Sensitivity, Swing
 
 _NAMED = 4
 """Figures that the headline names."""
@@ -70,9 +67,10 @@ _MOVED = (
 planned; what servers will fetch is a guess of its own, and moves by itself as well."""
 
 
-def sensitivity_section(traced: TracedPlan, found: Sensitivity | None) -> Iterator[Block]:
+def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
     """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
-    yield from margins_section(traced, found)
+    found = traced.beside.sensitivity
+    yield from margins_section(traced)
     yield _as_it_is(traced)
     rows: list[tuple[str, Cell]] = []
     if traced.plan.break_evens:

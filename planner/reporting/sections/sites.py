@@ -26,23 +26,12 @@ from planner.reporting.format import code, count_of, figure, listed, quarter_run
 from planner.reporting.sections.nodemap import range_of_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from planner.inputs.scenario.site import SiteLimit, SpareGroup
     from planner.planning.plan import Node, Plan
     from planner.reporting.format import Style
     from planner.reporting.traced import TracedPlan
-
-__all__ = [
-    "estimated_figures",
-    "facility_section",
-    "limit_style",
-    "limit_title",
-    "limits_of",
-    "node_takes",
-    "site_charts",
-    "sites_section",
-]
 
 _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "mean_power_kw": "mean draw",
@@ -69,15 +58,12 @@ def limit_style(limit: SiteLimit) -> Style:
     return "kw" if limit.unit == "W" else "count"
 
 
-def estimated_figures(
-    plan: Plan, keys: Sequence[str], among: Collection[str] | None = None
-) -> Iterator[Block]:
-    """Say which of these figures nobody published, of all the plan's nodes or of some types."""
-    shown = [one for one in plan.node_types if among is None or one.node_type in among]
+def _estimated_figures(plan: Plan, keys: Sequence[str]) -> Iterator[Block]:
+    """Say which of these figures nobody published."""
     concerned = {
         key: names
         for key in keys
-        if (names := [facts.node_type for facts in shown if key in facts.estimated])
+        if (names := [facts.node_type for facts in plan.node_types if key in facts.estimated])
     }
     if concerned:
         told = "; ".join(f"{_FIGURES[key]} of {listed(names)}" for key, names in concerned.items())
@@ -141,7 +127,7 @@ def sites_section(
             tone="warning",
         )
     keys = [*(limit.figure for limit in limits), *(("mean_power_kw", "cooling") if full else ())]
-    yield from estimated_figures(plan, keys)
+    yield from _estimated_figures(plan, keys)
     yield from _about(plan)
     yield from _racks(traced, most_racks)
 
@@ -262,23 +248,16 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
                 parts.append(f"{range_of_ids([node.id for node in group])}{when}")
         return ", ".join(parts)
 
+    def peak(rack: tuple[str, int]) -> Cell:
+        return traced.figure(peaks[rack][1], "kw", "how-site") if rack in peaks else "?"
+
     if held:
         yield table(
             sorted(held)[:most],
             ("Rack", "name", lambda rack: f"{rack[0]} {rack[1]}"),
             ("Holds", "text", lambda rack: content(held[rack])),
-            (
-                "Peak kW",
-                "number",
-                lambda rack: (
-                    traced.figure(peaks[rack][1], "kw", "how-site") if rack in peaks else "?"
-                ),
-            ),
-            (
-                "In",
-                "name",
-                lambda rack: plan.quarters[peaks[rack][0]] if rack in peaks else "?",
-            ),
+            ("Peak kW", "number", peak),
+            ("In", "name", lambda rack: plan.quarters[peaks[rack][0]] if rack in peaks else "?"),
             caption="Which nodes stand in which rack and when, and its peak by nameplates",
         )
     if len(held) > most:
@@ -306,11 +285,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
                 traced, facts.node_type, limit.need, limit_style(limit)
             ),
         ),
-        (
-            "Mean kW",
-            "number",
-            lambda facts: node_takes(traced, facts.node_type, "mean_power_w", "kw"),
-        ),
+        ("Mean kW", "number", lambda one: node_takes(traced, one.node_type, "mean_power_w", "kw")),
         ("Cooling", "text", lambda facts: facts.cooling or Blank("the catalog")),
         caption="What each node takes, by the catalog",
     )

@@ -1,47 +1,46 @@
-"""Plans of many variants in a table: what each one buys and costs."""
+"""Plans of many variants: rows of a sweep side by side, and what many futures cost."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from planner.costs import in_usd
-from planner.inputs.layers.written import flow
-from planner.inputs.text.scalars import csv_text
+from planner.inputs.text.scalars import csv_text, flow
 from planner.planning.words import nodes_text
-from planner.reporting.document import Document, Frontier, Heading, Paragraph, Table, table
+from planner.reporting.document import (
+    Bands,
+    Block,
+    Document,
+    Frontier,
+    Heading,
+    Paragraph,
+    Table,
+    columns_for,
+    table,
+)
 from planner.reporting.format import (
+    code,
     count_of,
     dollars,
     listed,
     money_short,
     percent,
+    record,
     signed_percent,
     usd,
 )
+from planner.reporting.traced import TracedFile
+from planner.whatif.risk import WORST_PER_CENT, at_percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from planner.reporting.document import End
+    from planner.reporting.document import Cell, End, Figure
+    from planner.whatif.results import Acquired, PlanSummary
+    from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans, Risk
     from planner.whatif.sweep import SweepRow
-    from planner.whatif.variants.plan_summary import Acquired, PlanSummary
-
-__all__ = [
-    "NO_PLAN",
-    "acquired_short",
-    "acquired_text",
-    "added_text",
-    "frontiers",
-    "moved_text",
-    "plan_record",
-    "sweep_csv",
-    "sweep_document",
-    "sweep_rows",
-    "titles_of",
-]
 
 _NONE = "–"
 NO_PLAN = "no plan"
@@ -133,13 +132,13 @@ def _table(rows: Sequence[SweepRow], shared: Sequence[str]) -> Table:
         ("Acquired", "text", planned(lambda one: acquired_short(one.acquired))),
         ("Nodes", "number", planned(lambda one: _or_none(one.nodes, "{:,}".format))),
         ("Idle", "number", planned(lambda one: _or_none(one.gpus_idle, percent))),
-        (
-            "kW",
-            "number",
-            planned(lambda one: _or_none(one.drawn_w, lambda watts: f"{watts / 1000:,.1f}")),
-        ),
+        ("kW", "number", planned(lambda one: _or_none(one.drawn_w, _kilowatts))),
         ("Status", "text", status),
     )
+
+
+def _kilowatts(watts: float) -> str:
+    return f"{watts / 1000:,.1f}"
 
 
 def _or_none(value: float | None, words: Callable[[float], str]) -> str:
@@ -200,7 +199,7 @@ _COSTS: tuple[Callable[[float], str], ...] = (
 )
 _GAINS: dict[str, tuple[Callable[[float], str], ...]] = {
     "headroom": (percent, partial(percent, digits=3)),
-    "power": (lambda watts: f"{watts / 1000:,.1f} kW", lambda watts: f"{watts / 1000:,.3f} kW"),
+    "power": (lambda watts: f"{_kilowatts(watts)} kW", lambda watts: f"{watts / 1000:,.3f} kW"),
 }
 """Ways to write a value, the shortest first."""
 
@@ -260,28 +259,235 @@ def _record(
         "apply": _listed(row.variant.apply),
         **{title: stated.get(path) for path, title in titles.items()},
         "result": figures.result,
-        **plan_record(figures),
+        **record(figures, PLAN_COLUMNS),
         **{f"acquired {offer}": bought[offer] if planned else None for offer in offers},
         "short": _listed(figures.short),
         "reason": figures.reason,
     }
 
 
-def plan_record(figures: PlanSummary) -> dict[str, object]:
-    """The figures of one plan; None where there is no plan."""
-    return {
-        "cost_usd": in_usd(figures.cost_cents),
-        "bound_usd": in_usd(figures.bound_cents),
-        "capex_usd": in_usd(figures.capex_cents),
-        "nodes": figures.nodes,
-        "node_types": figures.node_types,
-        "gpus_idle": figures.gpus_idle,
-        "power_w": figures.power_w,
-        "drawn_w": figures.drawn_w,
-        "moves": figures.moves,
-    }
+PLAN_COLUMNS = "cost_usd bound_usd capex_usd nodes node_types gpus_idle power_w drawn_w moves"
+"""Of a record of one plan; None where there is no plan."""
 
 
 def _listed(names: Iterable[str]) -> str:
     """Names as a list in a scenario has them, without its brackets: unusual ones in quotes."""
     return flow(tuple(names))[1:-1]
+
+
+RiskRow: TypeAlias = "tuple[str, str, Cell, Cell, Cell]"
+
+
+def risk_document(found: Risk) -> Document:
+    """Cost by percentile, the chance of each quarter, and what the futures acquire."""
+    blocks: tuple[Block, ...] = (
+        Heading(f"Risk of {found.scenario}", 1),
+        Paragraph(_risk_summary(found), tone="strong"),
+        Paragraph(
+            f"{count_of(found.futures, 'future')}, drawn with seed {found.seed}. Each is planned "
+            "as if it were known; amounts are net present cost in USD.",
+            tone="faint",
+        ),
+        *_caveats(found),
+        Heading("Cost"),
+        _costs(found),
+        Heading("How often what is bought now falls short"),
+        Paragraph(
+            f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Asked of each "
+            "future: do these nodes, with those owned, hold all jobs of the quarter?"
+        ),
+        table(
+            found.chances,
+            ("Quarter", "name", lambda one: one.quarter),
+            ("Falls short", "number", _share),
+            ("95 % confidence", "number", lambda one: " – ".join(map(percent, one.range))),
+        ),
+    )
+    if found.choices:
+        blocks += _choices(found, found.choices)
+    if not found.acquisitions:
+        return blocks
+    words = "Nodes of each offer, over all quarters: at most so many in that share of the futures."
+    acquired = table(
+        found.acquisitions,
+        ("Offer", "text", lambda one: one.offer),
+        ("Now", "number", lambda one: f"{one.planned:,}"),
+        ("Never", "number", lambda one: percent(one.never / len(found.costs_cents))),
+        *columns_for(
+            ((f"{share} %", place) for place, share in enumerate(found.percentiles)),
+            lambda one, place: f"{one.percentiles[place]:,}",
+        ),
+    )
+    return (*blocks, Heading("What the futures acquire"), Paragraph(words), acquired)
+
+
+def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
+    """Purchase plans side by side, and which of them is best in the bad cases."""
+    best, first = choices.plans[choices.best], choices.plans[0]
+    number = count_of(len(choices.plans), "purchase plan")
+    words = (
+        f"{number} held against each other: what is bought and reserved is chosen once, what is "
+        "rented and what runs where adapts to each future, where above it was given too. The first "
+        "is that of the scenario as it stands; each other is searched over the futures that are "
+        "the worst for those before it. A plan falls short where it cannot hold all jobs, budgets "
+        "included. The best does so in the fewest futures; of several such, it has the least mean "
+        f"cost of the worst {WORST_PER_CENT} % of futures. "
+        f"{_bounded(found, choices)}"
+    )
+    if len(choices.plans) == 1:
+        told = "No purchases were tried beside those of the scenario's own plan."
+        words = (
+            "What is bought and reserved is that of the scenario as it stands in every future; "
+            "what is rented and what runs where adapts to each, where above it was given too. It "
+            "falls short where it cannot hold all jobs, budgets included. "
+            f"{_bounded(found, choices)}"
+        )
+    elif best is first:
+        told = "What the scenario's own plan buys is the best of these in the bad cases."
+    else:
+        told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
+        if None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
+            saved = (first.worst_cents or 0) - (best.worst_cents or 0)
+            told += f" Its bad cases cost {money_short(saved)} less, on average."
+
+    def named(one: PurchasePlan) -> str:
+        name = "as the scenario stands"
+        if one.searched is not None:
+            name = f"searched over {count_of(one.searched, 'future')}"
+        return f"{name} (best)" if one is best else name
+
+    def cost(one: PurchasePlan, share: int) -> str:
+        return dollars(at_percentile(one.costs_cents, share)) if one.costs_cents else "–"
+
+    return (
+        Heading("What to buy for the bad cases"),
+        Paragraph(told, tone="strong"),
+        Paragraph(words),
+        table(
+            choices.plans,
+            ("Bought, and reserved", "text", lambda one: acquired_text(one.purchased)),
+            ("Found", "text", named),
+            ("Falls short", "number", lambda one: percent(one.short / found.futures)),
+            *columns_for((("50 %", 50), ("95 %", 95)), cost),
+            (
+                f"Worst {WORST_PER_CENT} %",
+                "number",
+                lambda one: dollars(one.worst_cents or 0) if one.costs_cents else "–",
+            ),
+        ),
+    )
+
+
+def _bounded(found: Risk, choices: PurchasePlans) -> str:
+    """What is known of purchases that were not tried."""
+    all_futures = "all futures that have a plan" if found.without_plan else "all futures"
+    if choices.none_holds_all:
+        return f"It is proved that no purchases hold {all_futures}."
+    best, least = choices.plans[choices.best], f"${dollars(choices.bound_cents)}"
+    told = f"No purchases that hold {all_futures} can have a mean of less than {least}"
+    if best.worst_cents is None or best.short > found.without_plan:
+        return f"{told}."
+    gap = 1 - choices.bound_cents / best.worst_cents if best.worst_cents else 0.0
+    return f"{told}: the best here is proved to within {percent(gap)} of the best there can be."
+
+
+def _risk_summary(found: Risk) -> str:
+    low, high = found.cost_cents[0], found.cost_cents[-1]
+    worst = max(found.chances, key=lambda one: one.short, default=None)
+    most = "nine futures in ten cost"
+    if found.without_plan:
+        most = f"of the {len(found.costs_cents):,} futures with a plan, nine in ten cost"
+    text = (
+        f"{usd(found.base.cost_cents or 0)} as the scenario stands; {most} "
+        f"{money_short(low)} to {money_short(high)}"
+    )
+    if worst is None or not worst.short:
+        return f"{text}; what is bought now never falls short."
+    share = f"{_share(worst)} of all futures"
+    return f"{text}; in {worst.quarter} what is bought now falls short in {share}."
+
+
+def traced_chance(found: Risk) -> Figure:
+    """How often the nodes of the plan fall short, in the quarter in which they do the most."""
+    known = TracedFile(found, "risk.json", "how-risk")
+    place = max(range(len(found.chances)), key=lambda at: found.chances[at].short)
+    stem = f"chances[{place}]"
+    return known.figure(known.read.at(f"{stem}.short") / known.read.at(f"{stem}.of"), "share")
+
+
+def risk_rows(found: Risk) -> Iterator[RiskRow]:
+    """Each risk that the futures show: what, known from, how likely, GPUs missing and USD more."""
+    known = TracedFile(found, "risk.json", "how-risk")
+    source = f"{count_of(found.futures, 'future')} of {code('planner risk')}"
+    most = len(found.cost_cents) - 1
+    more = known.read.at(f"cost_cents[{most}]") - known.read.at("base.cost_cents")
+    dearer = sum(cents > (found.base.cost_cents or 0) for cents in found.costs_cents)
+    share = percent(dearer / len(found.costs_cents))
+    told = f"The future costs more than the plan; {found.percentiles[most]} % of them cost at most "
+    yield f"{told}so much more", source, share, "–", known.figure(more, "more_usd")
+    for at, one in enumerate(found.chances):
+        if one.short:
+            likely = known.read.at(f"chances[{at}].short") / known.read.at(f"chances[{at}].of")
+            told = f"What is bought now does not hold all jobs of {one.quarter}"
+            yield told, source, known.figure(likely, "share"), "open", "–"
+
+
+def _share(chance: Chance) -> str:
+    return percent(chance.short / chance.of)
+
+
+def _costs(found: Risk) -> Table:
+    base = found.base.cost_cents or 0
+    return table(
+        zip(found.percentiles, found.cost_cents, strict=True),
+        ("Futures at or below", "name", lambda row: f"{row[0]} %"),
+        ("Cost", "number", lambda row: dollars(row[1])),
+        ("More", "number", lambda row: f"{'+' if row[1] > base else ''}{dollars(row[1] - base)}"),
+    )
+
+
+def _caveats(found: Risk) -> tuple[Block, ...]:
+    lines = []
+    if found.base.result != "proved":
+        lines.append("The plan of the scenario as it stands is NOT proved.")
+    if found.not_proved:
+        lines.append(f"NOT proved within the limits: {count_of(found.not_proved, 'future')}.")
+    if found.without_plan:
+        number = count_of(found.without_plan, "future")
+        lines.append(f"Without a plan, and so in no figure of cost: {number}.")
+    if found.giving_way:
+        number = count_of(found.giving_way, "future")
+        lines.append(f"With jobs that give way, so that the cost is that of the rest: {number}.")
+    if found.choices and (unsure := sum(one.not_proved for one in found.choices.plans)):
+        told = count_of(unsure, "future")
+        lines.append(f"NOT proved within the limits, with purchases that are given: {told}.")
+    unknown = found.futures - max((one.of for one in found.chances), default=0)
+    if unknown:
+        lines.append(f"Of {count_of(unknown, 'future')} it is not known who falls short.")
+    return tuple(Paragraph(line, tone="warning") for line in lines)
+
+
+def cost_bands(found: Risk) -> Bands:
+    """The share of futures that cost at most so much."""
+    return Bands(
+        title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
+        says="Share of futures that cost at most so much, net present cost; where purchases are "
+        f"given, of those that they hold. {_risk_summary(found)}",
+        curves=tuple(
+            (name, tuple(cents / 100 for cents in costs)) for name, costs in _curves(found) if costs
+        ),
+        marks=tuple(
+            (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
+            for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
+        ),
+    )
+
+
+def _curves(found: Risk) -> list[tuple[str, tuple[int, ...]]]:
+    curves = [("each future known", found.costs_cents)]
+    if found.choices:
+        own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
+        curves.append(("bought as it stands", own.costs_cents))
+        if best is not own:
+            curves.append(("bought for the bad cases", best.costs_cents))
+    return curves

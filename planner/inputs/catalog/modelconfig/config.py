@@ -11,16 +11,19 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import Field
 
 from planner.errors import InputError
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
-from planner.inputs.catalog.modelconfig.section import parse_config
-from planner.inputs.catalog.modelconfig.shape import read_shape
-from planner.inputs.catalog.modelconfig.types import FOREIGN_KEYS, model_types, structure_keys
+from planner.inputs.catalog.modelconfig.decoder import read_decoder
+from planner.inputs.catalog.modelconfig.section import (
+    model_types,
+    parse_config,
+    structure_keys,
+)
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.locate import InputFile, fault_of_path
 from planner.inputs.reading.reader import read_bytes
@@ -28,13 +31,9 @@ from planner.inputs.text.words import described, did_you_mean
 
 if TYPE_CHECKING:
     from planner.errors import Finding
-    from planner.inputs.catalog.modelconfig.section import Section
-    from planner.inputs.catalog.modelconfig.shape import Attention, Latent, Mixture, ModelShape
-    from planner.inputs.catalog.modelconfig.types import ModelType
+    from planner.inputs.catalog.modelconfig.section import ModelType, Section
     from planner.inputs.reading.document import Document
     from planner.inputs.reading.locate import Located
-
-__all__ = ["catalogued_models", "parse_model_config", "read_model_config"]
 
 LARGEST_MODEL = 100_000 * 10**9
 
@@ -61,36 +60,39 @@ def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, 
     Raises InputError with all mistakes at once.
     """
     whole = parse_config(content, shown_as)
-    section = _decoder(whole)
+    section = _language(whole)
     kind = _kind(section, whole)
-    shape = read_shape(section, kind, tied=whole.truth("tie_word_embeddings", default=kind.tied))
+    section = replace(section, kind=kind)
+    tied = whole.truth("tie_word_embeddings", default=kind.tied)
+    decoder = read_decoder(section, tied=tied)
     bits = native_bits(whole, section)
-    every, used = count_parameters(shape, kind, section)
-    if every > LARGEST_MODEL:
-        section.fault("hidden_size", f"makes a model of {every // 10**9:,} billion parameters")
+    if decoder.parameters > LARGEST_MODEL:
+        billions = decoder.parameters // 10**9
+        section.fault("hidden_size", f"makes a model of {billions:,} billion parameters")
     if section.findings:
-        raise InputError(*_in_order(section))
+        raise InputError(*sorted(section.findings, key=lambda finding: finding.line or 0))
     model_id = re.sub(r"[^A-Za-z0-9._-]+", "-", named).strip("-.")[:100].lower() or "model"
     digest = hashlib.sha256(content).hexdigest()[:12]
+    mixture = "experts" in decoder.figures
     figures = {
         "name": model_id,
-        "parameters_b": Decimal(every).scaleb(-9),
-        "active_parameters_b": Decimal(used).scaleb(-9) if shape.mixture else None,
-        "gated_mlp": kind.gated,
+        "parameters_b": Decimal(decoder.parameters).scaleb(-9),
+        "active_parameters_b": Decimal(decoder.used).scaleb(-9) if mixture else None,
         "native_bits": bits,
         "source": f"its config.json (sha256 {digest})",
         "basis": "derived",
-        "note": _left_out(section, whole),
-        "scaled_context": _scaled_context(section, shape.context),
+        "note": _left_out(section),
+        "scaled_context": _scaled_context(section, cast("int", decoder.figures["max_context"])),
     }
-    figures |= _widths(shape) | _experts(shape) | _cache(shape)
-    return model_id, validate_values(figures, Model, lambda path: f"{shown_as}: {path}")
+    return model_id, validate_values(
+        figures | decoder.figures, Model, lambda path: f"{shown_as}: {path}"
+    )
 
 
-def _left_out(section: Section, whole: Section) -> str | None:
+def _left_out(section: Section) -> str | None:
     """Say which weights of the published files the parameters do not hold."""
     parts = []
-    if section is not whole:
+    if section.prefix:
         parts.append("what reads pictures or sound")
     if section.says("num_nextn_predict_layers") or section.says("mtp_num_hidden_layers"):
         parts.append("the layers that predict further tokens")
@@ -109,17 +111,10 @@ def _scaled_context(section: Section, context: int) -> int | None:
     return stretched if stretched > context else None
 
 
-def _in_order(section: Section) -> list[Finding]:
-    return sorted(section.findings, key=lambda finding: finding.line or 0)
-
-
-def _decoder(whole: Section) -> Section:
-    """Find the part that describes the decoder: the whole file, or the text part of several."""
-    for name in _NESTED:
-        part = whole.within(name)
-        if part is not None:
-            return part
-    return whole
+def _language(whole: Section) -> Section:
+    """The part that describes the decoder: the whole file, or the text part of several."""
+    parts = (whole.within(name) for name in _NESTED)
+    return next((part for part in parts if part is not None), whole)
 
 
 def _kind(section: Section, whole: Section) -> ModelType:
@@ -149,8 +144,8 @@ def _no_formula(section: Section, key: str, fault: str) -> None:
 
 def _refuse_foreign(section: Section, kind: ModelType) -> None:
     """Refuse keys that would make the model another one than its type says."""
-    for key, reason in FOREIGN_KEYS.items():
-        if section.says(key):
+    for reason, keys in model_types().foreign.items():
+        for key in filter(section.says, keys):
             _no_formula(section, key, f"says that the model {reason}")
     for key, meaning in structure_keys(kind).items():
         if section.says(key):
@@ -158,68 +153,13 @@ def _refuse_foreign(section: Section, kind: ModelType) -> None:
             section.fault(key, f"is a key of {meaning}, which {name} is without", _INSTEAD)
 
 
-def _widths(shape: ModelShape) -> dict[str, object]:
-    attention = shape.attention
-    return {
-        "layers": shape.layers,
-        "hidden": shape.hidden,
-        "intermediate": shape.intermediate,
-        "heads": attention.heads,
-        "kv_heads": attention.kv_heads,
-        "head_dim": attention.head_dim,
-        "vocab": shape.vocab,
-        "tied_embeddings": shape.tied,
-        "max_context": shape.context,
-    }
-
-
-def _experts(shape: ModelShape) -> dict[str, object]:
-    mixture = shape.mixture
-    if mixture is None:
-        return {}
-    return {
-        "experts": mixture.experts,
-        "experts_per_token": mixture.per_token,
-        "expert_intermediate": mixture.width,
-        "shared_expert_intermediate": mixture.shared_width,
-        "dense_layers": shape.layers - mixture.layers,
-    }
-
-
-def _cache(shape: ModelShape) -> dict[str, object]:
-    """What is kept of the past: keys and values, a latent vector, a window, a state."""
-    attention, recurrence = shape.attention, shape.recurrence
-    figures: dict[str, object] = {"attention": "gqa"}
-    if attention.latent is not None:
-        figures |= {"attention": "mla", "kv_latent_dim": attention.latent.cached}
-    if attention.window is not None:
-        figures |= {
-            "sliding_window": attention.window,
-            "sliding_layers": attention.sliding_layers,
-        }
-    if recurrence is not None:
-        state = Decimal(shape.recurrent_layers * recurrence.bytes_per_sequence())
-        figures |= {
-            "attention": "hybrid",
-            "kv_layers": attention.layers,
-            "state_mb_per_sequence": state.scaleb(-6),
-        }
-    return figures
-
-
 _WIDTHS = {
-    "fp8": 8,
-    "fbgemm_fp8": 8,
-    "finegrained_fp8": 8,
-    "eetq": 8,
-    "mxfp4": 4,
-    "nvfp4": 4,
+    **dict.fromkeys(("fp8", "fbgemm_fp8", "finegrained_fp8", "eetq"), 8),
+    **dict.fromkeys(("mxfp4", "nvfp4"), 4),
 }
-
 """Methods and algorithms whose name is a width."""
 
 _STATES_BITS = ("gptq", "awq", "auto-round", "auto_round", "autoround", "hqq", "aqlm", "higgs")
-
 _QUANTIZATION = "quantization_config"
 
 
@@ -336,92 +276,3 @@ def _described(key: str, entry: _Entry, file: Located) -> tuple[Model, InputFile
         "note": "; ".join(note for note in (entry.note, model.note) if note) or None,
     }
     return model.model_copy(update=said), record
-
-
-def count_parameters(shape: ModelShape, kind: ModelType, section: Section) -> tuple[int, int]:
-    """All parameters, and those that one token passes; the section tells which biases there are."""
-    rest = _embeddings(shape, kind) + _norms(shape, kind)
-    rest += shape.attention.layers * _attention(shape, kind, section)
-    if shape.recurrence is not None:
-        rest += shape.recurrent_layers * shape.recurrence.weights()
-    if shape.intermediate is not None:
-        bias = _has(section, kind.mlp_bias)
-        rest += shape.dense_layers * _block(shape.hidden, shape.intermediate, kind, bias=bias)
-    mixture = shape.mixture
-    if mixture is None:
-        return rest, rest
-    routing = _routing(shape.hidden, mixture, kind, section)
-    entry = mixture.latent or shape.hidden
-    expert = _block(entry, mixture.width, kind, bias=_has(section, kind.mlp_bias))
-    every, used = (
-        rest + mixture.layers * (routing + experts * expert)
-        for experts in (mixture.experts, mixture.per_token)
-    )
-    return every, used
-
-
-def _has(section: Section, bias: bool | str) -> bool:
-    return section.truth(bias) if isinstance(bias, str) else bias
-
-
-def _embeddings(shape: ModelShape, kind: ModelType) -> int:
-    matrices = 1 if shape.tied else 2
-    positions = shape.context * shape.hidden if kind.positions else 0
-    return (
-        matrices * shape.vocab * shape.hidden + positions + (shape.vocab if kind.head_bias else 0)
-    )
-
-
-def _norms(shape: ModelShape, kind: ModelType) -> int:
-    """Norms of all layers and the last one."""
-    vectors = shape.layers * kind.norms + (1 if kind.norms else 0)
-    return vectors * shape.hidden * (2 if kind.centred else 1)
-
-
-def _attention(shape: ModelShape, kind: ModelType, section: Section) -> int:
-    attention = shape.attention
-    if attention.latent is not None:
-        return _latent(shape.hidden, attention.heads, attention.latent)
-    queries = attention.heads * attention.head_dim
-    keys = attention.kv_heads * attention.head_dim
-    gate = queries if kind.output_gate else 0
-    weights = shape.hidden * (2 * queries + gate + 2 * keys)
-    if _has(section, kind.qkv_bias):
-        weights += queries + gate + 2 * keys
-    if _has(section, kind.out_bias):
-        weights += shape.hidden
-    return weights + _head_norms(attention, kind)
-
-
-def _head_norms(attention: Attention, kind: ModelType) -> int:
-    if kind.head_norm == "head":
-        return 2 * attention.head_dim
-    if kind.head_norm == "all":
-        return (attention.heads + attention.kv_heads) * attention.head_dim
-    return 0
-
-
-def _latent(hidden: int, heads: int, latent: Latent) -> int:
-    head = latent.plain_dim + latent.rotary_dim
-    if latent.query_rank is None:
-        queries = hidden * heads * head
-    else:
-        queries = latent.query_rank * (hidden + heads * head + 1)
-    keys = hidden * (latent.kv_rank + latent.rotary_dim) + latent.kv_rank
-    expanded = latent.kv_rank * heads * (latent.plain_dim + latent.value_dim)
-    index = latent.index_heads * (latent.index_dim * (latent.query_rank or hidden) + hidden)
-    index += latent.index_dim * (hidden + 2)
-    return queries + keys + expanded + heads * latent.value_dim * hidden + index
-
-
-def _block(hidden: int, width: int, kind: ModelType, *, bias: bool) -> int:
-    matrices = 3 if kind.gated else 2
-    return matrices * hidden * width + ((matrices - 1) * width + hidden if bias else 0)
-
-
-def _routing(hidden: int, mixture: Mixture, kind: ModelType, section: Section) -> int:
-    """Router and shared experts of one layer."""
-    router = mixture.experts * hidden + (mixture.experts if _has(section, kind.mlp_bias) else 0)
-    shared = _block(hidden, mixture.shared_width, kind, bias=False) if mixture.shared_width else 0
-    gate = hidden if kind.shared_gate and mixture.shared_width else 0
-    return router + shared + gate + 2 * hidden * (mixture.latent or 0)

@@ -1,8 +1,4 @@
-"""A `config.json` as plain data: read, never run, and every figure asked for by name.
-
-Two equal keys, NaN, endless numbers and bottomless nesting are refused while reading; a figure of
-the wrong kind becomes a finding when it is asked for, so that all of them come out together.
-"""
+"""What each `model_type` of a Hugging Face configuration means, from catalog/model-types.yaml."""
 
 from __future__ import annotations
 
@@ -10,19 +6,107 @@ import json
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from pydantic import Field
 
 from planner.errors import Finding, InputError
-from planner.inputs.base import LARGEST_COUNT
+from planner.inputs.base import Frozen
+from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.locate import MODEL_TYPES, shipped
+from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Section", "parse_config"]
+
+class ModelType(Frozen):
+    """How to read the configuration of one kind of decoder."""
+
+    gated: bool = True
+    """Three feed-forward matrices, not two."""
+    tied: bool = False
+    """What it means that `tie_word_embeddings` is missing."""
+    norms: int = 2
+    """Normalizing vectors per layer."""
+    centred: bool = False
+    """Whether norms shift as well as scale (two vectors each)."""
+    head_norm: Literal["none", "head", "all"] = "none"
+    """Norms of queries and keys: none, one head wide, or as wide as all heads."""
+    qkv_bias: bool | str = "attention_bias"
+    """Whether the matrices have a bias, or the key that says so."""
+    out_bias: bool | str = "attention_bias"
+    mlp_bias: bool | str = "mlp_bias"
+    head_bias: bool = False
+    positions: bool = False
+    """Whether positions are learned, one vector each."""
+    slides: Literal["never", "all", "even", "pattern", "late", "chunks"] = "never"
+    """Which layers see only a window, where `layer_types` does not tell."""
+    experts: bool = False
+    shared_experts: int = 0
+    """Experts that every token passes, where the configuration does not tell."""
+    shared_gate: bool = False
+    latent: bool = False
+    """Multi-head latent attention."""
+    recurrence: Literal["mamba", "mamba2", "delta"] | None = None
+    output_gate: bool = False
+    """Whether attention has a second query matrix that gates its output."""
+    names: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Keys of the configuration, where they are not the usual ones."""
+    defaults: dict[str, int] = Field(default_factory=dict)
+    """What a missing key stands for, by the usual name."""
+
+
+class ModelTypes(Frozen):
+    """The table of types."""
+
+    read: dict[str, ModelType]
+    """Decoders that have a formula."""
+    refused: dict[str, tuple[str, ...]]
+    """Why some types have none, and which."""
+    foreign: dict[str, tuple[str, ...]]
+    """What keys say that make a model another than its type says, wherever they mean something."""
+
+    def why_not(self, name: str | None) -> str | None:
+        """Why a type has no formula; None of those that have one, and of unknown ones."""
+        return next((why for why, names in self.refused.items() if name in names), None)
+
+
+@cache
+def model_types() -> ModelTypes:
+    """Read the table, once."""
+    name = f"catalog/{MODEL_TYPES}"
+    return validate(read_document(shipped("catalog") / MODEL_TYPES, shown_as=name), ModelTypes)
+
+
+EXPERT_KEYS = ("num_local_experts", "num_experts", "n_routed_experts")
+_LATENT_KEYS = ("kv_lora_rank",)
+_MAMBA_KEYS = (
+    *("hybrid_override_pattern", "mamba_d_state", "mamba_n_heads", "mamba_num_heads"),
+    *("ssm_state_size", "state_size"),
+)
+_DELTA_KEYS = ("full_attention_interval", "linear_num_value_heads", "linear_value_head_dim")
+
+
+def structure_keys(kind: ModelType) -> dict[str, str]:
+    """Keys that have no meaning in this kind of model, and what they stand for."""
+    without = {
+        "a mixture of experts": () if kind.experts else EXPERT_KEYS,
+        "latent attention": () if kind.latent else _LATENT_KEYS,
+        "Mamba layers": () if kind.recurrence in ("mamba", "mamba2") else _MAMBA_KEYS,
+        "linear attention": () if kind.recurrence == "delta" else _DELTA_KEYS,
+    }
+    return {key: meaning for meaning, keys in without.items() for key in keys}
+
 
 LARGEST_CONFIG_BYTES = 4 * 1024 * 1024
 LONGEST_NUMBER = 40
+WIDEST = 10_000_000
+_CALLED = {"expert_intermediate": ("intermediate_size",)}
+"""Figures that most configurations call by the name of another."""
+_AS_LLAMA = ModelType()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +117,7 @@ class Section:
     text: str
     data: Mapping[str, Any]
     findings: list[Finding]
+    kind: ModelType = _AS_LLAMA
     prefix: str = ""
 
     def within(self, name: str) -> Section | None:
@@ -66,26 +151,35 @@ class Section:
         """Whether the key is there and means something: neither null nor false, 0 or empty."""
         return bool(self.data.get(name))
 
-    def count(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int:
+    def count(self, *names: str, least: int = 1, most: int = WIDEST) -> int:
         """Give a whole number that must be there; where it is missing or wrong, note it."""
         found = self.optional(*names, least=least, most=most)
         if found is None:
-            if all(self.data.get(name) is None for name in names):
-                self.fault(names[0], "is missing")
+            keys = self._keys(names)
+            if all(self.data.get(key) is None for key in keys):
+                self.fault(keys[0], "is missing")
             return least
         return found
 
-    def optional(self, *names: str, least: int = 1, most: int = LARGEST_COUNT) -> int | None:
-        """Give a whole number under the first name that has one; None where none does."""
-        present = [name for name in names if self.data.get(name) is not None]
-        figures = {name: self._whole(name, least, most) for name in present}
+    def optional(self, *names: str, least: int = 1, most: int = WIDEST) -> int | None:
+        """Give a whole number under the first name that has one, or what its absence stands for."""
+        present = [key for key in self._keys(names) if self.data.get(key) is not None]
+        figures = {key: self._whole(key, least, most) for key in present}
         if len({figure for figure in figures.values() if figure is not None}) > 1:
-            other = present[1]
-            self.fault(
-                present[0],
-                f"{figures[present[0]]} contradicts `{other}`, which is {figures[other]}",
-            )
-        return figures[present[0]] if present else None
+            first, second = present[:2]
+            message = f"{figures[first]} contradicts `{second}`, which is {figures[second]}"
+            self.fault(first, message)
+        return figures[present[0]] if present else self.kind.defaults.get(names[0])
+
+    def _keys(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """What configurations of this type call a figure that is asked for by its usual name."""
+        if len(names) > 1:
+            return names
+        return self.kind.names.get(names[0], _CALLED.get(names[0], names))
+
+    def has(self, bias: bool | str) -> bool:
+        """Whether there is a bias, which a key may say."""
+        return self.truth(bias) if isinstance(bias, str) else bias
 
     def truth(self, name: str, *, default: bool = False) -> bool:
         """Give a true or false."""

@@ -1,0 +1,211 @@
+"""`planner sweep`, `sensitivity`, `alternatives` and `risk`: what many plans say together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import planner
+from planner.cli.options import (
+    FILE,
+    asking,
+    folder_option,
+    format_option,
+    number_option,
+    out_option,
+    share_option,
+    work_options,
+)
+from planner.cli.screen import Progress, print_result, say_written, write
+from planner.errors import ExitCode
+from planner.reporting.format import count_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from decimal import Decimal
+    from pathlib import Path
+
+    from planner import AlternativesResult, Changes, SensitivityResult, Work
+    from planner.api.folder import Folder
+
+_OF_ALTERNATIVES = (
+    *("alternatives.json", "alternatives.md", "alternatives.html"),
+    *("headroom.svg", "power.svg"),
+)
+_OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
+
+
+def _answer(
+    question: Callable[..., AlternativesResult | SensitivityResult],
+    scenario: Path,
+    changes: Changes,
+    files: Sequence[str],
+    out: Folder | None,
+    format_: str,
+    **asked: Any,  # noqa: ANN401 - as the question takes them
+) -> None:
+    """Ask of a scenario, write the files where that is wanted, print, and end."""
+    loaded = planner.load(scenario, **changes)
+    if out is not None:
+        out.require_free(files, loaded.read_from)
+    with Progress() as progress:
+        found = question(loaded, progress=progress, **asked)
+    if out is not None:
+        write(found, out)
+    print_result(found, format_)
+    click.get_current_context().exit(found.exit_code)
+
+
+@click.command()
+@click.argument("scenario", type=FILE)
+@share_option("--within", "3%", "Share by which such a plan may cost more than the cheapest.")
+@out_option(*_OF_ALTERNATIVES)
+@asking
+@work_options
+@format_option
+def alternatives(
+    scenario: Path, within: Decimal, out: Folder | None, changes: Changes, work: Work, format_: str
+) -> None:
+    """Show plans that differ where people care, beside the cheapest.
+
+    Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
+    plans that cost little more than the cheapest: fewest node types, a single vendor, most
+    headroom, no or fewest moves, lowest power, earliest.
+    """
+    question = planner.alternatives
+    _answer(question, scenario, changes, _OF_ALTERNATIVES, out, format_, within=within, **work)
+
+
+@click.command()
+@click.argument("scenario", type=FILE)
+@share_option("--swing", "20%", "Share of its value by which each figure is moved either way.")
+@number_option("--weeks", 4, (1, 52), "Weeks by which lead times are moved either way.")
+@share_option("--precision", "1%", "Share of the value to which a turn is found.")
+@number_option("--pairs", 3, (0, 50), "Pairs of the figures that matter most, to move together.")
+@out_option(*_OF_SENSITIVITY)
+@asking
+@work_options
+@format_option
+def sensitivity(
+    scenario: Path,
+    out: Folder | None,
+    changes: Changes,
+    work: Work,
+    format_: str,
+    **moved: Any,  # noqa: ANN401 - swing, weeks, precision and pairs
+) -> None:
+    """Show which figures the cost hangs on, and at which values the recommendation turns.
+
+    Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
+    a time. Where another purchase results, the value at which that happens is found. The figures
+    that matter most are moved two at a time as well.
+    """
+    if not (moved["swing"] and moved["precision"]):
+        raise click.UsageError("--swing and --precision are more than 0")
+    question = planner.sensitivity
+    _answer(question, scenario, changes, _OF_SENSITIVITY, out, format_, **moved, **work)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """`2/8`: the second of eight; fails in the user's words."""
+    number, slash, of = text.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise click.BadParameter(f"{text!r} is not a part, write 2/8 for the second of eight")
+    return int(number), int(of)
+
+
+@click.command()
+@click.argument("grid", type=FILE)
+@folder_option("the results, made if needed; a sweep that was stopped carries on from there")
+@click.option(
+    "--shard",
+    type=_shard,
+    metavar="I/N",
+    help="Plan only every N-th row, from the I-th on.",
+)
+@asking
+@work_options
+@click.pass_context
+def sweep(
+    ctx: click.Context,
+    grid: Path,
+    out: Folder,
+    shard: tuple[int, int] | None,
+    changes: Changes,
+    work: Work,
+) -> None:
+    """Plan many variants of a scenario, a row each.
+
+    GRID is a file that names the scenario and what is changed. Rows that the folder has already
+    are not planned again. Exit code 4: a row was not proved within the limits.
+    """
+    with Progress() as progress:
+        found = planner.sweep(
+            grid,
+            out=out.path,
+            overwrite=out.overwrite,
+            shard=shard,
+            progress=progress,
+            **changes,
+            **work,
+        )
+    if found.left_out:
+        rows = count_of(found.left_out, "row")
+        click.echo(f"left out {rows} that others ask for already", err=True)
+    if shard:
+        done = count_of(len(found.rows()), "row")
+        click.echo(f"wrote {done} of {found.asked:,} to {found.results}", err=True)
+    else:
+        say_written(out, found.files())
+        click.echo(f"wrote {found.results}", err=True)
+        print_result(found)
+    for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):
+        if code in found.exit_codes:
+            ctx.exit(code)
+
+
+@click.command()
+@click.argument("futures", type=FILE)
+@number_option("--samples", 200, (1, 100_000), "Futures to draw and plan.")
+@folder_option("the results, made if needed; what was stopped carries on from there")
+@number_option(
+    "--plans",
+    3,
+    (0, 9),
+    "Most purchase plans to compare in these futures, in search of the best in the bad cases; "
+    "0: none.",
+)
+@asking
+@work_options
+@click.pass_context
+def risk(
+    ctx: click.Context,
+    futures: Path,
+    samples: int,
+    plans: int,
+    out: Folder,
+    changes: Changes,
+    work: Work,
+) -> None:
+    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+
+    FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
+    likely and greatest value. It also searches for what to buy for the bad cases: purchase plans
+    are compared in all futures, with rents and placements adapted to each.
+    """
+    with Progress() as progress:
+        found = planner.risk(
+            futures,
+            samples=samples,
+            plans=plans,
+            out=out.path,
+            overwrite=out.overwrite,
+            progress=progress,
+            **changes,
+            **work,
+        )
+    say_written(out, found.files())
+    print_result(found)
+    if not found.proved:
+        ctx.exit(ExitCode.LIMIT)

@@ -1,0 +1,416 @@
+"""Units without a node: on an API, dropped, short, or at another start of their job.
+
+Each runs on a node that is *nowhere*: of a pool by itself, whose GPU type no other pool has. So the
+search, the bound and the proof that serve rents and purchases serve these units, too.
+
+- A unit on an API has such a node to itself, "rented" for a quarter at what its tokens cost. What
+  is then placed on nodes is stated anew without the units that are on APIs.
+- All units of a job that is dropped are on one node that is "bought". What that costs is what the
+  question of a triage is about. Where units may be short one by one, each of them has a node of its
+  own, "rented" for a quarter.
+- A job that may slip is there once for each start, and all of its starts but one need not run for
+  nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from planner.costs import api_costs, spent_cents, token_costs
+from planner.inputs.scenario.places import running_units
+from planner.packing.limits import SpendLimit
+from planner.packing.problem import NOWHERE, Choice, Demand, Pool, Shape, Supply
+from planner.packing.statement.translate import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from planner.inputs.settled import Inputs
+    from planner.packing.problem import Problem, SupplyKind
+    from planner.packing.solution import Solution
+    from planner.packing.statement.translate import Running, Translation, Unit
+    from planner.sizing.candidate import SizedJob
+
+
+_API = "API"
+"""In place of a node type."""
+_MILLI = 1000
+"""Rate limits are counted in thousandths of a request per second."""
+_ONE = Shape(1, 0, 0)
+"""What takes a node that is nowhere; likewise one that offers room for one unit."""
+
+
+class _Stating:
+    """A problem stated anew, with pools that are nowhere and what their nodes cost."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._before = problem
+        self.pools, self.supplies = list(problem.pools), list(problem.supplies)
+        self.demands: list[Demand] = []
+        self._spent: list[Mapping[str, tuple[int, ...]]] = []
+        """By supply that was added: what a node takes of each budget, by quarter."""
+
+    def pool(self, node: Shape, api: str = "") -> str:
+        """Add a pool, of an API if one is named, that has such nodes; its GPU type."""
+        gpu_type = f"{NOWHERE}{f'{_API} ' if api else ''}{len(self.pools)}"
+        node_type, site = (_API, api) if api else ("nowhere", gpu_type)
+        self.pools.append(Pool(node_type, site, gpu_type, node, 0, 0, fabric=False))
+        return gpu_type
+
+    def supply(
+        self,
+        name: str,
+        kind: SupplyKind,
+        pool: int,
+        maximum: int | None,
+        cents: tuple[int | None, ...],
+        spent: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> int:
+        """Add an offer of nodes of a pool; its number."""
+        self.supplies.append(Supply(name, kind, pool, maximum, cents))
+        self._spent.append(spent or {})
+        return len(self.supplies) - 1
+
+    def problem(self) -> Problem:
+        """What was stated."""
+        unpaid = (0,) * self._before.quarters
+        budgets = (
+            replace(one, cents=(*one.cents, *(of.get(one.name, unpaid) for of in self._spent)))
+            for one in self._before.budgets
+        )
+        return replace(
+            self._before,
+            pools=tuple(self.pools),
+            supplies=tuple(self.supplies),
+            demands=tuple(self.demands),
+            budgets=tuple(budgets),
+        )
+
+
+def solved_with_apis(
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    asked_gap: float,
+    solve: Callable[[Translation], Solution],
+) -> tuple[tuple[SizedJob, ...], Translation, Solution]:
+    """Solve a portfolio whose jobs may be on APIs where they allow it; raises what `solve` does.
+
+    The jobs with those units on APIs that are there, and the problem of the others, solved. It is
+    solved twice: once with every API as a way to run, which decides who is on one and proves the
+    bound, and once more for the units that are left, which are then placed on nodes.
+    """
+    translation = translate(inputs, jobs)
+    open_to_apis = with_apis(inputs, translation)
+    if open_to_apis is translation:
+        return jobs, translation, solve(translation)
+    decided = solve(open_to_apis)
+    placed = _split(open_to_apis, decided, jobs)
+    translation = translate(inputs, placed)
+    solution = solve(translation)
+    tokens_cents = sum(count * one.present_cents for count, one in api_costs(inputs, placed))
+    bound_cents = min(decided.bound_cents, solution.cost_cents)
+    return placed, translation, solution.beside_apis(bound_cents, tokens_cents, asked_gap)
+
+
+def _split(
+    translation: Translation, solution: Solution, jobs: Sequence[SizedJob]
+) -> tuple[SizedJob, ...]:
+    """The jobs with those units on APIs that a solution has there; the others are to be placed."""
+    gone: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
+    problem = translation.problem
+    for demand, members, assigned in zip(
+        problem.demands, translation.members, solution.assigned, strict=True
+    ):
+        waiting = list(members)
+        for choice, count in zip(demand.choices, assigned, strict=True):
+            mine, waiting = waiting[:count], waiting[count:]
+            if choice.gpu_type.startswith(f"{NOWHERE}{_API} "):
+                for name, _ in mine:
+                    gone[name][choice.way].update(demand.quarters)
+    found = []
+    for job in jobs:
+        there = gone[job.name]
+        on_apis = tuple(
+            (api, tuple(there[api][quarter] for quarter in range(problem.quarters)))
+            for api in sorted(there)
+        )
+        units = tuple(
+            count - sum(one[quarter] for one in there.values())
+            for quarter, count in enumerate(job.units)
+        )
+        found.append(job.model_copy(update={"units": units, "on_apis": on_apis}))
+    return tuple(found)
+
+
+def with_apis(inputs: Inputs, translation: Translation) -> Translation:
+    """The same problem, where units may be on the APIs that their jobs allow.
+
+    The very same where no job allows one that is there.
+    """
+    scenario, problem = inputs.scenario, translation.problem
+    stating = _Stating(problem)
+    members: list[tuple[Unit, ...]] = []
+    served: list[tuple[str, str]] = []
+    """By supply that was added: a job whose units it takes, and the API."""
+    for demand, every in zip(problem.demands, translation.members, strict=True):
+        # Units of one demand differ by the APIs of their jobs, and by the traffic of these.
+        alike: dict[tuple[tuple[str, ...], tuple[object, ...]], list[Unit]] = defaultdict(list)
+        pinned = any(choice.shape.stays for choice in demand.choices)
+        for unit in every:
+            job = unit[0].partition("\n")[0]
+            apis = () if pinned else scenario.apis_of(job)
+            peaks = scenario.jobs[job].peaks(scenario.horizon) if apis else ()
+            alike[apis, peaks].append(unit)
+        for (apis, _), units in sorted(alike.items(), key=lambda one: one[1]):
+            choices = demand.choices
+            for api in apis:
+                job = units[0][0].partition("\n")[0]
+                choices = (*choices, _on_api(inputs, stating, job, api, demand))
+                served.append((job, api))
+            stating.demands.append(replace(demand, choices=choices, count=len(units)))
+            members.append(tuple(units))
+    if not served:
+        return translation
+    stated = stating.problem()
+    budgets = (*stated.budgets, *_rate_limits(inputs, problem, served))
+    return replace(translation, problem=replace(stated, budgets=budgets), members=tuple(members))
+
+
+def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, demand: Demand) -> Choice:
+    """State a pool and an offer of an API for units of a demand; the choice to be there."""
+    quarters, available = inputs.scenario.horizon.all_quarters, inputs.scenario.apis[api].available
+    tokens = token_costs(inputs, job, api)
+    cents = tuple(
+        one.present_cents
+        if quarter in demand.quarters and (available is None or quarters[quarter] in available)
+        else None
+        for quarter, one in enumerate(tokens)
+    )
+    spent = {
+        cap.name: tuple(spent_cents(inputs, cap, (one,)) for one in tokens)
+        for cap in inputs.scenario.budget.caps()
+    }
+    gpu_type = stating.pool(_ONE, api)
+    stating.supply(api, "rent", len(stating.pools) - 1, None, cents, spent)
+    return Choice(gpu_type, _ONE, way=api)
+
+
+def _rate_limits(
+    inputs: Inputs, problem: Problem, served: Sequence[tuple[str, str]]
+) -> Iterator[SpendLimit]:
+    """One for each quarter of each API that has one."""
+    scenario, every = inputs.scenario, range(problem.quarters)
+    nothing = ((0,) * problem.quarters,) * len(problem.supplies)
+    peaks = {job: scenario.jobs[job].peaks(scenario.horizon) for job, _ in served}
+    for name, api in sorted(scenario.apis.items()):
+        if api.requests_per_second is None:
+            continue
+        most = int(api.requests_per_second * _MILLI)
+        for quarter, label in enumerate(scenario.horizon.labels):
+            taken = (
+                tuple(
+                    ceil(peaks[job][at] * _MILLI) if (of, at) == (name, quarter) else 0
+                    for at in every
+                )
+                for job, of in served
+            )
+            told = f"requests per second on {name} in {label}"
+            yield SpendLimit(told, most, (*nothing, *taken), unit="requests/s")
+
+
+Start = tuple[tuple[int, int], ...]
+"""(demand, units) that are to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job of the scenario, with the deployment derived from it: one answer holds for both."""
+
+    name: str
+    priority: int
+    required: bool
+    starts: tuple[Start, ...]
+    """By quarters of delay."""
+    droppable: int = 0
+    """Units that may be short in each quarter while the others run."""
+    numbers: tuple[tuple[int, ...], ...] = ()
+    """By quarters of delay: the numbers of the units that are to run, in the order of the demands;
+    only where some may be short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """Claims that are alike, and the supplies whose nodes say how many of them do not run."""
+
+    claims: tuple[Claim, ...]
+    other_start: tuple[int, ...]
+    """By quarters of delay: not run, as it starts at another time; empty: it may not slip."""
+    dropped: int | None
+    """None: never."""
+    short: int | None = None
+    """Counts units that do not run in a quarter, where some may be short; of one claim alone."""
+    demands: tuple[tuple[int, ...], ...] = ()
+    """By quarters of delay: the demands of that claim."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the claims."""
+        return tuple(claim.name for claim in self.claims)
+
+    @property
+    def priority(self) -> int:
+        """Of each of them."""
+        return self.claims[0].priority
+
+
+def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[Claim, ...]]:
+    """All jobs that have units, by name, with the problem in which each start has demands.
+
+    A start that leaves nothing of the job within the horizon is none.
+    """
+    together: dict[str, list[SizedJob]] = defaultdict(list)
+    for job in jobs:
+        if any(job.units):
+            together[job.derived_from or job.name].append(job)
+    today = running_units(inputs.scenario)
+    running: Running = {}
+    owner: dict[str, tuple[str, int]] = {}
+    every: list[SizedJob] = []
+    for name, parts in together.items():
+        for delay in range(inputs.scenario.jobs[name].may_slip_quarters + 1):
+            if any(parts[0].later(delay).units):
+                for part in parts:
+                    # A name of its own for each start: no job's name holds a line break.
+                    alias = f"{part.name}\n{delay}"
+                    owner[alias] = name, delay
+                    named = {"name": alias, "derived_from": name}
+                    every.append(part.later(delay).model_copy(update=named))
+                    for (stated, number), unit in today.items():
+                        if stated == part.name:
+                            running[alias, number] = unit
+    translation = with_apis(inputs, translate(inputs, tuple(every), running))
+    units: dict[tuple[str, int], Counter[int]] = {key: Counter() for key in owner.values()}
+    for demand, members in enumerate(translation.members):
+        for alias, _ in members:
+            units[owner[alias]][demand] += 1
+    starts: dict[str, list[Start]] = defaultdict(list)
+    for (name, _), counts in sorted(units.items()):
+        starts[name].append(tuple(sorted(counts.items())))
+    return translation.problem, tuple(
+        _claim(inputs, translation, name, tuple(found)) for name, found in starts.items()
+    )
+
+
+def _claim(inputs: Inputs, translation: Translation, name: str, starts: tuple[Start, ...]) -> Claim:
+    stated = inputs.scenario.jobs[name]
+    claim = Claim(name, stated.priority, stated.required, starts)
+    if stated.droppable is None:
+        return claim
+    problem, members = translation.problem, translation.members
+    mine = [problem.demands[number] for start in starts for number, _ in start]
+    most = sum(
+        demand.count * max((choice.copies for choice in demand.choices), default=1)
+        for demand in mine
+    )
+    numbers = tuple(
+        tuple(
+            unit
+            for demand, _ in start
+            for alias, unit in members[demand]
+            if alias == f"{name}\n{delay}"
+        )
+        for delay, start in enumerate(starts)
+    )
+    if stated.droppable == "all":  # so that there is no need to drop it as a whole
+        return replace(claim, required=True, droppable=most, numbers=numbers)
+    return replace(claim, droppable=stated.droppable, numbers=numbers)
+
+
+def with_classes(problem: Problem, claims: Sequence[Claim]) -> tuple[Problem, tuple[Class, ...]]:
+    """The problem in which every claim may be dropped, or start later, as far as it allows."""
+    stating = _StatingClasses(problem)
+    alike: dict[object, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        # One node stands for one claim only where all of its units are active together.
+        one = all(len(start) == 1 for start in claim.starts) and not claim.droppable
+        key = claim.priority, claim.required, claim.starts, None if one else claim.name
+        alike[key].append(claim)
+    classes = [stating.add(members) for members in alike.values()]
+    return stating.problem(), tuple(one for one in classes if one is not None)
+
+
+class _StatingClasses(_Stating):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._starts: list[tuple[str, int, tuple[int, ...]]] = []
+        """Name, and at most so many nodes of these supplies together."""
+
+    def add(self, claims: Sequence[Claim]) -> Class | None:
+        """State claims that are alike; None where nothing can be decided about them."""
+        first, times = claims[0], len(claims)
+        if first.required and len(first.starts) == 1 and not first.droppable:
+            for demand, units in first.starts[0]:
+                self.demands.append(self._stated(demand, units * times, first.name))
+            return None
+        short = self._short(first) if first.droppable else None
+        nowhere = None if short is None else self.supplies[short].pool
+        begun = len(self.demands)
+        pools = [self._nowhere(start, times, nowhere) for start in first.starts]
+        other: tuple[int, ...] = ()
+        if len(pools) > 1:
+            name = f"other starts of {first.name}"
+            other = tuple(self._bought(name, pool, times) for pool in pools)
+            self._starts.append((name, (len(pools) - 1) * times, other))
+        dropped = None
+        if not first.required:
+            dropped = self._bought(f"{first.name} is dropped", pools[0], times)
+        demands: list[tuple[int, ...]] = []
+        for start in first.starts if first.droppable else ():
+            demands.append(tuple(range(begun, begun + len(start))))
+            begun += len(start)
+        return Class(tuple(claims), other, dropped, short, tuple(demands))
+
+    def problem(self) -> Problem:
+        """What was stated, with the budgets that hold the starts of one job together."""
+        stated = super().problem()
+        starts = (at_most(stated, name, most, which) for name, most, which in self._starts)
+        return replace(stated, budgets=(*stated.budgets, *starts))
+
+    def _stated(self, number: int, units: int, claim: str) -> Demand:
+        """So many units of a demand, in a chain with none but those of the claim."""
+        asked = self._before.demands[number]
+        chain = asked.chain and f"{asked.chain} of {claim}"
+        return replace(asked, count=units, chain=chain)
+
+    def _short(self, claim: Claim) -> int:
+        """A pool each of whose nodes is one unit that is short in a quarter; who rents them."""
+        self.pool(_ONE)
+        name, free = f"units of {claim.name} are short", (0,) * self._before.quarters
+        return self.supply(name, "rent", len(self.pools) - 1, claim.droppable, free)
+
+    def _nowhere(self, start: Start, times: int, short: int | None) -> int:
+        """A pool each of whose nodes holds all units of one claim; the units' demands."""
+        active: Counter[int] = Counter()
+        for demand, units in start:
+            active.update(dict.fromkeys(self._before.demands[demand].quarters, units))
+        gpu_type = self.pool(Shape(max(active.values()), 0, 0))
+        for demand, units in start:
+            asked = self._stated(demand, units * times, gpu_type)
+            choices = (*asked.choices, Choice(gpu_type, _ONE))
+            self.demands.append(replace(asked, choices=choices, nowhere=short))
+        return len(self.pools) - 1
+
+    def _bought(self, name: str, pool: int, maximum: int) -> int:
+        never = (None,) * (self._before.quarters - 1)
+        return self.supply(name, "buy", pool, maximum, (0, *never))
+
+
+def at_most(problem: Problem, name: str, most: int, supplies: Collection[int]) -> SpendLimit:
+    """At most so many nodes of these supplies together, as a budget that each takes 1 of."""
+    every = range(len(problem.supplies))
+    return SpendLimit(
+        name, most, tuple((int(number in supplies),) * problem.quarters for number in every)
+    )

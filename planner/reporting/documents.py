@@ -1,0 +1,401 @@
+"""What a plan is decided by: the procurement justification and the quarterly capacity plan.
+
+Each is a selection of sections, whole or short, as an approver, a buyer and an auditor need them.
+Page 1 of both says what to sign by when, what it costs, what else there is, and what would flip it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from planner.planning.ledger.traced import total, where
+from planner.reporting.document import (
+    Blank,
+    Block,
+    Bullets,
+    Document,
+    Fields,
+    Heading,
+    Paragraph,
+    Table,
+    columns_for,
+    table,
+    titled,
+)
+from planner.reporting.format import code, count_of, listed, quarter_span
+from planner.reporting.sections import (
+    capacity,
+    comparison,
+    cost,
+    explain,
+    jobs,
+    margins,
+    nodemap,
+    options,
+    placement,
+    proof,
+    purchases,
+    releases,
+    sensitivity,
+    serving,
+    sites,
+    sizing,
+)
+from planner.reporting.traced import RelatedResults, numbered_sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.planning.ledger.traced import TracedFigure
+    from planner.planning.plan import Plan
+    from planner.reporting.document import Cell, Table
+    from planner.reporting.traced import Section, TracedPlan
+
+_ORDERS = 7
+_QUARTERS = 8
+"""A table of more of them counts years."""
+
+
+def decision_section(traced: TracedPlan) -> Iterator[Block]:
+    """All that a decision needs, on one sheet of paper."""
+    yield Paragraph(purchases.ask_sentence(traced.plan), tone="strong")
+    yield Paragraph(options.why_recommended(traced))
+    yield from options.cheaper_warnings(traced)
+    illustrative = [line.offer for _, line in traced.bill if line.illustrative]
+    illustrative += releases.unquoted_sales(traced.plan)
+    if illustrative:
+        names = listed(list(dict.fromkeys(illustrative)))
+        yield Paragraph(
+            f"Prices of {names} are illustrative and no quotes: put quotes into the scenario "
+            "and plan again before this is approved.",
+            tone="warning",
+        )
+    yield _sites(traced)
+    if traced.bill:
+        yield purchases.orders_table(traced, _ORDERS)
+    yield _paid(traced)
+    yield options.options_brief(traced)
+    yield from margins.flips_table(traced)
+    yield Fields((*cost.money_rows(traced), *_case(traced)))
+
+
+def _sites(traced: TracedPlan) -> Table:
+    """Nodes by site: owned, added, rented, retired, and what stands there at the end."""
+    last = traced.plan.quarters[-1]
+
+    def nodes(site: str, *origins: str, **more: str) -> TracedFigure:
+        return total(
+            traced.read.count(f"nodes{where(origin=origin, site=site, **more)}")
+            for origin in origins
+        )
+
+    def end(site: str) -> TracedFigure:
+        return traced.read.count(f"nodes{where(site=site, in_service=last)}")
+
+    def retired(site: str) -> TracedFigure:
+        return nodes(site, "owned") - nodes(site, "owned", in_service=last)
+
+    columns = (
+        ("Owned", lambda site: nodes(site, "owned")),
+        ("Add", lambda site: nodes(site, "buy", "reserve")),
+        ("Rent for a time", lambda site: nodes(site, "rent")),
+        ("Retire", retired),
+        (f"In service in {last}", end),
+    )
+    return table(
+        traced.capacity.sites,
+        ("Site", "name", lambda site: site),
+        *columns_for(columns, lambda site, of: traced.figure(of(site), "count", "how-use")),
+        sums={
+            "Site": "All",
+            **{
+                title: traced.figure(total(map(of, traced.capacity.sites)), "count", "how-use")
+                for title, of in columns
+            },
+        },
+        caption="Nodes by site: what is added is bought or reserved",
+    )
+
+
+def _paid(traced: TracedPlan) -> Table:
+    """Money by quarter, or by year where there are many."""
+    accounts = traced.accounts
+    when: list[tuple[str, tuple[int, ...]]] = [
+        (label, (place,)) for place, label in enumerate(traced.plan.quarters)
+    ]
+    if len(when) > _QUARTERS:
+        when = [(year.label, year.quarters) for year in accounts.years]
+    kinds = (
+        ("Capital", accounts.capex),
+        ("Running cost, rents included", accounts.opex),
+        ("Both", accounts.paid),
+    )
+    return table(
+        kinds,
+        ("Paid, USD", "text", lambda kind: kind[0]),
+        *columns_for(
+            (*when, ("Sum", tuple(traced.quarters))),
+            lambda kind, chosen: traced.figure(kind[1](chosen), "usd", "how-cost"),
+        ),
+        caption="Money paid, not discounted: purchases are capital, all else is running cost",
+    )
+
+
+def _case(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
+    """Who asks for what, and why, as the scenario says."""
+    plan, risk = traced.plan, traced.beside.risk
+    running = [job for job in plan.jobs if job.ways or job.on_apis]
+    teams = {job.team for job in running if job.team}
+    of_teams = f" of {count_of(len(teams), 'team')}" if teams else ""
+    yield "In support of", traced.link(f"{count_of(len(running), 'job')}{of_teams}", "need")
+    if risk is None or not risk.chances:
+        likely = Blank(f"{code('planner risk FUTURES --out DIR')}, then report again")
+        yield "Share of futures in which what is bought now falls short", likely
+    for title, key in (
+        ("Requested by", "owner"),
+        ("Objective", "objective"),
+        ("Benefit", "benefit"),
+        ("If the need is not met", "if_not_met"),
+    ):
+        said: str | None = getattr(plan, key)
+        yield title, " ".join(said.split()) if said else Blank(f"{code(f'{key}:')} of the scenario")
+    decided: Cell = "nothing is ordered, so no order sets a day"
+    if traced.orders:
+        decided = traced.order_by(traced.orders[0][0])
+    yield "Decision needed by", decided
+
+
+Edition = Literal["short", "full"]
+"""About six pages on paper, or with every table behind them."""
+
+_ALONE = RelatedResults()
+_EXCLUDED = (
+    "Network, storage beyond tuned assets, staff, space, taxes and freight.",
+    "Measured use: the plan knows what jobs hold, not how busy they keep it.",
+    "Demand other than that of the scenario: seasons and surprises within a quarter.",
+)
+
+
+def justification_document(
+    plan: Plan, beside: RelatedResults = _ALONE, edition: Edition = "full"
+) -> Document:
+    """The procurement justification with what is known beside the plan."""
+    opening: list[Block] = [Heading(f"Justification: {plan.scenario}", 1)]
+    if plan.description:
+        opening.append(Paragraph(" ".join(plan.description.split())))
+    sections = _JUSTIFICATION_IN_SHORT if edition == "short" else _JUSTIFICATION
+    appendices = ("jobs", "how", "rules", "since")
+    return (*opening, *numbered_sections(plan, sections, beside, appendices=appendices))
+
+
+def quarterly_document(
+    plan: Plan, beside: RelatedResults = _ALONE, edition: Edition = "full"
+) -> Document:
+    """The capacity plan for a quarter; against the last one, where that is known."""
+    shown = _IN_SHORT if edition == "short" else _QUARTERLY
+    sections = {key: _QUARTERLY[key] for key in shown}
+    span = quarter_span(plan.quarters[0], plan.quarters[-1])
+    return (
+        Heading(f"Capacity plan {span}: {plan.scenario}", 1),
+        Paragraph(f"As of {plan.as_of}.", tone="faint"),
+        *numbered_sections(plan, sections, beside, appendices=("jobs", "how")),
+    )
+
+
+def _ask(traced: TracedPlan) -> Iterator[Block]:
+    """Page 1, and where each reader finds their page."""
+    yield from decision_section(traced)
+    of = traced.sections
+    yield Paragraph(
+        f"For finance: sections {of('options', 'cost', 'sensitivity', 'affordability')}. For "
+        f"facilities: {of('facility', 'milestones')}. For procurement: "
+        f"{of('bill', 'procurement', 'milestones')}. For who runs the fleet: "
+        f"{of('need', 'existing', 'options')}. For an auditor: "
+        f"{of('assumptions', 'trace', 'provenance')}, and the appendices.",
+        tone="faint",
+    )
+
+
+def _asked(traced: TracedPlan) -> Table:
+    caption = "Units that each job asks for, by quarter"
+    return jobs.services_table(traced, traced.asked, "how-need", caption)
+
+
+def _need(traced: TracedPlan) -> Iterator[Block]:
+    """Who needs what, how far it goes beyond what is owned, and how long runs take."""
+    yield Paragraph(
+        "Each job and the units of it that must run; a unit is one replica of a model, or one "
+        "tuning job with all its runs. Its sizing, sum by sum, is told in "
+        f"{traced.section('jobs')}.",
+        tone="faint",
+    )
+    yield _asked(traced)
+    yield from jobs.stated_table(traced)
+    yield Paragraph(capacity.exhaustion(traced))
+    yield capacity.gpus_table(traced)
+    yield capacity.capacity_chart(traced)
+    yield from titled(
+        (
+            ("What does not fit", explain.shortage_section(traced.plan)),
+            ("What needs rest on", sizing.evidence_section(traced.plan)),
+            ("How long runs take", serving.runs_section(traced)),
+        ),
+        3,
+    )
+    if not (traced.plan.objective or any(job.benefit for job in traced.plan.jobs)):
+        said = Blank(f"{code('objective:')} of the scenario, {code('benefit:')} of a job")
+        yield Fields((("Business served, and what drives its growth", said),))
+
+
+def _existing(traced: TracedPlan) -> Iterator[Block]:
+    yield from capacity.existing_section(traced)
+    yield from titled(
+        (("What leaves, when, and what it brings", releases.releases_section(traced)),), 3
+    )
+
+
+def _options(traced: TracedPlan) -> Iterator[Block]:
+    """What else there is, what other GPU types would add, and the rules against some."""
+    yield from options.options_section(traced)
+    yield Heading("Why not other GPU types", 3)
+    yield from jobs.gpu_types_section(traced)
+    yield from jobs.rejections_section(traced.plan)
+    yield from titled((("What would save a node", proof.near_miss_section(traced.plan)),), 3)
+
+
+def _trace(traced: TracedPlan) -> Iterator[Block]:
+    yield from jobs.jobs_section(traced)
+    yield from serving.traffic_section(traced)
+    yield from serving.apis_section(traced)
+    yield from placement.placement_section(traced)
+
+
+def _since(traced: TracedPlan) -> tuple[Block, ...]:
+    since = traced.beside.comparison
+    return comparison.changes_since(since) if since else ()
+
+
+_JUSTIFICATION: dict[str, Section] = {
+    "ask": ("The ask", _ask),
+    "need": ("Need", _need),
+    "existing": ("What there is already", _existing),
+    "options": ("Options", _options),
+    "cost": ("Whole-life cost", cost.cost_section),
+    "sensitivity": ("Sensitivity", sensitivity.sensitivity_section),
+    "assumptions": ("Assumptions", proof.assumptions_section),
+    "risks": ("Risks", proof.risks_section),
+    "trace": ("From requirement to bill", _trace),
+    "bill": ("Bill of materials", purchases.bill_section),
+    "facility": ("Facility", sites.facility_section),
+    "affordability": ("Affordability", cost.affordability_section),
+    "procurement": ("Procurement", purchases.procurement_section),
+    "milestones": ("Milestones and acceptance", purchases.milestones_section),
+    "provenance": ("Provenance and sign-off", proof.provenance_section),
+    "jobs": ("Jobs, sum by sum", jobs.sums_section),
+    "how": ("How figures come about", proof.how_section),
+    "rules": ("Rules and their sources", proof.rules_section),
+    "since": ("What changed since the last plan", _since),
+}
+
+
+def _need_in_short(traced: TracedPlan) -> Iterator[Block]:
+    yield from capacity.forecast_section(traced)
+    yield capacity.use_picture(traced)
+    yield from titled((("What does not fit", explain.shortage_section(traced.plan)),), 3)
+    yield from serving.runs_section(traced)
+    yield from nodemap.node_map_picture(traced)
+
+
+def _options_in_short(traced: TracedPlan) -> Iterator[Block]:
+    yield from options.options_section(traced, full=False)
+    yield from jobs.gpu_types_section(traced)
+
+
+def _cost_in_short(traced: TracedPlan) -> Iterator[Block]:
+    yield from cost.cost_by_quarter(traced)
+    yield from cost.cost_headlines(traced)
+    yield from cost.beyond_section(traced)
+    yield from cost.affordability_section(traced, full=False)
+
+
+_JUSTIFICATION_IN_SHORT: dict[str, Section] = {
+    "ask": ("The ask", decision_section),
+    "need": ("Need, and how full the fleet is", _need_in_short),
+    "options": ("Options, and other GPU types", _options_in_short),
+    "cost": ("Cost", _cost_in_short),
+    "facility": ("Facility", sites.sites_section),
+    "milestones": ("Milestones", lambda traced: purchases.milestones_section(traced, full=False)),
+    "risks": ("Risks", proof.risks_section),
+    "provenance": (
+        "Provenance and sign-off",
+        lambda traced: proof.provenance_section(traced, full=False),
+    ),
+}
+
+
+def _changes(traced: TracedPlan) -> Iterator[Block]:
+    since = traced.beside.comparison
+    if since is not None:
+        yield from comparison.changes_since(since)
+    else:
+        yield Fields((("What changed, and why", Blank(code("--since LAST.json"))),))
+    if since is None or not (since.demand or since.deliveries):
+        actuals = f"{code('--actuals FILE')} with {code('--since')}"
+        yield Fields((("Delivered against planned, and forecast error", Blank(actuals)),))
+
+
+def _services(traced: TracedPlan) -> Iterator[Block]:
+    plan = traced.plan
+    yield jobs.services_table(
+        traced,
+        lambda job, quarter: traced.capacity.held(plan.jobs[job].name, quarter),
+        "how-use",
+        "GPUs that each job holds, wholly or in part",
+    )
+    yield from titled((("Charged to teams", cost.teams_section(traced)),), 3)
+    yield from serving.traffic_section(traced)
+
+
+def _resources(traced: TracedPlan) -> Iterator[Block]:
+    yield capacity.use_picture(traced)
+    yield capacity.pools_table(traced)
+    asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
+    yield Fields(((asked, Blank("monitoring")),))
+    yield from placement.placement_section(traced)
+    yield from sites.facility_section(traced)
+
+
+def _options_by_quarter(traced: TracedPlan) -> Iterator[Block]:
+    yield from options.options_section(traced)
+    parts = (
+        ("What does not fit", explain.shortage_section(traced.plan)),
+        ("Cost by quarter", cost.cost_by_quarter(traced)),
+    )
+    yield from titled(parts, 3)
+
+
+_QUARTERLY: dict[str, Section] = {
+    "ask": ("Summary", decision_section),
+    "since": ("What changed since the last plan", _changes),
+    "scope": ("Scope", lambda _: (Paragraph("Not covered:"), Bullets(_EXCLUDED))),
+    "capacity": ("Capacity", lambda traced: (capacity.gpus_table(traced),)),
+    "demand": ("What drives demand", lambda traced: (_asked(traced),)),
+    "need": ("Services", _services),
+    "facility": ("Resources", _resources),
+    "forecast": ("Demand against capacity", capacity.forecast_section),
+    "options": ("Options, and doing nothing", _options_by_quarter),
+    "recommendations": (
+        "Recommendations",
+        lambda traced: (*purchases.orders_section(traced), *releases.releases_section(traced)),
+    ),
+    "alarms": ("Thresholds and alarms", capacity.alarms_section),
+    "assumptions": (
+        "Assumptions and risks",
+        lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
+    ),
+    "bill": ("Bill of materials", purchases.bill_section),
+    "provenance": ("Provenance", proof.provenance_section),
+    "jobs": ("Jobs, sum by sum", jobs.sums_section),
+    "how": ("How figures come about", proof.how_section),
+}
+_IN_SHORT = ("ask", "since", "capacity", "demand", "forecast", "recommendations", "alarms")

@@ -1,1 +1,0 @@
-"""Excel workbooks: a sheet for each section, real numbers, live sums."""

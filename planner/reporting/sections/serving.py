@@ -1,0 +1,260 @@
+"""Serving jobs: traffic, replicas and latency by quarter, and APIs by the token."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import groupby
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.inputs.scenario.quarter import Quarter
+from planner.reporting.document import Block, Cell, Paragraph, columns_for, table
+from planner.reporting.format import copies_of, percent, quarter_runs, usd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.planning.ledger.traced import TracedFigure
+    from planner.planning.plan import ApiComparison, Plan, PlannedJob
+    from planner.reporting.format import Style
+    from planner.reporting.traced import TracedPlan
+    from planner.sizing.candidate import Candidate, ServingFigures
+
+_APIS = "how-apis"
+_SMALL = 100
+"""Times the traffic from which nobody asks where the API begins to be dearer."""
+
+
+def apis_section(traced: TracedPlan) -> Iterator[Block]:
+    """Jobs on APIs with what they pay, and those on GPUs beside APIs that serve their model."""
+    plan, compared = traced.plan, traced.plan.api_comparisons
+    if plan.apis:
+        yield table(
+            range(len(plan.apis)),
+            ("Job", "name", lambda at: plan.apis[at].job),
+            ("API", "text", lambda at: plan.apis[at].api),
+            ("Quarters", "text", lambda at: _quarters(plan, at)),
+            ("M tokens", "number", traced.each("apis[{}].million_tokens[*]", "count", _APIS)),
+            ("Paid, USD", "number", traced.each("apis[{}].cents[*]", "usd", _APIS)),
+            ("Present value", "number", traced.each("apis[{}].present_cents", "usd", _APIS)),
+            caption="Requests that APIs answer, at mean traffic; what they keep to of latency is "
+            "theirs to promise",
+        )
+        if plan.api_saving_cents is not None:
+            yield Paragraph(
+                "Without any API, the best plan costs "
+                f"{usd(plan.api_saving_cents)} more, as proved."
+            )
+    if compared:
+        yield table(
+            range(len(compared)),
+            ("Job", "name", lambda at: compared[at].job),
+            ("API", "text", lambda at: compared[at].api),
+            ("Allowed", "text", lambda at: "yes" if compared[at].allowed else "no"),
+            ("GPUs, USD", "number", traced.each("api_comparisons[{}].gpus_cents", "usd", _APIS)),
+            ("API, USD", "number", traced.each("api_comparisons[{}].api_cents", "usd", _APIS)),
+            ("API cheaper", "text", lambda at: _turns(compared[at])),
+            caption="Jobs on GPUs, and the net present cost of the same tokens on an API. Shares "
+            "of cost are compared: of GPUs, those held count, idle ones not, and of owned nodes "
+            "what running them costs; a job on a node that others need anyway saves nothing by "
+            "leaving it. The API is cheaper up to the share of this traffic at which both cost "
+            "the same",
+        )
+
+
+def _quarters(plan: Plan, at: int) -> str:
+    use = plan.apis[at]
+    active = [plan.quarters[q] for q, tokens in enumerate(use.million_tokens) if tokens]
+    return quarter_runs(plan.quarters, active)
+
+
+def _turns(one: ApiComparison) -> str:
+    """`below 12 % of this traffic`, `up to 3.2 times this traffic`."""
+    gpus_cents, api_cents = one.gpus_cents, one.api_cents
+    if not api_cents or gpus_cents >= _SMALL * api_cents:
+        return "at any traffic"
+    if gpus_cents <= 0:
+        return "at none"
+    if gpus_cents < api_cents:
+        return f"below {percent(gpus_cents / api_cents)} of it"
+    return f"up to {gpus_cents / api_cents:.1f} times it"
+
+
+def on_apis_text(plan: Plan, job: str) -> str:
+    """`2 on hosted-70b`: units of a job on APIs, the most of a quarter; empty where none is."""
+    planned = next(one for one in plan.jobs if one.name == job)
+    return ", ".join(f"{max(units)} on {api}" for api, units in planned.on_apis)
+
+
+_QUARTER_DAYS = 91
+_FAR_DAYS = 3650
+"""Beyond which nobody asks when traffic will have grown."""
+_MANY_ROWS = 200
+_HOW = "how-serving"
+
+
+class _Row(NamedTuple):
+    """What one endpoint of a job does in quarters that are alike."""
+
+    job: PlannedJob
+    candidate: Candidate
+    serving: ServingFigures
+    place: str
+    """Of the candidate in plan.json."""
+    quarters: tuple[int, ...]
+
+    @property
+    def replicas(self) -> int:
+        return self.candidate.replicas_in(self.quarters[-1])
+
+    @property
+    def takes(self) -> float:
+        """Requests per second that its replicas are planned for at the most."""
+        return self.replicas * self.serving.planned_requests_per_second
+
+
+def traffic_section(traced: TracedPlan) -> Iterator[Block]:
+    """One row per endpoint and quarters alike: what arrives, what takes it, what users wait."""
+    plan = traced.plan
+    rows = list(_rows(plan))
+    if not rows:
+        return
+    at = " or ".join(f"{one}th" for one in sorted({row.serving.percentile for row in rows}))
+    yield Paragraph(
+        "Requests per second at the peak, and what the replicas are planned for at the most "
+        "(Takes), within the latency that is asked for where one is. Times in ms are expected at "
+        f"the {at} percentile at the peak of the busiest quarter: an estimate by the rules under "
+        "serving/, not a measurement. Full is when growth as in the last quarters takes up what is "
+        "left.",
+        tone="faint",
+    )
+
+    def figure(row: _Row, name: str, style: Style = "three_digits") -> Cell:
+        place = f"{row.place}.serving.{name}"
+        return traced.at(place, style, _HOW) if getattr(row.serving, name, 0) is not None else "–"
+
+    def takes(row: _Row) -> Cell:
+        each = traced.read.at(f"{row.place}.serving.planned_requests_per_second")
+        followed = f"replicas_by_quarter[{row.quarters[-1]}]"
+        replicas = followed if row.candidate.replicas_by_quarter else "replicas"
+        total = traced.read.at(f"{row.place}.{replicas}") * each
+        return traced.figure(total, "three_digits", _HOW)
+
+    shown = rows[:_MANY_ROWS]
+    first = {id(row.job): row for row in reversed(shown)}
+    yield table(
+        shown,
+        ("Job", "text", lambda row: row.job.name if row is first[id(row.job)] else ""),
+        ("Quarter", "text", lambda row: quarter_runs(plan.quarters, _labels(plan, row))),
+        ("Req/s", "number", lambda row: figure(row, f"peaks[{row.quarters[-1]}]")),
+        ("Takes", "number", takes),
+        ("Replicas", "number", lambda row: copies_of(row.replicas, row.candidate.gpus)),
+        ("TTFT", "number", lambda row: figure(row, "ttft_ms")),
+        ("TPOT", "number", lambda row: figure(row, "tpot_ms")),
+        ("Full", "text", lambda row: _full(plan, row)),
+    )
+    if len(rows) > len(shown):
+        yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
+    of_job = {row.job.name: row for row in reversed(rows)}
+    places = [at for at, use in enumerate(plan.endpoints[:_MANY_ROWS]) if use.job in of_job]
+
+    def row_of(place: int) -> _Row:
+        return of_job[plan.endpoints[place].job]
+
+    def rate(place: int, tokens: str) -> Cell:
+        stem = f"endpoints[{place}]"
+        cents, every = (traced.read.sum(f"{stem}.{name}[*]") for name in ("cost_cents", tokens))
+        return traced.figure(cents / every, "rate", _HOW)
+
+    yield table(
+        places,
+        ("Job", "text", lambda at: plan.endpoints[at].job),
+        ("At once", "number", lambda at: figure(row_of(at), "concurrency", "count")),
+        ("Answer, s", "number", lambda at: figure(row_of(at), "e2e_ms", "seconds")),
+        ("M tokens", "number", traced.each("endpoints[{}].million_tokens[*]", "count", _HOW)),
+        ("GPUs, USD", "number", traced.each("endpoints[{}].cost_cents[*]", "usd", _HOW)),
+        *columns_for(
+            (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate
+        ),
+        caption="Requests that a replica must be allowed to hold (max_num_seqs), time to the end "
+        "of an answer, millions of tokens over the horizon at mean traffic, and the net present "
+        "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted; "
+        "If full is what a million tokens would cost if all day as much arrived as replicas take",
+    )
+
+
+def runs_section(traced: TracedPlan) -> Iterator[Block]:
+    """How long each run takes, on what, and what it costs; nothing where nothing runs for hours."""
+    plan, read, each = traced.plan, traced.read, traced.accounts.per_gpu_hour
+    found: list[tuple[int, str, Candidate]] = []
+    for place, job in enumerate(plan.jobs[:_MANY_ROWS]):
+        every = enumerate(plan.sizings[job.sizing].candidates)
+        ways = {one.way: (at, one) for at, one in every}
+        for at, one in (ways[way] for way, _ in job.ways):
+            if one.planned_hours is not None:
+                found.append((place, f"sizings[{job.sizing}].candidates[{at}]", one))
+    first = {place: one for place, _, one in reversed(found)}
+
+    def runs(row: tuple[int, str, Candidate]) -> Cell:
+        if first[row[0]] is not row[2]:
+            return ""
+        times = read.sum(f"jobs[{row[0]}].units[*]") * read.at(f"jobs[{row[0]}].runs")
+        return traced.figure(times, "count", "how-need")
+
+    def gpu_hours(row: tuple[int, str, Candidate]) -> TracedFigure:
+        return read.at(f"{row[1]}.planned_hours") * read.at(f"{row[1]}.gpus")
+
+    def cost(row: tuple[int, str, Candidate]) -> Cell:
+        return traced.figure(gpu_hours(row) * each, "usd", _HOW) if each else "–"
+
+    if found:
+        yield table(
+            found,
+            ("Job", "text", lambda row: plan.jobs[row[0]].name),
+            ("Runs", "number", runs),
+            ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
+            ("Hours each", "number", traced.each("{1}.planned_hours", "count", _HOW)),
+            ("GPU-hours each", "number", lambda row: traced.figure(gpu_hours(row), "hours", _HOW)),
+            ("USD a run", "number", cost),
+            caption="Runs over the horizon: for how many hours each holds its GPUs, and what that "
+            "costs at the net present cost of a GPU-hour that jobs hold; a job on several GPU "
+            "types has a row for each",
+        )
+
+
+def _rows(plan: Plan) -> Iterator[_Row]:
+    for job in plan.jobs:
+        ways = {one.way: at for at, one in enumerate(plan.sizings[job.sizing].candidates)}
+        for way, _ in job.ways:
+            candidate = plan.sizings[job.sizing].candidates[ways[way]]
+            serving = candidate.serving
+            if serving is None:
+                continue
+            place = f"sizings[{job.sizing}].candidates[{ways[way]}]"
+            active = [quarter for quarter, units in enumerate(job.units) if units]
+
+            def alike(quarter: int, one: Candidate = candidate) -> tuple[float, int]:
+                return (one.serving.peaks[quarter] if one.serving else 0, one.replicas_in(quarter))
+
+            for _, group in groupby(active, key=alike):
+                yield _Row(job, candidate, serving, place, tuple(group))
+
+
+def _labels(plan: Plan, row: _Row) -> tuple[str, ...]:
+    return tuple(plan.quarters[quarter] for quarter in row.quarters)
+
+
+def _full(plan: Plan, row: _Row) -> str:
+    """The quarter in which more is planned for, or the month by which growth takes the rest."""
+    later = range(row.quarters[-1] + 1, len(plan.quarters))
+    beyond = next((at for at in later if row.serving.peaks[at] > row.takes), None)
+    if beyond is not None:
+        return plan.quarters[beyond]
+    peaks, last = row.serving.peaks, len(plan.quarters) - 1
+    growth = peaks[last] / peaks[last - 1] if last and peaks[last - 1] else 1
+    if growth <= 1 or not peaks[last]:
+        return "–"
+    days = _QUARTER_DAYS * log(row.takes / peaks[last]) / log(growth)
+    if days > _FAR_DAYS:
+        return "–"
+    return f"{Quarter.parse(plan.quarters[last]).start + timedelta(days=days):%Y-%m}"

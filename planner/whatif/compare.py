@@ -1,0 +1,562 @@
+"""What differs between two plans, inputs first; and a saved plan made again, to compare it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import partial
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Literal
+
+from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen
+from planner.inputs.load import Question
+from planner.inputs.reading.document import settable
+from planner.inputs.reading.locate import USED
+from planner.inputs.text.scalars import flow
+from planner.inputs.text.words import count_of
+from planner.planning.make import make_plan
+from planner.planning.plan import Plan
+from planner.planning.rolling_horizon import carried_over
+from planner.planning.saved import read_saved
+from planner.planning.store import loads
+from planner.whatif.actuals import PlannedAndActual, outcomes
+from planner.whatif.causes import TITLES, Waterfall, cause_of, planned_side, saved_side, waterfall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from decimal import Decimal
+    from typing import Any
+
+    from pydantic import BaseModel
+
+    from planner.inputs.reading.document import Path
+    from planner.inputs.scenario.offer import OfferKind
+    from planner.inputs.settled import Inputs
+    from planner.planning.plan import Occupant, Provenance, ShortJob
+    from planner.whatif.actuals import Actual
+    from planner.whatif.causes import Side
+
+FORMAT = "1.0"
+"""Minor: additive. Major: readers refuse."""
+
+
+class SideFigures(Frozen):
+    """One side in short."""
+
+    label: str
+    scenario: str
+    status: str
+    cost_cents: int
+    bound_cents: int
+    quarters: tuple[str, ...]
+    short: int = 0
+    """Jobs that give way: dropped, delayed or short of units."""
+
+
+class InputChange(Frozen):
+    """One value of the inputs that differs."""
+
+    cause: str
+    path: str
+    before: str | None
+    """As a file would say it, or as the price book does; None where neither says anything."""
+    after: str | None
+
+
+class PurchaseChange(Frozen):
+    """Nodes of one offer that enter service in one quarter."""
+
+    quarter: str
+    kind: str
+    offer: str
+    node_type: str
+    site: str
+    before: int
+    after: int
+    before_cents: int
+    """Not discounted."""
+    after_cents: int
+    term_quarters: int | None = None
+    """Reserve: quarters that each node is held."""
+
+
+class Amount(Frozen):
+    """One figure on both sides."""
+
+    name: str
+    quarter: str | None
+    """None: over the whole horizon."""
+    unit: str
+    """`cents`, `GPUs`, `share` or `W`."""
+    before: int | float | None
+    """None where that side does not have it."""
+    after: int | float | None
+
+
+class JobMove(Frozen):
+    """A job that runs elsewhere, on other GPUs or parts of them, or in another number."""
+
+    job: str
+    quarters: tuple[str, ...]
+    before: str | None
+    """`2 × 4 GPUs on xe9680-h200 @ main`; None where it does not run."""
+    after: str | None
+
+
+class ShortChange(Frozen):
+    """A job that gives way on one side, or otherwise than on the other."""
+
+    job: str
+    before: str | None
+    """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3)`; None where it is kept
+    as asked, or is no job."""
+    after: str | None
+    cause: str
+    """Why it gives way on the side after, else before."""
+
+
+class Comparison(Frozen):
+    """Two plans side by side; only what differs is listed, except for sums."""
+
+    format: str = FORMAT
+    before: SideFigures
+    after: SideFigures
+    inputs: tuple[InputChange, ...]
+    unread: tuple[str, ...]
+    """Sentences on inputs that could not be compared."""
+    purchases: tuple[PurchaseChange, ...]
+    costs: tuple[Amount, ...]
+    """Present value by kind of cost, cents; the last is the whole."""
+    waterfall: Waterfall
+    short: tuple[ShortChange, ...] = ()
+    """Jobs that give way: what they add to the cost is missing on that side."""
+    moves: tuple[JobMove, ...]
+    gpus: tuple[Amount, ...]
+    """In service, by GPU type and quarter."""
+    utilization: tuple[Amount, ...]
+    """GPU-hours held of those in service, by quarter."""
+    power: tuple[Amount, ...]
+    """By the nameplates of all nodes in service, by site and quarter; where sites are stated."""
+    warnings_gone: tuple[str, ...]
+    warnings_new: tuple[str, ...]
+    demand: tuple[PlannedAndActual, ...] = ()
+    """Units of the jobs of the plan before, beside those that came; where actuals are given."""
+    deliveries: tuple[PlannedAndActual, ...] = ()
+    """Nodes that were to enter service by the plan before, beside those that did."""
+
+    @property
+    def same(self) -> bool:
+        """Whether the plans are the same in all that is compared here."""
+        lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus, self.power)
+        figures = (self.short, self.utilization, self.warnings_gone, self.warnings_new)
+        return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents
+
+
+def compare(
+    before: Side,
+    after: Side,
+    planner: Callable[[Inputs], Plan] | None,
+    actuals: Sequence[Actual] = (),
+) -> Comparison:
+    """Compare two sides; `planner` makes the plans between them for the waterfall, if it is asked.
+
+    `actuals` are held against the plan before.
+    """
+    one, other = before.plan, after.plan
+    demand, deliveries = outcomes(one, actuals)
+    return Comparison(
+        before=_figures(before),
+        after=_figures(after),
+        inputs=tuple(_inputs(before, after)),
+        unread=tuple(_unread(before, after)),
+        purchases=_purchases(one, other),
+        costs=_costs(one, other),
+        waterfall=(
+            waterfall(before, after, planner)
+            if planner
+            else Waterfall(steps=(), missing="the steps between the two plans were not planned")
+        ),
+        short=tuple(_short(one, other)),
+        moves=tuple(_moves(one, other)),
+        gpus=_changed("GPUs", _gpus(one, other), _gpus(other, one)),
+        utilization=_changed("share", _utilization(one), _utilization(other)),
+        power=_changed("W", _power(one), _power(other)),
+        warnings_gone=_without(one, other),
+        warnings_new=_without(other, one),
+        demand=demand,
+        deliveries=deliveries,
+    )
+
+
+def _figures(side: Side) -> SideFigures:
+    proof = side.plan.proof
+    return SideFigures(
+        label=side.label,
+        scenario=side.plan.scenario,
+        status=proof.status,
+        cost_cents=proof.cost_cents,
+        bound_cents=proof.bound_cents,
+        quarters=side.plan.quarters,
+        short=len(_giving_way(side.plan)),
+    )
+
+
+def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
+    if before.question and after.question:
+        found = _differences((), before.question.data, after.question.data)
+        for path, old, new in found:
+            if path[0] not in TITLES:
+                yield InputChange(
+                    cause=cause_of(str(path[0]), str(path[-1])),
+                    path=settable(tuple(map(str, path))),
+                    before=_stated(before, path, old),
+                    after=_stated(after, path, new),
+                )
+    if before.source and after.source:
+        one, other = before.source, after.source
+        yield from _facts("prices", "price book", one.catalog.prices, other.catalog.prices)
+        without = {"prices": None}
+        yield from _facts(
+            "catalog",
+            "catalog",
+            one.catalog.model_copy(update=without),
+            other.catalog.model_copy(update=without),
+        )
+        yield from _facts("rules", "rule", one.rules, other.rules, skip=("rules",))
+
+
+def _stated(side: Side, path: Path, value: object) -> str | None:
+    """A value as written; a price that is not stated is that of the price book."""
+    if value is not None:
+        return flow(value)
+    listed = _listed_price(side, path)
+    return None if listed is None else f"{flow(listed)} (price book)"
+
+
+def _listed_price(side: Side, path: Path) -> Decimal | None:
+    if side.source is None or len(path) != 3 or path[0] != "offers":
+        return None
+    _, name, key = path
+    offer = side.source.question.data.get("offers", {}).get(name, {})
+    kinds: dict[object, OfferKind] = {"price_usd": "buy", "price_usd_per_gpu_hour": "rent"}
+    if key not in kinds:
+        return None
+    listed = side.source.catalog.prices.listed(kinds[key], offer.get("node_type", ""))
+    return listed.usd if listed else None
+
+
+def _facts(
+    cause: str, name: str, before: BaseModel, after: BaseModel, *, skip: tuple[str, ...] = ()
+) -> Iterator[InputChange]:
+    if before == after:
+        return
+    for path, old, new in _differences((), before.model_dump(), after.model_dump()):
+        shown = path[len(skip) :] if path[: len(skip)] == skip else path
+        yield InputChange(
+            cause=cause,
+            path=f"{name} {settable(tuple(map(str, shown)))}",
+            before=None if old is None else flow(_plain(old)),
+            after=None if new is None else flow(_plain(new)),
+        )
+
+
+def _plain(value: object) -> object:
+    """A value in what a file can hold."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, tuple | list):
+        return tuple(map(_plain, value))
+    return value
+
+
+def _differences(
+    outer: Path, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[tuple[Path, Any, Any]]:
+    """Paths with different values, at the outermost path that one side lacks."""
+    for key in dict.fromkeys((*before, *after)):
+        old, new = before.get(key), after.get(key)
+        path = (*outer, key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(path, old, new)
+        elif old != new:
+            yield path, old, new
+
+
+def _unread(before: Side, after: Side) -> Iterator[str]:
+    for side in (before, after):
+        if side.question is None:
+            yield f"{side.label} does not record its scenario, so its inputs are not compared"
+    if before.source and after.source:
+        return
+    one, other = (
+        {(role, path): digest for role, path, digest in side.plan.provenance.files}
+        for side in (before, after)
+    )
+    differ = sorted(
+        path
+        for role, path in one.keys() | other.keys()
+        if role in USED and one.get((role, path)) != other.get((role, path))
+    )
+    if differ:
+        yield f"these files that the scenarios use differ: {', '.join(differ)}"
+
+
+def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
+    counts: dict[tuple[str, str, str, str, str, int], list[int]]
+    counts = defaultdict(lambda: [0, 0, 0, 0])
+    for place, plan in enumerate((before, after)):
+        for line in plan.acquisitions:
+            term = line.term_quarters or 0
+            key = (line.quarter, line.kind, line.offer, line.node_type, line.site, term)
+            counts[key][place] += line.count
+            counts[key][place + 2] += line.total_cents
+    return tuple(
+        PurchaseChange(
+            quarter=quarter,
+            kind=kind,
+            offer=offer,
+            node_type=node_type,
+            site=site,
+            before=old,
+            after=new,
+            before_cents=old_cents,
+            after_cents=new_cents,
+            term_quarters=term or None,
+        )
+        for (quarter, kind, offer, node_type, site, term), (
+            old,
+            new,
+            old_cents,
+            new_cents,
+        ) in sorted(counts.items())
+        if (old, old_cents) != (new, new_cents)
+    )
+
+
+_Figures = dict[tuple[str, str | None], int | float]
+"""By name and quarter."""
+
+
+def _changed(unit: str, before: _Figures, after: _Figures) -> tuple[Amount, ...]:
+    return tuple(
+        Amount(name=name, quarter=quarter, unit=unit, before=old, after=new)
+        for name, quarter in sorted(before.keys() | after.keys(), key=lambda key: (key[0], key[1]))
+        for old, new in [(before.get((name, quarter)), after.get((name, quarter)))]
+        if old != new
+    )
+
+
+def _costs(before: Plan, after: Plan) -> tuple[Amount, ...]:
+    def lines(plan: Plan) -> _Figures:
+        return {(line.name, None): line.present_cents for line in plan.costs}
+
+    whole = Amount(
+        name="net present cost",
+        quarter=None,
+        unit="cents",
+        before=before.proof.cost_cents,
+        after=after.proof.cost_cents,
+    )
+    return (*_changed("cents", lines(before), lines(after)), whole)
+
+
+def _giving_way(plan: Plan) -> dict[str, ShortJob]:
+    return {job.name: job for job in plan.shortage.jobs} if plan.shortage else {}
+
+
+def _short(before: Plan, after: Plan) -> Iterator[ShortChange]:
+    """Jobs that do not give way alike, the most important first."""
+    one, other = _giving_way(before), _giving_way(after)
+    every = {**one, **other}
+    for job in sorted(every.values(), key=lambda job: (-job.priority, job.name)):
+        old, new = one.get(job.name), other.get(job.name)
+        told = (
+            old.how(before.quarters) if old else None,
+            new.how(after.quarters) if new else None,
+        )
+        if told[0] != told[1]:
+            yield ShortChange(job=job.name, before=told[0], after=told[1], cause=job.cause)
+
+
+def _gpus(plan: Plan, beside: Plan) -> _Figures:
+    """By GPU type; a type that only the other plan has is 0 in this plan's quarters."""
+    types = {pool.gpu_type for pool in (*plan.pools, *beside.pools)}
+    found = Counter({(name, quarter): 0 for name in types for quarter in plan.quarters})
+    for pool in plan.pools:
+        for quarter, gpus in zip(plan.quarters, pool.gpus, strict=True):
+            found[pool.gpu_type, quarter] += gpus
+    return dict(found.items())
+
+
+def _utilization(plan: Plan) -> _Figures:
+    found: _Figures = {}
+    for place, quarter in enumerate(plan.quarters):
+        hours = sum(pool.gpu_hours[place] for pool in plan.pools)
+        used = sum(pool.gpu_hours_used[place] for pool in plan.pools)
+        found["GPU-hours in use", quarter] = round(used / hours, 4) if hours else 0.0
+    return found
+
+
+def _power(plan: Plan) -> _Figures:
+    return {
+        (site.site, quarter): power
+        for site in plan.sites
+        for quarter, power in zip(plan.quarters, site.taken["power_w"] or (), strict=False)
+    }
+
+
+def _moves(before: Plan, after: Plan) -> Iterator[JobMove]:
+    """Quarters in which a job has the same places before and the same after share a line."""
+    one, other = _places(before), _places(after)
+    quarters = dict.fromkeys((*before.quarters, *after.quarters))
+    for job in dict.fromkeys(name for name, _ in (*one, *other)):
+        runs: dict[tuple[str | None, str | None], list[str]] = {}
+        for quarter in sorted(quarters):
+            there = quarter in before.quarters and quarter in after.quarters
+            pair = one.get((job, quarter)), other.get((job, quarter))
+            if there and pair[0] != pair[1]:
+                runs.setdefault(pair, []).append(quarter)
+        for (old, new), found in runs.items():
+            yield JobMove(job=job, quarters=tuple(found), before=old, after=new)
+
+
+def _places(plan: Plan) -> dict[tuple[str, str], str]:
+    """`2 × 4 GPUs on xe9680-h100 @ main` by job and quarter; alike pieces of a job are counted."""
+    pools = {node.id: f"{node.node_type} @ {node.site}" for node in plan.nodes}
+    found: dict[tuple[str, str], str] = {}
+    for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
+        held: dict[str, dict[tuple[str, int, int], tuple[str, list[Occupant]]]] = {}
+        for use in uses:
+            for item in use.occupants:
+                pieces = held.setdefault(item.job, {})
+                pieces.setdefault(item.piece, (pools[use.node], []))[1].append(item)
+        for job, pieces in held.items():
+            alike = Counter(f"{_holding(items)} on {pool}" for pool, items in pieces.values())
+            told = (f"{count:,} × {what}" for what, count in sorted(alike.items()))
+            found[job, quarter] = ", ".join(told)
+    return found
+
+
+def _holding(items: Sequence[Occupant]) -> str:
+    """What one piece holds: whole GPUs, over all its nodes, or a part of one."""
+    part = items[0].part
+    if part is None:
+        return count_of(sum(len(item.gpus) for item in items), "GPU")
+    return part.profile or f"{part.taken:,} MB of a GPU"
+
+
+def _without(plan: Plan, other: Plan) -> tuple[str, ...]:
+    """Warnings of one plan that the other does not have."""
+    known = {(note.text, note.origin) for note in other.warnings}
+    return tuple(
+        f"{note.text} ({note.origin})" if note.origin not in note.text else note.text
+        for note in plan.warnings
+        if (note.text, note.origin) not in known
+    )
+
+
+class Origin(Frozen):
+    """Something that a plan comes from and that is not as it was."""
+
+    what: Literal["file", "version"]
+    name: str
+    recorded: str | None
+    """sha256 of a file, or a version; None, here and below, where there was or is none."""
+    present: str | None
+
+
+class Replay(Frozen):
+    """What came of making a plan again."""
+
+    format: str = FORMAT
+    plan: str
+    """The file, as it was named."""
+    files: int
+    """Input files that the plan records."""
+    proved: bool
+    """Whether the saved plan is; one that is not may come out otherwise on a slower machine."""
+    origins: tuple[Origin, ...]
+    """Files and versions that differ."""
+    parts: tuple[str, ...]
+    """Keys of plan.json that differ."""
+    comparison: Comparison | None
+    """The figures of the saved plan and of the one made now; None where nothing differs."""
+
+    @property
+    def identical(self) -> bool:
+        """Whether the plan made now is the saved one, byte for byte."""
+        return not self.parts
+
+
+def replay(
+    text: str,
+    label: str,
+    read: Callable[[FilePath], str],
+    progress: Callable[[str], None] | None = None,
+) -> Replay:
+    """Plan again from the files that a plan.json names, looked for from the current folder.
+
+    `read` gives the text of an earlier plan, where what runs today was taken from one. Raises
+    InputError for what is no plan as it was written and for inputs that are not there, and what
+    planning raises.
+    """
+    saved = loads(text, label)
+    made_by = saved.provenance
+    planner = partial(
+        make_plan,
+        asked_gap=saved.proof.asked_gap,
+        time_limit_s=made_by.time_limit_s,
+        crosscheck=made_by.crosscheck,
+        progress=progress,
+    )
+    after = planned_side(f"{label}, made again", _recorded(made_by, label, read), planner)
+    parts = tuple(
+        key for key in Plan.model_fields if getattr(saved, key) != getattr(after.plan, key)
+    )
+    return Replay(
+        plan=label,
+        files=len(made_by.files),
+        proved=saved.proof.status == "proved",
+        origins=tuple(_origins(made_by, after.plan.provenance)),
+        parts=parts,
+        comparison=compare(saved_side(read_saved(text, label)), after, planner) if parts else None,
+    )
+
+
+def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) -> Inputs:
+    options = made_by.options
+    scenario, earlier = made_by.path_of("scenario"), made_by.path_of("placement")
+    if scenario is None:
+        raise InputError(Finding("records no scenario file to plan again", file=label))
+    catalog, rules = tuple(map(FilePath, options.catalog)), tuple(map(FilePath, options.rules))
+    missing = [
+        Finding(
+            f"{str(path)!r}, from which it was made, is not here",
+            file=label,
+            hint="name the folder from which it was planned: `--in DIR`",
+        )
+        for path in (scenario, *catalog, *rules, *filter(None, [earlier]))
+        if not path.exists()
+    ]
+    if missing:
+        raise InputError(*missing)
+    question = Question(scenario, catalog=catalog, rules=rules)
+    inputs = question.inputs(options.variations, options.settings)
+    return carried_over(inputs, read(earlier), earlier) if earlier else inputs
+
+
+def _origins(recorded: Provenance, present: Provenance) -> Iterator[Origin]:
+    versions = (
+        ("planner", recorded.planner_version, present.planner_version),
+        ("solver", recorded.solver, present.solver),
+    )
+    for name, old, new in versions:
+        if old != new:
+            yield Origin(what="version", name=name, recorded=old, present=new)
+    before, after = (
+        {(role, path): digest for role, path, digest in made_by.files}
+        for made_by in (recorded, present)
+    )
+    for key in dict.fromkeys((*before, *after)):
+        if before.get(key) != after.get(key):
+            yield Origin(what="file", name=key[1], recorded=before.get(key), present=after.get(key))

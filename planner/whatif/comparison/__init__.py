@@ -1,1 +1,0 @@
-"""Two plans side by side: what differs, what each cause costs, what came of the older."""

@@ -1,1 +1,0 @@
-"""Many futures at once: what they cost, and what is bought now held against them."""

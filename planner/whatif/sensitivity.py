@@ -1,0 +1,262 @@
+"""How the cost answers to one figure at a time and to two, and where the recommendation turns.
+
+The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
+between two plans: one that still acquires what the plan of the scenario does, or costs no less than
+that would, and one that does not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+from planner.costs import Entering, entry_quarters, portfolio_costs, spent_cents
+from planner.whatif.results import (
+    Corner,
+    Moved,
+    Pair,
+    Sensitivity,
+    Swing,
+    SwitchingPoint,
+    question_of,
+)
+from planner.whatif.uncertain import uncertain_figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from planner.costs import CostStream
+    from planner.inputs.layers.override import Override
+    from planner.inputs.settled import Inputs
+    from planner.whatif.results import PlanSummary
+    from planner.whatif.uncertain import UncertainFigure
+    from planner.whatif.variants import CachedRunner
+
+    _Move = tuple[UncertainFigure, Fraction]
+
+
+class Moves:
+    """Plans with moved figures."""
+
+    def __init__(self, runner: CachedRunner) -> None:
+        self._runner = runner
+
+    def base(self) -> PlanSummary:
+        """The plan of the scenario as it is asked for."""
+        return self._runner.one()
+
+    def at(self, figure: UncertainFigure, by: Fraction) -> Moved:
+        """One plan."""
+        settings, figures = self.together((figure, by))
+        return Moved(by=float(by), settings=settings, figures=figures)
+
+    def turned(self, figure: UncertainFigure, by: Fraction) -> bool:
+        """Whether something else is recommended then, or nothing at all; equals are no turn."""
+        base, other = self.base(), self.at(figure, by).figures
+        if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
+            return False
+        moved = self._runner.inputs_with(_settings([(figure, by)]))
+        return not would_do(self._runner.inputs, moved, base, other)
+
+    def together(self, *moves: _Move) -> tuple[tuple[Override, ...], PlanSummary]:
+        """A plan with several moves at once, and its settings."""
+        settings = _settings(moves)
+        return settings, self._runner.one(settings)
+
+    def plan(self, asked: Iterable[tuple[_Move, ...]]) -> None:
+        """Make the plans that there are not yet, each with its moves, and that of the scenario."""
+        self._runner.all([*map(_settings, asked), ()])
+
+
+def _settings(moves: Iterable[_Move]) -> tuple[Override, ...]:
+    return tuple(setting for figure, by in moves if by for setting in figure.settings(by))
+
+
+def pairs_of(
+    moves: Moves, ranked: Sequence[UncertainFigure], reach: Mapping[str, Fraction], most: int
+) -> tuple[Pair, ...]:
+    """At most so many pairs of figures, those first that move the cost most; plans are made."""
+    ranks = sorted(combinations(range(len(ranked)), 2), key=lambda pair: (sum(pair), pair))
+    chosen = [(ranked[one], ranked[other]) for one, other in ranks[:most]]
+
+    def corners(first: UncertainFigure, second: UncertainFigure) -> list[tuple[_Move, _Move]]:
+        one, other = (((of, -reach[of.name]), (of, reach[of.name])) for of in (first, second))
+        return list(product(one, other))
+
+    moves.plan(ends for pair in chosen for ends in corners(*pair))
+    return tuple(
+        Pair(
+            first=first.name,
+            second=second.name,
+            corners=tuple(_corner(moves, *ends) for ends in corners(first, second)),
+        )
+        for first, second in chosen
+    )
+
+
+def _corner(moves: Moves, one: _Move, other: _Move) -> Corner:
+    settings, both = moves.together(one, other)
+    plans = (both, moves.base(), moves.at(*one).figures, moves.at(*other).figures)
+    costs = [plan.cost_cents for plan in plans if plan.cost_cents is not None]
+    interplay = None
+    if len(costs) == len(plans):
+        together, stated, first, second = costs
+        interplay = (together - stated) - (first - stated) - (second - stated)
+    return Corner(
+        first_by=float(one[1]),
+        second_by=float(other[1]),
+        settings=settings,
+        figures=both,
+        interplay_cents=interplay,
+    )
+
+
+def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummary) -> bool:
+    """Whether what the scenario's plan acquires would do as well as another plan, to the cent.
+
+    `stated` and `moved` are the inputs of the two; nobody plans for this. Where another plan costs
+    no less, the two are equal, and the recommendation has not turned, whichever of them the search
+    has found. False where that is not known: where other jobs are asked for, or the plan has costs
+    that are not those of its nodes.
+    """
+    if base.cost_cents is None or other.cost_cents is None:
+        return False
+    if (moved.scenario.jobs, other.giving_way) != (stated.scenario.jobs, base.giving_way):
+        return False
+    if _present(_streams(stated, base)) != base.cost_cents:
+        return False
+    streams = list(_streams(moved, base))
+    if _present(streams) > other.cost_cents:
+        return False
+    labels, offers = moved.scenario.horizon.labels, {one.name: one for one in moved.offers}
+    return all(
+        labels.index(one.quarter) in entry_quarters(moved, offers[one.offer])
+        for one in base.acquired
+    ) and all(
+        sum(count * spent_cents(moved, cap, (one,)) for count, one in streams) <= cap.cents
+        for cap in moved.scenario.budget.caps()
+    )
+
+
+def _present(streams: Iterable[tuple[int, CostStream]]) -> int:
+    return sum(count * stream.present_cents for count, stream in streams)
+
+
+def _streams(inputs: Inputs, plan: PlanSummary) -> Iterator[tuple[int, CostStream]]:
+    """Nodes, and what each of them costs: those that are owned, and those that are acquired."""
+    offers = {offer.name: offer for offer in inputs.offers}
+    labels = inputs.scenario.horizon.labels
+    orders: Counter[tuple[str, str]] = Counter()
+    for one in plan.acquired:
+        orders[one.offer, one.quarter] += one.count
+    acquired = (
+        Entering(offers[name], labels.index(quarter), count, count)
+        for (name, quarter), count in orders.items()
+    )
+    return portfolio_costs(inputs, acquired)
+
+
+_HAS_PLANS = 2.0
+"""Beyond every part of a range."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """Where one figure turns, in one direction: between `kept` and `turned`."""
+
+    figure: UncertainFigure
+    kept: Fraction
+    turned: Fraction
+    least: Fraction
+    """The bracket is closed where it is no wider."""
+
+    @property
+    def closed(self) -> bool:
+        return abs(self.turned - self.kept) <= self.least
+
+    @property
+    def middle(self) -> Fraction:
+        middle = (self.kept + self.turned) / 2
+        return Fraction(round(middle)) if self.figure.unit == "weeks" else middle
+
+    def narrow(self, *, turned: bool) -> None:
+        if turned:
+            self.turned = self.middle
+        else:
+            self.kept = self.middle
+
+
+def sensitivity(
+    runner: CachedRunner,
+    *,
+    swing: Fraction = Fraction(1, 5),
+    weeks: int = 4,
+    precision: Fraction = Fraction(1, 100),
+    pairs: int = 0,
+) -> Sensitivity:
+    """Move every uncertain figure either way, and close in on where what is acquired turns.
+
+    No plan counts as the widest swing. At most so many `pairs` of those that come first are then
+    moved together.
+    Raises InputError where a moved value is one that no scenario may have, LimitError where
+    workers die.
+    """
+    moved = Moves(runner)
+    found = list(uncertain_figures(runner.inputs))
+    reach = {figure.name: Fraction(weeks) if figure.unit == "weeks" else swing for figure in found}
+    ends = [(figure, by) for figure in found for by in (-reach[figure.name], reach[figure.name])]
+    moved.plan((end,) for end in ends)
+    base = moved.base()
+    searches = [
+        _Search(figure, Fraction(0), end, Fraction(1) if figure.unit == "weeks" else precision)
+        for figure, end in ends
+        if moved.turned(figure, end)
+    ]
+    while waiting := [one for one in searches if not one.closed]:  # all brackets together
+        moved.plan([((one.figure, one.middle),) for one in waiting])
+        for one in waiting:
+            one.narrow(turned=moved.turned(one.figure, one.middle))
+    swings = [
+        _swing(moved, figure, reach[figure.name], [one for one in searches if one.figure is figure])
+        for figure in found
+    ]
+    swings.sort(key=lambda one: _rank(one, reach[one.name]))
+    by_name = {figure.name: figure for figure in found}
+    moving = [by_name[one.name] for one in swings if one.without_plan or one.spread_cents]
+    return Sensitivity(
+        question=question_of(runner.inputs),
+        scenario=runner.inputs.scenario.name,
+        swing=float(swing),
+        weeks=weeks,
+        precision=float(precision),
+        base=base,
+        swings=tuple(swings),
+        pairs=pairs_of(moved, moving, reach, pairs),
+    )
+
+
+def _rank(one: Swing, reach: Fraction) -> tuple[float, int]:
+    """First what leaves no plan, the sooner the sooner, in parts of the range; then the widest."""
+    nearest = min((abs(end.by) for end in one.without_plan), default=None)
+    if nearest is None:
+        return _HAS_PLANS, -(one.spread_cents or 0)
+    return nearest / float(reach), 0
+
+
+def _swing(
+    moved: Moves, figure: UncertainFigure, reach: Fraction, searches: Sequence[_Search]
+) -> Swing:
+    return Swing(
+        name=figure.name,
+        unit=figure.unit,
+        stated=figure.stated,
+        low=moved.at(figure, -reach),
+        high=moved.at(figure, reach),
+        turns=tuple(
+            SwitchingPoint(before=moved.at(figure, one.kept), after=moved.at(figure, one.turned))
+            for one in searches
+        ),
+    )

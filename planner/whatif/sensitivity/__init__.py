@@ -1,1 +1,0 @@
-"""How the cost answers to one figure at a time, and to two."""

@@ -1,0 +1,466 @@
+"""Figures of a scenario that nobody knows for sure: what moves each, and futures drawn of them.
+
+Each uncertainty has draws of its own, given by the seed, its name and the number of the future: two
+scenarios, or one that gains an uncertainty, are tried with the same draws (common random numbers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from math import floor, isqrt
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from planner.errors import InputError
+from planner.inputs.base import Count, Frozen, Name, Number, share
+from planner.inputs.layers.composed import base_path
+from planner.inputs.layers.override import Override, matching
+from planner.inputs.reading.diagnostics import read_as
+from planner.inputs.reading.document import parts_of
+from planner.inputs.reading.reader import read_document
+from planner.inputs.reading.shape import FieldTree
+from planner.inputs.scenario.load import TRAFFIC
+from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
+from planner.inputs.scenario.spelling import Format
+from planner.planning.words import amount
+from planner.whatif.sweep import placed, unknown_names
+from planner.whatif.variants import AS_STATED, Variant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path as FilePath
+
+    from planner.inputs.reading.document import Document, Path
+    from planner.inputs.scenario.job import Latency, Serve
+    from planner.inputs.scenario.offer import Offer
+    from planner.inputs.settled import Inputs
+    from planner.whatif.variants import VariantPlanner
+
+_FINANCE = {
+    "discount_rate_per_year": ("discount rate", "{percent} a year"),
+    "energy_usd_per_kwh": ("price of energy", "${value} per kWh"),
+    "support_share_per_year": ("support", "{percent} of the price a year"),
+    "useful_life_years": ("useful life", "{value} years"),
+}
+"""Settings of cost that are estimates: their names for people, and how a value is written."""
+
+_SHARES = ("discount_rate_per_year", "support_share_per_year")
+"""Those that cannot be more than 1."""
+_DIGITS = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True)
+class UncertainFigure:
+    """One figure, or several that move together."""
+
+    name: str
+    """For people: `price of buy-h200`."""
+    unit: Literal["share", "weeks"]
+    """A figure in shares is moved by a part of its value, one in weeks by whole weeks."""
+    stated: str
+    """The value as it is, where it is one value."""
+    settings: Callable[[Fraction], tuple[Override, ...]]
+    """What moves it by so much."""
+
+
+def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
+    """Prices of offers and APIs, growth, traffic, lead times and settings of cost, if stated."""
+    for offer in inputs.offers:
+        yield _price(inputs, offer.name)
+    if any(map(inputs.scenario.apis_of, inputs.scenario.jobs)):
+        apis = ", ".join(sorted(inputs.scenario.apis))
+        yield UncertainFigure(
+            "prices by the token", "share", apis, lambda by: tuple(_by_the_token(inputs, by))
+        )
+    if growing := _growing(inputs):
+        one, *others = growing.values()
+        stated = f"{len(growing)} jobs that grow" if others else amount(one, "share")
+        yield UncertainFigure("growth of demand", "share", stated, lambda by: _grown(growing, by))
+    yield from _of_serving(inputs)
+    if any(offer.lead_time_weeks for offer in inputs.offers):
+        lead = {offer.name: offer.lead_time_weeks for offer in inputs.offers}
+        yield UncertainFigure("lead times", "weeks", "", lambda by: _late(lead, by))
+    for name in _FINANCE:
+        value: Decimal = getattr(inputs.settings, name).value
+        if value:
+            yield _setting(name, value)
+
+
+def price_of(inputs: Inputs, name: str) -> tuple[str, Decimal]:
+    """Key and value of an offer's price, USD: as stated, else that of the price book."""
+    offer = inputs.scenario.offers[name]
+    price = offer.stated_price
+    if price is None:
+        listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
+        assert listed is not None  # no inputs are settled without a price
+        price = listed.usd
+    return offer.price_key, price
+
+
+def repriced(
+    path: tuple[str, ...], offer: Offer, price: Decimal, moved: Callable[[Decimal], Decimal | int]
+) -> Iterator[Override]:
+    """Overrides of the price of an offer, moved, and of its price breaks with it."""
+    yield Override.of(path, moved(price))
+    if offer.price_breaks:
+        levels = tuple(
+            {"from_nodes": one.from_nodes, "price_usd": moved(one.price_usd)}
+            for one in offer.price_breaks
+        )
+        yield Override.of((*path[:2], "price_breaks"), levels)
+
+
+def _price(inputs: Inputs, name: str) -> UncertainFigure:
+    offer = inputs.scenario.offers[name]
+    key, price = price_of(inputs, name)
+
+    def settings(by: Fraction) -> tuple[Override, ...]:
+        return tuple(repriced(("offers", name, key), offer, price, lambda one: _moved(one, by)))
+
+    (stated,) = (one.price_text for one in inputs.offers if one.name == name)
+    said = f"price of {name}"
+    taken = any(said == other for other, _ in _FINANCE.values())
+    return UncertainFigure(
+        f"price of the offer {name}" if taken else said, "share", stated, settings
+    )
+
+
+def _by_the_token(inputs: Inputs, by: Fraction) -> Iterator[Override]:
+    """Every price of every API."""
+    for name, api in sorted(inputs.scenario.apis.items()):
+        for kind in ("input", "output", "cached"):
+            key = f"usd_per_million_{kind}_tokens"
+            if stated := getattr(api, key):
+                yield Override.of(("apis", name, key), _moved(stated, by))
+
+
+def _growing(inputs: Inputs) -> dict[str, Decimal]:
+    return {
+        name: job.growth_per_quarter
+        for name, job in sorted(inputs.scenario.jobs.items())
+        if job.growth_per_quarter
+    }
+
+
+def _grown(growing: dict[str, Decimal], by: Fraction) -> tuple[Override, ...]:
+    return tuple(
+        Override.of(("jobs", name, "growth_per_quarter"), _moved(rate, by))
+        for name, rate in growing.items()
+    )
+
+
+def _of_serving(inputs: Inputs) -> Iterator[UncertainFigure]:
+    """Traffic, lengths and latency of all serving jobs that state them, each kind together."""
+    jobs = sorted(inputs.scenario.jobs.items())
+    served = {name: job.serve for name, job in jobs if job.serve and job.serve.load}
+    if served:
+        one = f"{len(served)} jobs" if len(served) > 1 else next(iter(served))
+        yield UncertainFigure("traffic", "share", one, lambda by: _busier(served, by))
+        yield UncertainFigure(
+            "length of prompts and answers", "share", one, lambda by: _longer(served, by)
+        )
+    waited = {name: serve.latency for name, serve in served.items() if serve.latency}
+    if waited:
+        one = f"{len(waited)} jobs" if len(waited) > 1 else next(iter(waited))
+        yield UncertainFigure(
+            "latency asked for", "share", one, lambda by: tuple(_slower(waited, by))
+        )
+
+
+def _busier(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
+    found = []
+    for name, serve in served.items():
+        for key in TRAFFIC:
+            stated, path = getattr(serve.load, key), ("jobs", name, "serve", "load", key)
+            if isinstance(stated, dict):
+                found += [Override.of((*path, at), _moved(one, by)) for at, one in stated.items()]
+            elif stated is not None:
+                found.append(Override.of(path, _moved(stated, by)))
+    return tuple(found)
+
+
+def _longer(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
+    """Both lengths moved alike, as far as a stated context has room for them."""
+    found = []
+    for name, serve in served.items():
+        if serve.load is None:
+            continue
+        tokens = serve.load.input_tokens + serve.load.output_tokens
+        most = None if serve.context is None else Fraction(serve.context, tokens) - 1
+        share = 1 + (by if most is None else min(by, most))
+        for key in ("input_tokens", "output_tokens"):
+            moved = max(1, floor(getattr(serve.load, key) * share))
+            found.append(Override.of(("jobs", name, "serve", "load", key), moved))
+        for key in ("input_percentiles", "output_percentiles"):
+            lengths = getattr(serve.load, key)
+            for at, stated in () if lengths is None else lengths.stated.items():
+                path = ("jobs", name, "serve", "load", key, at)
+                found.append(Override.of(path, max(1, floor(stated * share))))
+    return tuple(found)
+
+
+def _slower(waited: Mapping[str, Latency], by: Fraction) -> Iterator[Override]:
+    for name, latency in waited.items():
+        for key in ("ttft_ms", "tpot_ms", "e2e_ms"):
+            if (stated := getattr(latency, key)) is not None:
+                yield Override.of(("jobs", name, "serve", "latency", key), _moved(stated, by))
+
+
+def _late(lead: dict[str, int], by: Fraction) -> tuple[Override, ...]:
+    return tuple(
+        Override.of(("offers", name, "lead_time_weeks"), max(0, weeks + round(by)))
+        for name, weeks in lead.items()
+    )
+
+
+def _setting(name: str, value: Decimal) -> UncertainFigure:
+    shown, pattern = _FINANCE[name]
+    most = Decimal(1) if name in _SHARES else Decimal("Infinity")
+
+    def settings(by: Fraction) -> tuple[Override, ...]:
+        return (Override.of(("finance", name), min(_moved(value, by), most)),)
+
+    stated = pattern.format(value=f"{value:f}", percent=amount(value, "share"))
+    return UncertainFigure(shown, "share", stated, settings)
+
+
+def _moved(value: Decimal, by: Fraction) -> Decimal:
+    """The value moved by a share of itself, to six decimals."""
+    exact = Fraction(value) * (1 + by)
+    rounded = (Decimal(exact.numerator) / Decimal(exact.denominator)).quantize(_DIGITS)
+    return rounded.normalize()
+
+
+_SHAPE = FieldTree(ResolvedScenario)
+_FINE = 2**53
+
+Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]
+
+
+class Uncertainty(Frozen):
+    """One thing that is not known; all values under `of` move with it together."""
+
+    of: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Dotted paths of the values that it moves."""
+    times: Points | None = None
+    """By what they are multiplied: least, most likely and greatest."""
+    plus: Points | None = None
+    """Or what is added to them, likewise."""
+
+    @model_validator(mode="after")
+    def _one_estimate(self) -> Uncertainty:
+        if (self.times is None) == (self.plus is None):
+            raise ValueError("give either `times` or `plus`")
+        low, likely, high = self.points
+        if not (low <= likely <= high and low < high):
+            raise ValueError("the three points are the least, the most likely and the greatest")
+        return self
+
+    @property
+    def points(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Least, most likely, greatest."""
+        low, likely, high = self.times or self.plus or ()
+        return low, likely, high
+
+    def moved(self, value: Decimal, by: Fraction) -> Fraction:
+        """A value in a future in which this comes out so."""
+        return Fraction(value) * by if self.times else Fraction(value) + by
+
+
+class FuturesFile(Frozen):
+    """A scenario and what is uncertain about it."""
+
+    format: Format
+    """Version of this file format."""
+    scenario: Name
+    """The scenario file, relative to this one."""
+    apply: tuple[VariationName, ...] = ()
+    """Overrides and scenarios of it that hold in every future."""
+    seed: Count = 0
+    """Which draws are taken."""
+    uncertain: Annotated[dict[Name, Uncertainty], Field(min_length=1)]
+    """What is not known, by names of your own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value that moves."""
+
+    path: tuple[str, ...]
+    stated: Decimal
+    whole: bool
+    """Whether it must be a whole number."""
+    place: Path
+    """Where the file of the futures names it."""
+    offer: Offer | None
+    """Whose price it is: its price breaks move with it."""
+
+    def settings(self, moved: Callable[[Decimal], Fraction]) -> Iterator[Override]:
+        """What states another value in its place."""
+        if self.offer is None:
+            yield Override.of(self.path, self.written(moved(self.stated)))
+        else:
+            yield from repriced(
+                self.path, self.offer, self.stated, lambda price: self.written(moved(price))
+            )
+
+    def written(self, value: Fraction) -> Decimal | int:
+        """What is stated in its place."""
+        if self.whole:
+            return round(value)
+        exact = Decimal(value.numerator) / Decimal(value.denominator)
+        return exact.quantize(_DIGITS).normalize()
+
+
+@dataclass(frozen=True, slots=True)
+class Futures:
+    """A file of uncertainties, read."""
+
+    document: Document
+    file: FuturesFile
+    scenario: FilePath
+    asked: Variant
+    """Overrides and settings on which the file stands."""
+
+    def base(self, planner: VariantPlanner) -> Variant:
+        """The future in which everything is as stated; raises InputError for unknown names."""
+        names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
+        if findings := list(unknown_names(self.document, planner, names)):
+            raise InputError(*findings)
+        return self.asked.with_more(Variant(self.file.apply))
+
+    def drawn(self, planner: VariantPlanner, futures: int) -> list[Variant]:
+        """So many futures; raises InputError where an end of an estimate is no possible value."""
+        base = self.base(planner)
+        inputs = planner.inputs(base)
+        document = planner.question.layers.composed(base.apply, base.settings).document
+        values = {name: self._values(document, inputs, name) for name in self.file.uncertain}
+        self._require_apart(values)
+        for end in (0, -1):
+            points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
+            pairs = list(self._settings(values, points))
+            try:
+                planner.inputs(base.with_more(Variant((), tuple(one for one, _ in pairs))))
+            except InputError as error:
+                places = {one.text: place for one, place in pairs}
+                found = (placed(self.document, one, places) for one in error.findings)
+                raise InputError(*found) from None
+        drawn = (self._settings(values, self._draws(number)) for number in range(futures))
+        return [base.with_more(Variant((), tuple(one for one, _ in pairs))) for pairs in drawn]
+
+    def _values(self, document: Document, inputs: Inputs, name: str) -> list[_Value]:
+        found: list[_Value] = []
+        for number, text in enumerate(self.file.uncertain[name].of):
+            place: Path = ("uncertain", name, "of", number)
+            try:
+                paths = list(matching(document.data, parts_of(text)))
+            except ValueError as error:
+                raise InputError(self.document.finding(place, str(error))) from None
+            stated = [
+                one
+                for path in paths
+                for one in list(_numbers(document, path)) or list(_listed(inputs, path))
+            ]
+            if not stated:
+                message = f"the scenario states no number at {text}"
+                hint = "state the value there, so that it can be moved"
+                raise InputError(self.document.finding(place, message, hint))
+            found += (
+                _Value(inner, value, _SHAPE.is_whole(inner), place, _priced(inputs, inner))
+                for inner, value in stated
+            )
+        return found
+
+    def _require_apart(self, values: dict[str, list[_Value]]) -> None:
+        """Raise InputError for a value that is moved twice: only the last would count."""
+        seen: dict[tuple[str, ...], str] = {}
+        for name, moving in values.items():
+            for one in moving:
+                if one.path in seen:
+                    message = f"is moved by {seen[one.path]!r} already"
+                    raise InputError(self.document.finding(one.place, message))
+                seen[one.path] = name
+
+    def _settings(
+        self, values: dict[str, list[_Value]], points: dict[str, Fraction]
+    ) -> Iterator[tuple[Override, Path]]:
+        """What a future states, with the places in this file that it is from."""
+        for name, moving in values.items():
+            moved = partial(self.file.uncertain[name].moved, by=points[name])
+            for one in moving:
+                for stated in one.settings(moved):
+                    yield stated, one.place
+
+    def _draws(self, number: int) -> dict[str, Fraction]:
+        """What each uncertainty comes out as in a future."""
+        drawn = {}
+        for name, one in self.file.uncertain.items():
+            # Seeded by text, Python's generator gives the same numbers on every machine.
+            uniform = Fraction(Random(f"{self.file.seed}:{name}:{number}").random())
+            drawn[name] = _quantile(uniform, *map(Fraction, one.points))
+        return drawn
+
+
+def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction) -> Fraction:
+    """Of the triangular distribution; its square root is taken in whole numbers, to 2^-53."""
+    if uniform <= (likely - low) / (high - low):
+        return low + _root(uniform * (high - low) * (likely - low))
+    return high - _root((1 - uniform) * (high - low) * (high - likely))
+
+
+def _root(square: Fraction) -> Fraction:
+    return Fraction(isqrt(int(square * _FINE * _FINE)), _FINE)
+
+
+def _numbers(
+    document: Document, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Decimal]]:
+    """Numbers that are stated at a path, or by key in the mapping there."""
+    try:
+        value = document.value(path)
+    except (KeyError, TypeError, IndexError):
+        return
+    stated = value.items() if isinstance(value, dict) else ((None, value),)
+    for key, item in stated:
+        try:
+            number = share(item)
+        except ValueError:
+            return
+        if not isinstance(number, Decimal):
+            return
+        yield (path if key is None else (*path, key)), number
+
+
+def _priced(inputs: Inputs, path: tuple[str, ...]) -> Offer | None:
+    """The offer whose price stands at a path."""
+    offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
+    return offer if offer and path[2:] == (offer.price_key,) else None
+
+
+def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Decimal]]:
+    """The price book's figure, where the scenario leaves a price to it."""
+    if len(path) == 3 and path[0] == "offers" and path[1] in inputs.scenario.offers:
+        key, price = price_of(inputs, path[1])
+        if key == path[2]:
+            yield path, price
+
+
+def read_futures(
+    path: FilePath,
+    text: str | None = None,
+    scenario: FilePath | None = None,
+    asked: Variant = AS_STATED,
+) -> Futures:
+    """Read the file; raises InputError with all its mistakes.
+
+    `text` stands in for the file, `scenario` for the one that it names; what is `asked` of that
+    holds in every future.
+    """
+    document, file = read_as(partial(read_document, path, text=text), FuturesFile)
+    named = scenario or base_path(document, file.scenario, key="scenario")
+    return Futures(document, file, named, asked)
