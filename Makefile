@@ -1,17 +1,19 @@
 # `make demo` plans a real quarter, `make test` checks everything, `make accuracy` holds the
 # predictions against published measurements, `make fuzz` draws FUZZ questions for each property,
-# `make examples` makes docs/examples anew.
+# `make mutations` breaks places that matter and asks whether tests notice, `make examples` makes
+# docs/examples anew.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 FUZZ ?= 500
+DRAWN := tests/packing tests/plan/test_random_portfolios.py tests/plan/test_teams.py tests/cli/test_saved.py
 EXAMPLE := docs/examples/quickstart
 # What stands here is run, not another checkout that a shell names.
 unexport PYTHONPATH
 
-.PHONY: demo test fuzz bench accuracy examples clean
+.PHONY: demo test fuzz mutations bench accuracy examples clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -26,7 +28,10 @@ test: $(STAMP)
 	$(BIN)/python -m tests.branches .coverage.json
 
 fuzz: $(STAMP)
-	PLANNER_FUZZ=$(FUZZ) $(BIN)/pytest -n 2 tests/properties
+	PLANNER_FUZZ=$(FUZZ) $(BIN)/pytest -n 2 tests/properties $(DRAWN)
+
+mutations: $(STAMP)
+	$(BIN)/python -u -m tests.mutations $(ONLY)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -19,6 +19,7 @@ from hypothesis import settings
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import gathered_rules
+from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +57,17 @@ def _merged_once(merged: Callable[[tuple[Located, ...]], Any]) -> Callable[..., 
 mock.patch("planner.inputs.reading.locate.read_document", _document_once(read_document)).start()
 mock.patch("planner.inputs.load.merged_catalog", _merged_once(merged_catalog)).start()
 mock.patch("planner.inputs.load.gathered_rules", _merged_once(gathered_rules)).start()
+
+
+# Jobs are sized once for many plans and their checks, as variants of one scenario are.
+
+
+def _sized_once(sizer: Callable[..., Any]) -> Callable[..., Any]:
+    one = Sizers()
+    return lambda _, inputs, gpu_types: sizer(one, inputs, gpu_types)
+
+
+mock.patch.object(Sizers, "sizer", _sized_once(Sizers.sizer)).start()
 
 
 def pytest_addoption(parser):

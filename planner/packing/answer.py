@@ -28,12 +28,11 @@ from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from planner.packing.incumbent import Incumbent
     from planner.packing.master import MasterProgram
     from planner.packing.node_packing.greedy import Pattern
-    from planner.packing.node_packing.hourly_runs import Rental
     from planner.packing.node_packing.packed import Packed
     from planner.packing.node_packing.shared_gpus import Held
     from planner.packing.problem import Pool, Problem, Shape
@@ -115,10 +114,12 @@ def _layouts(found: Incumbent, pool: int, quarter: int) -> tuple[Layout, ...]:
     if (pool, quarter) not in found.master.usages:
         return ()
     waiting = _waiting(found, pool, quarter)
+    runs = _runs(found, pool, quarter, waiting)
     if found.master.problem.pools[pool].hire:
+        rentals = found.rentals.get((pool, quarter), ())
         return tuple(
-            Layout((), 1, bundles=bundled(_members(one, waiting)), hours=(one.start, one.end))
-            for one in found.rentals.get((pool, quarter), ())
+            Layout((), 1, bundles=bundled(runs[number]), hours=(one.start, one.end))
+            for number, one in enumerate(rentals)
         )
     layouts = [
         Layout(((*part, 1),), units, usage.span)
@@ -127,7 +128,6 @@ def _layouts(found: Incumbent, pool: int, quarter: int) -> tuple[Layout, ...]:
         for part, units in waiting[usage.asked].items()
     ]
     packed = found.packings[pool, quarter]
-    runs = _runs(found, pool, quarter, waiting)
     nodes: Counter[tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]] = Counter()
     number = 0
     for pattern, times in packed.patterns:
@@ -153,24 +153,17 @@ def _runs(
     placed = [one for one in found.schedule.get(quarter, ()) if one.pool == pool]
     if not placed:
         return {}
-    rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
-    numbers = [number for number, (_, room) in enumerate(rooms) if room.pool == pool]
-    gpus = found.master.problem.pools[pool].node.gpus
+    kind, first = found.master.problem.pools[pool], 0
+    if not kind.hire:
+        rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
+        first = next(number for number, (_, room) in enumerate(rooms) if room.pool == pool)
     members: dict[int, list[tuple[Member, int]]] = defaultdict(list)
     for one in placed:
         (part,) = _take(waiting[one.shape], 1)
         for node, gpu in one.places:
-            taken = one.shape.gpus if len(one.places) == 1 else gpus
-            members[node - numbers[0]].append((Member(*part, one.start, gpu, 0), taken))
+            taken = one.shape.gpus if len(one.places) == 1 else kind.node.gpus
+            members[node - first].append((Member(*part, one.start, gpu, 0), taken))
     return members
-
-
-def _members(
-    rental: Rental, waiting: Mapping[Shape, Counter[Part]]
-) -> Iterator[tuple[Member, int]]:
-    for shape, start, gpu in rental.runs:
-        (part,) = _take(waiting[shape], 1)
-        yield Member(*part, start, gpu, 0), shape.gpus
 
 
 def bundled(members: Iterable[tuple[Member, int]]) -> tuple[Bundle, ...]:

@@ -101,7 +101,7 @@ class Incumbent:
         if not holds(master, values, {}):
             return False
         made, self.short = schedule_runs(master, values, packings, self.shapes)
-        values = made.values
+        values = with_stays(master, made.values)
         if self.short or not holds(master, values, made.schedule):
             return False
         problem = master.problem

@@ -143,7 +143,7 @@ class Search:
         self._counted: tuple[float, ...] = ()
         """The last solution of the master program, with whole units where these were asked for."""
         self._stuck: dict[tuple[int, int], int] = {}
-        """Pools whose units could not be laid out -> one node more than tried."""
+        """Pools whose units could not be laid out -> one node more than tried, or one run less."""
 
     def run(self) -> Incumbent:
         """Search until the gap is closed or the time is over; raises as `search` does."""
@@ -451,6 +451,10 @@ class Search:
             self._cut_shared(values)
             return False
         kept = self._found.keep(values, packings)
-        for pool, quarter in self._found.short[:1]:
-            self._stuck[pool, quarter] = round(self._master.nodes(pool, quarter, values)) + 1
+        for key in self._found.short[:1]:
+            if self._problem.pools[key[0]].hire:
+                runs = sum(usage.pieces(values) for usage in self._master.usages[key])
+                self._stuck[key] = round(runs) - 1
+            else:
+                self._stuck[key] = round(self._master.nodes(*key, values)) + 1
         return kept

@@ -254,8 +254,15 @@ def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str
         fabric = any(candidate.may_span for candidate in sizing.candidates)
         or_fabric = ", or with a fabric" if fabric else ""
         yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}"
-    elif any(rejection.rule == "job.latency" for rejection in sizing.rejections):
-        yield f"{job}: allow it more time (`serve.latency`), or offer a faster GPU type"
+    elif (nearest := sizing.nearest(in_play)) is not None:
+        text = (
+            f"{job}: {nearest.gpu_type} comes nearest, {nearest.times_as_long:.2g} times as long "
+            f"as is asked for: `{nearest.kept}` would let it run there"
+        )
+        fastest = sizing.nearest()
+        if fastest is not None and fastest.gpu_type not in in_play:
+            text += f"; {fastest.gpu_type}, which is not offered, would keep `{fastest.kept}`"
+        yield text
     else:
         yield f"{job}: change it, or waive a rule under policies.waived_rules with the reason"
 

@@ -201,9 +201,13 @@ def with_unit(value: object, unit: str) -> str:
     return f"{figure(value)} {noun}{space}{rest}".rstrip()
 
 
-def copies_of(number: int, amount: int) -> str:
-    """`3 × 2`: three copies of two; just `2` where there is one copy."""
-    return f"{amount:,}" if number == 1 else f"{number:,} × {amount:,}"
+def copies_of(number: int, amount: int, prefill: int = 0) -> str:
+    """`3 × 2`: three copies of two; just `2` where there is one copy.
+
+    `3 × (1+3)`: of the four GPUs of each, one only takes prompts in.
+    """
+    told = f"({prefill:,}+{amount - prefill:,})" if prefill else f"{amount:,}"
+    return told if number == 1 else f"{number:,} × {told}"
 
 
 def cells_of(text: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, overload
@@ -22,6 +22,7 @@ __all__ = [
     "DerivationStep",
     "Evidence",
     "EvidenceOf",
+    "MissedTarget",
     "Quantity",
     "Rejection",
     "Rests",
@@ -134,7 +135,8 @@ class ServingFigures(Frozen):
     """What one replica is expected to do for its users, at the peak of its busiest quarter."""
 
     concurrency: int
-    """Requests that a replica must be allowed to hold at once (`max_num_seqs`)."""
+    """Requests that a replica, or each engine of it that decodes, must be allowed to hold at once
+    (`max_num_seqs`)."""
     in_flight: int
     """Requests that it has at the peak on the average."""
     planned_requests_per_second: float
@@ -188,6 +190,8 @@ class Candidate(Frozen):
     """MIG profile of which it takes one partition; None: it takes no partition."""
     shared_mb: int = 0
     """What it takes of the memory of a GPU that it shares, MB; 0: its GPUs are its own."""
+    prefill_gpus: int = 0
+    """Of its GPUs, those that only take prompts in; 0: all do both."""
     replicas: int = 1
     """Copies of all this that one unit needs here to keep up with its load; 1 without a load."""
     replicas_by_quarter: tuple[int, ...] = ()
@@ -258,6 +262,16 @@ def way_of(
     return " ".join(filter(None, (gpu_type, *apart)))
 
 
+class MissedTarget(Frozen):
+    """A latency that is asked for, and what a GPU type would keep instead."""
+
+    key: str
+    """Of `latency`, such as `tpot_ms`."""
+    asked_ms: float
+    kept_ms: int
+    """For a request that is alone, rounded up."""
+
+
 class Rejection(Frozen):
     """A GPU type that a job may not or cannot use, and what says so."""
 
@@ -268,6 +282,18 @@ class Rejection(Frozen):
     sources: tuple[str, ...] = ()
     way: str = ""
     """Which part of this GPU type it is that it cannot use; empty: none at all."""
+    missed: tuple[MissedTarget, ...] = ()
+    """Where it is too slow: the targets that it misses; empty where one of them is unknown."""
+
+    @property
+    def times_as_long(self) -> float:
+        """By how much the target is missed that is missed the most; 0 where it is not slow."""
+        return max((one.kept_ms / one.asked_ms for one in self.missed), default=0)
+
+    @property
+    def kept(self) -> str:
+        """The targets that it would keep: `latency: {tpot_ms: 11}`."""
+        return f"latency: {{{', '.join(f'{one.key}: {one.kept_ms}' for one in self.missed)}}}"
 
 
 class Sizing(Frozen):
@@ -286,6 +312,15 @@ class Sizing(Frozen):
     assumptions: tuple[str, ...]
     """What the job leaves open and a rule filled in."""
     warnings: tuple[str, ...]
+
+    def nearest(self, among: Collection[str] | None = None) -> Rejection | None:
+        """Of these GPU types that are too slow, the one that misses the least; None if none is."""
+        slow = (
+            one
+            for one in self.rejections
+            if one.missed and (among is None or one.gpu_type in among)
+        )
+        return min(slow, key=lambda one: one.times_as_long, default=None)
 
 
 class SizedJob(Frozen):

@@ -8,14 +8,15 @@ that keeps to what is asked is found by bisection: it is what a replica is plann
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from planner.inputs.text.words import count_of
-from planner.sizing.candidate import Rejection, ServingFigures
+from planner.sizing.candidate import MissedTarget, Rejection, ServingFigures
 from planner.sizing.engine import Known
 from planner.sizing.flight import (
     HIGH,
     PLANNED,
+    RATE,
     TOLD,
     Flight,
     in_flight_at,
@@ -37,8 +38,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint"]
 
-_TRIED: Final = "tried"
+_MANY: Final = 1000
+"""Engines that never let a prompt wait."""
+_NEED: Final = "needed_gb_per_gpu"
 _TOO_SLOW: Final = "job.latency"
+
+
+class _Split(NamedTuple):
+    """Engines of one replica by what they do."""
+
+    prefill: int
+    decode: int
 
 
 class Endpoint:
@@ -55,7 +65,9 @@ class Endpoint:
         self._alone = Tries(job)
         if serve.concurrency is None:
             self._alone = self._alone.choosing({"concurrency": _requests(1)})
-        self._tries: dict[tuple[int, int | None], Tries] = {(self._least, None): self._alone}
+        self._tries: dict[tuple[int, int | None, _Split | None], Tries] = {
+            (self._least, None, None): self._alone
+        }
         latency = serve.latency
         self._targets = {
             name: getattr(latency, name)
@@ -71,13 +83,16 @@ class Endpoint:
         """
         found: list[Placement] = []
         objection: Rejection | None = None
-        for gpus in self._counts(gpu):
-            if any(one.candidate.gpus * one.candidate.replicas <= gpus for one in found):
+        for gpus, split in self._forms(gpu):
+            all_gpus = gpus * sum(split or (1,))
+            if any(one.candidate.gpus * one.candidate.replicas <= all_gpus for one in found):
                 break  # a single replica of so many takes no fewer than all of these
-            placed = self._on(gpu_type, gpu, gpus)
+            placed = self._on(gpu_type, gpu, gpus, split)
             if isinstance(placed, Rejection):
-                objection = objection if found else placed
+                objection = objection if found else _nearer(objection, placed)
             elif not any(_as_good(other.candidate, placed.candidate) for other in found):
+                if found and found[-1].candidate.gpus == placed.candidate.gpus:
+                    placed = max(found.pop(), placed, key=_takes)
                 found.append(placed)
             if self._settled and found:
                 break
@@ -98,6 +113,12 @@ class Endpoint:
         if isinstance(found, Rejection):
             return found
         stated = self._serve.gpus_per_replica
+        if self._serve.disaggregated is not None and stated is None:
+            message = (
+                f"a replica is of two engines or more, each of "
+                f"{count_of(found.candidate.gpus, 'GPU')} or more, which no node of it holds"
+            )
+            return Rejection(gpu_type=gpu_type, rule="job.disaggregated", message=message)
         message = (
             "it is not known what requests take of its memory"
             if stated is None
@@ -133,25 +154,56 @@ class Endpoint:
                 return
             gpus = larger
 
-    def _on(self, gpu_type: str, gpu: Mapping[str, Known], gpus: int) -> Placement | Rejection:
-        """The candidate on so many GPUs for each replica."""
+    def _forms(self, gpu: Mapping[str, Known]) -> Iterator[tuple[int, _Split | None]]:
+        """GPUs of an engine, and engines of a replica, one that does all if None; fewest first."""
+        counts = self._counts(gpu)
+        if self._serve.disaggregated is None:
+            yield from ((gpus, None) for gpus in counts)
+            return
+        forms = [(gpus, split) for gpus in counts for split in self._splits(gpu, gpus)]
+        yield from sorted(forms, key=lambda form: (form[0] * sum(form[1]), form))
+
+    def _splits(self, gpu: Mapping[str, Known], gpus: int) -> Iterator[_Split]:
+        """Divisions of so many engines of a replica within a node: the one that takes the most."""
+        stated = self._serve.disaggregated
+        if stated is not None and stated.prefill_engines and stated.decode_engines:
+            yield _Split(stated.prefill_engines, stated.decode_engines)
+            return
+        held = self._held(gpu, gpus)
+        unbounded = Flight(self._at(held or 1, None, _Split(_MANY, 1)).on(gpu, gpus))
+        at = unbounded.replica.number
+        node, prefill_s = int(at("gpus_per_node") or 0), at("prefill_s")
+        taken = self._taken(unbounded, held) or 1
+        decoded = unbounded.estimated(in_flight=taken)(RATE)
+        if not prefill_s or not decoded:
+            yield _Split(1, 1)
+            return
+        for engines in range(2, node // gpus + 1):
+            splits = (_Split(engines - decode, decode) for decode in range(1, engines))
+            yield max(splits, key=lambda one: min(one.prefill / prefill_s, one.decode * decoded))
+
+    def _on(
+        self, gpu_type: str, gpu: Mapping[str, Known], gpus: int, split: _Split | None
+    ) -> Placement | Rejection:
+        """The candidate on so many GPUs for each engine of a replica."""
         held = self._held(gpu, gpus)
         if not held:
             return self._first(gpu_type, gpu)
-        flight = Flight(self._at(held, None).on(gpu, gpus))
+        flight = Flight(self._at(held, None, split).on(gpu, gpus))
         taken = self._taken(flight, held)
         if not taken:
-            return self._too_slow(gpu_type, gpus, flight)
+            return self._too_slow(gpu_type, gpus * sum(split or (1,)), flight)
         if self._serve.concurrency is None:
             high = flight.exactly(in_flight=taken)(HIGH)
             held = min(held, ceil(high or held))
-        chosen = self._at(held, taken if taken != held or self._targets else None)
+        chosen = self._at(held, taken if taken != held or self._targets else None, split)
         placed = self._counter.place(gpu_type, gpu, chosen, gpus)
         if isinstance(placed, Rejection):
             return placed
         if placed.candidate.gpus != gpus:
             return self._first(gpu_type, gpu)
-        return placed._replace(candidate=self._loaded(placed, flight, held, taken))
+        loaded = self._loaded(placed, flight, held, taken)
+        return placed._replace(candidate=loaded if split is None else _grouped(loaded, split))
 
     def _held(self, gpu: Mapping[str, Known], gpus: int) -> int:
         """The most requests that a replica has memory for; 0: not for one."""
@@ -162,7 +214,10 @@ class Endpoint:
             return 1
 
         def fits(held: int) -> bool:
-            need = self._at(held, None).at(gpus).number("needed_gb_per_gpu")
+            tries = self._at(held, None)
+            need = tries.at(gpus).number(_NEED)  # alike on most GPU types
+            if need is None:
+                need = tries.on(gpu, gpus).number(_NEED)
             return need is not None and need <= usable
 
         return most_of(self._most, fits)
@@ -192,11 +247,19 @@ class Endpoint:
     def _too_slow(self, gpu_type: str, gpus: int, flight: Flight) -> Rejection:
         latency = latency_at(flight.exactly, 1)
         percentile = self._serve.latency.percentile if self._serve.latency else 0
-        said = [
-            f"{figure:,.0f} ms {TOLD[name]} where {target:,.0f} ms are asked for"
+        late = {
+            name: (figure, target)
             for name, target in self._targets.items()
             if (figure := latency[name]) is not None and figure > target
+        }
+        said = [
+            f"{figure:,.0f} ms {TOLD[name]} where {target:,.0f} ms are asked for"
+            for name, (figure, target) in late.items()
         ]
+        missed = tuple(
+            MissedTarget(key=name, asked_ms=float(target), kept_ms=ceil(figure))
+            for name, (figure, target) in late.items()
+        )
         unknown = [name for name in self._targets if latency[name] is None]
         if unknown:
             cause = flight.replica.why_unknown(unknown[0])
@@ -206,15 +269,19 @@ class Endpoint:
             rule=_TOO_SLOW,
             message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
+            missed=() if unknown else missed,
         )
 
-    def _at(self, held: int, flight: int | None) -> Tries:
+    def _at(self, held: int, flight: int | None, split: _Split | None = None) -> Tries:
         """The job where a replica holds so many requests, and takes as many as are in flight."""
-        key = (held, flight)
+        key = (held, flight, split)
         if key not in self._tries:
             facts = {} if self._serve.concurrency is not None else {"concurrency": _requests(held)}
             if flight is not None:
                 facts["in_flight"] = _requests(flight)
+            if split is not None:
+                facts["prefill_engines"] = Known(split.prefill, "engines", "tried")
+                facts["decode_engines"] = Known(split.decode, "engines", "tried")
             self._tries[key] = self._alone.choosing(facts)
         return self._tries[key]
 
@@ -248,12 +315,33 @@ class Endpoint:
         return placed.candidate.model_copy(update=told)
 
 
+def _grouped(candidate: Candidate, split: _Split) -> Candidate:
+    """A replica of several engines, each of which needs what one does."""
+    engines = sum(split)
+    each = ("gpus", "gpu_memory_mb", "gpu_capacity_mb", "cpus", "memory_mb")
+    told = {name: getattr(candidate, name) * engines for name in each}
+    return candidate.model_copy(update=told | {"prefill_gpus": candidate.gpus * split.prefill})
+
+
+def _nearer(objection: Rejection | None, placed: Rejection) -> Rejection:
+    """The one that misses its targets by less; the later where it is not about these."""
+    if objection is None or not objection.missed or not placed.missed:
+        return placed
+    return min(placed, objection, key=lambda one: one.times_as_long)
+
+
 def _decided(placed: Placement, by: str) -> Placement:
     return placed._replace(candidate=placed.candidate.model_copy(update={"decided_by": by}))
 
 
 def _requests(count: Exact) -> Known:
     return Known(count, "requests", "tried")
+
+
+def _takes(placed: Placement) -> float:
+    """Requests per second that a replica is planned for."""
+    serving = placed.candidate.serving
+    return 0 if serving is None else serving.planned_requests_per_second
 
 
 def _as_good(other: Candidate, candidate: Candidate) -> bool:

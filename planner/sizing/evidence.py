@@ -19,6 +19,10 @@ _TOKENS: Final = "tokens_on_gpu"
 """By which a figure of tuning grows, beside the model; of a replica, its requests at once."""
 
 
+_STARTED: Final = "vllm"
+"""The engine whose start-ups were measured."""
+
+
 def evidence_of(
     candidate: Candidate, at: Reasoning, neighbours: Sequence[Neighbours]
 ) -> tuple[Evidence, ...]:
@@ -48,7 +52,12 @@ def evidence_of(
         ]
         by = None if load is None or (method == "serve" and figure == "memory") else float(load)
         found = _from(figure, here, of_figure, float(size or 0), by)
-        if found.runs and at.value("objective") in ("dpo", "grpo"):
+        unlike = at.value("objective") in ("dpo", "grpo")
+        if figure == "rate":
+            unlike = any(at.number(name) for name in ("draft_tokens", "decode_engines"))
+        elif kind == "serve":
+            unlike = at.value("engine") != _STARTED
+        if found.runs and unlike:
             return found.model_copy(update={"rests": "extrapolated"})
         return found
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HIGH",
     "PLANNED",
+    "RATE",
     "TOLD",
     "Flight",
     "in_flight_at",
@@ -36,7 +37,7 @@ __all__ = [
 
 HIGH: Final = "in_flight_high"
 PLANNED: Final = "planned_requests_per_second"
-_RATE: Final = "requests_per_second_per_replica"
+RATE: Final = "requests_per_second_per_replica"
 
 TOLD: Final = {
     "ttft_ms": "to the first token",
@@ -85,7 +86,7 @@ class Flight:
         alone = self._with({"in_flight": 1})
         formulas: list[tuple[str, Expression]] = []
         fixed: dict[str, Exact | float] = {}
-        for derived in walk(alone.derive(name) for name in (_RATE, PLANNED, HIGH, *TOLD)):
+        for derived in walk(alone.derive(name) for name in (RATE, PLANNED, HIGH, *TOLD)):
             rule = derived.rule
             if rule is None or rule.gives is None or not alone.changes_here(rule.gives):
                 continue
@@ -102,7 +103,7 @@ class Flight:
 def in_flight_at(flight: Flight, requests_per_second: Exact, most: int) -> int:
     """Requests in flight on a replica that takes so many per second; `most` if it cannot."""
     asked = float(requests_per_second)
-    below = most_of(most, lambda count: (flight.estimated(in_flight=count)(_RATE) or 0) < asked)
+    below = most_of(most, lambda count: (flight.estimated(in_flight=count)(RATE) or 0) < asked)
     return min(below + 1, most)
 
 
@@ -113,7 +114,7 @@ def rate_with_room(flight: Flight, places: int) -> Exact | float:
         high = flight.estimated(in_flight=count)(HIGH)
         return high is None or high <= places
 
-    return flight.estimated(in_flight=max(1, most_of(places, has_room)))(_RATE) or 0
+    return flight.estimated(in_flight=max(1, most_of(places, has_room)))(RATE) or 0
 
 
 def latency_at(at: Callable[..., Figures], in_flight: int) -> dict[str, Exact | float | None]:

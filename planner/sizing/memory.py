@@ -25,6 +25,7 @@ _PARTS: Final = {
     "paged states": "paged_on_gpu_gb",
     "weights": "weights_gb_per_gpu",
     "adapters": "adapters_gb_per_gpu",
+    "draft": "draft_gb_per_gpu",
     "KV cache": "kv_gb_per_gpu",
     "activations": "activation_gb_per_gpu",
     "CUDA graphs": "graphs_gb_per_gpu",

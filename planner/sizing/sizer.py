@@ -42,6 +42,8 @@ _METHODS = {
     "p-tuning": "p-tuning",
 }
 
+_ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
+
 _STATED = {
     "micro_batch": "micro-batch {}",
     "gradient_accumulation": "gradient accumulation {}",
@@ -101,10 +103,17 @@ def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...])
     if serve.adapters is not None:
         count, size = serve.adapters.count, format(serve.adapters.size_gb, ".3g")
         text += f" with {count} adapter{'s' if count > 1 else ''} of {size} GB"
+    if serve.engine is not None:
+        text += f" on {' '.join(filter(None, (_ENGINES[serve.engine], serve.engine_version)))}"
+    if serve.disaggregated is not None:
+        text += ", prefill on GPUs of its own"
+    if serve.speculative is not None:
+        text += f", {serve.speculative.draft_tokens:,} tokens drafted"
     if serve.context is not None and serve.concurrency is not None:
         text += f", {serve.concurrency:,} × {serve.context:,} tokens"
     if serve.load is not None:
-        text += f", {_arriving(peaks)}"
+        shares = f" in each of {serve.mixed} shares" if serve.mixed else ""
+        text += f", {_arriving(peaks)}{shares}"
     if serve.latency is not None:
         asked = (
             f"{name} {figure_text(figure)} ms"
@@ -279,7 +288,10 @@ class Sizer:
                 *_assumptions(placements),
                 *(self._calibration.told(job) if self._calibration is not None else ()),
             ),
-            warnings=self._warnings(job, variants[0].reasoning, placements),
+            warnings=(
+                *self._warnings(job, variants[0].reasoning, placements),
+                *self._cramped(job, peaks, placements),
+            ),
         )
 
     def _with_evidence(self, placed: Placement) -> Candidate:
@@ -350,6 +362,25 @@ class Sizer:
             found += (f"on {', '.join(gpu_types)}: {said}" for said, gpu_types in where.items())
         return (*found, *self._of_time(job, placements))
 
+    def _cramped(
+        self, job: Job, peaks: tuple[Fraction, ...], placements: Sequence[Placement]
+    ) -> Iterator[str]:
+        """A stated concurrency with which a load takes far more GPUs, on each GPU type."""
+        serve = job.serve
+        if serve is None or not peaks or serve.concurrency is None or not placements:
+            return
+        left_open = job.model_copy(update={"serve": serve.model_copy(update={"concurrency": None})})
+        stated = _fewest_gpus(placed.candidate for placed in placements)
+        chosen = _fewest_gpus(self.size(left_open, peaks=peaks).candidates)
+        factor = self._rules.figure("cramped_concurrency_factor")
+        if all(stated[one] >= factor * chosen.get(one, stated[one]) for one in stated):
+            gpu_type = min(chosen.keys() & stated.keys(), key=lambda one: (chosen[one], one))
+            yield (
+                f"a concurrency of {serve.concurrency:,} takes {stated[gpu_type]:,} × "
+                f"{gpu_type}, where {chosen[gpu_type]:,} would do: leave it out, and the planner "
+                "chooses it"
+            )
+
     def _of_time(self, job: Job, placements: Sequence[Placement]) -> Iterator[str]:
         """What is not known of the time that a run takes, or set aside."""
         if job.tune is None:
@@ -365,6 +396,16 @@ class Sizer:
                 f"run time unknown on {', '.join(timeless)}: the catalog gives no bf16 throughput, "
                 f"so the deadline is not checked there{held}"
             )
+
+
+def _fewest_gpus(candidates: Iterable[Candidate]) -> dict[str, int]:
+    """GPUs that a unit takes at its peak on each GPU type, whole ones, at the least."""
+    fewest: dict[str, int] = {}
+    for one in candidates:
+        if one.partition is None:
+            gpus = one.gpus * one.replicas
+            fewest[one.gpu_type] = min(gpus, fewest.get(one.gpu_type, gpus))
+    return fewest
 
 
 class _Variant:

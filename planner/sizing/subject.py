@@ -43,6 +43,9 @@ _DIVIDED = {
 _PERCENTILE = 95
 """Of the latency that is told where none is asked for."""
 
+_ENGINE = "vllm"
+"""That serves where none is stated."""
+
 GPU_FACTS = frozenset(name for name, fact in FACTS.items() if fact.origin == "gpu")
 
 
@@ -56,9 +59,14 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
         stated = _fixed(job.fixed)
     facts = _known(stated, "job")
     facts |= _known(_of_load(job), ASSUMED)
+    if job.serve is not None and job.serve.engine is None:
+        facts |= _known({"engine": _ENGINE}, ASSUMED)
     left_open = _left_open(job)
     facts |= {name: facts[name]._replace(origin=ASSUMED) for name in left_open & facts.keys()}
     about = job.tune or job.serve
+    draft = job.serve.speculative if job.serve is not None else None
+    if draft is not None and draft.draft_model is not None:
+        facts |= _draft_facts(draft.draft_model, catalog)
     if about is not None and about.model is not None:
         facts |= _model_facts(about.model, catalog)
         if job.serve is not None and "weight_bits" in left_open and "native_bits" in facts:
@@ -166,7 +174,14 @@ def _tune(tune: Tune) -> Mapping[str, Plain]:
 
 
 def _serve(serve: Serve) -> Mapping[str, Plain]:
-    return _stated(serve, serve.adapters, serve.load, serve.latency) | {
+    return _stated(
+        serve,
+        serve.adapters,
+        serve.load,
+        serve.latency,
+        serve.speculative,
+        serve.disaggregated,
+    ) | {
         "kind": "serve",
         "context_and_concurrency_stated": serve.context is not None or serve.load is not None,
         "has_adapters": serve.adapters is not None,
@@ -181,8 +196,10 @@ def _of_load(job: Job) -> Mapping[str, Plain]:
     load, latency, context = job.serve.load, job.serve.latency, job.serve.context
     percentile = _PERCENTILE if latency is None else latency.percentile
     prompts, answers = load.input_percentiles, load.output_percentiles
+    tokens = load.input_tokens + load.output_tokens
     return {
-        "context": load.input_tokens + load.output_tokens if context is None else None,
+        "context": tokens if context is None else None,
+        "held_cv": load.input_cv * load.input_tokens / tokens if context is None else None,
         "latency_percentile": percentile if latency is None else None,
         "long_input_tokens": None if prompts is None else prompts.at(percentile),
         "long_output_tokens": None if answers is None else answers.at(percentile),
@@ -207,12 +224,28 @@ def _stated(*sections: Frozen | None) -> dict[str, Plain]:
 
 
 def _model_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
+    model = _known_model(model_id, catalog)
+    return _known({"model": model_id} | _shape(model) | _cache(model), f"catalog {model_id}")
+
+
+def _draft_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
+    model = _known_model(model_id, catalog)
+    shape: dict[str, Plain] = {
+        "draft_parameters_b": model.parameters_b,
+        "draft_layers": model.whole_context_layers,
+        "draft_kv_heads": model.kv_heads,
+        "draft_head_dim": model.head_dim,
+    }
+    return _known(shape, f"catalog {model_id}")
+
+
+def _known_model(model_id: str, catalog: Catalog) -> Model:
     model = catalog.models.get(model_id)
     if model is None:
         unknown = "give `parameters_b` for a model that the catalog does not know"
         hint = did_you_mean(model_id, sorted(catalog.models), 3) or unknown
         raise InputError(Finding(f"{model_id!r} is not a model of the catalog", hint=hint))
-    return _known({"model": model_id} | _shape(model) | _cache(model), f"catalog {model_id}")
+    return model
 
 
 def _shape(model: Model) -> dict[str, Plain]:

@@ -251,7 +251,8 @@ def test_the_command_fails_on_a_regression_and_says_which_figure(monkeypatch, ca
     assert "regression: some/error is 0.5000, it was 0.4" in said.err
 
 
-def test_the_scoreboard_holds_what_it_has_reached_and_fits_a_terminal(capsys):
+def test_the_scoreboard_holds_what_it_has_reached_and_fits_a_terminal(capsys, monkeypatch, world):
+    monkeypatch.setattr(command, "World", lambda: world)
     assert command.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= WIDTH

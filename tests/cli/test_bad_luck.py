@@ -179,8 +179,8 @@ planner.cli.main()
 """
 
 
-@pytest.mark.parametrize("words", [("--help",), ("catalog", "list"), ("plan", "scenario.yaml")])
-@pytest.mark.parametrize("milliseconds", [0, 10, 30, 70, 150, 300])
+@pytest.mark.parametrize("words", [("--help",), ("plan", "scenario.yaml")])
+@pytest.mark.parametrize("milliseconds", [0, 30, 150])
 def test_ctrl_c_while_the_command_is_loaded_is_one_word_and_130(scenario, words, milliseconds):
     process = start(*words, code=BEGUN)
     assert process.stderr.readline() == b"begun\n"
@@ -205,7 +205,7 @@ ENOUGH = ("help", "check", "rules")
 
 @pytest.mark.parametrize(
     ("command", "mebibytes"),
-    [(name, most) for name in LITTLE for most in ((120,) if name in ENOUGH else (120, 180, 260))],
+    [(name, most) for name in LITTLE for most in ((120,) if name in ENOUGH else (120, 260))],
 )
 def test_little_memory_is_enough_or_one_sentence(scenario, command, mebibytes):
     Path("grid.yaml").write_text(GRID, encoding="utf-8")
@@ -317,13 +317,13 @@ main()
 KILLED = WRITING.replace("SIGINT", "SIGKILL")
 
 
-def test_what_a_killed_run_was_writing_is_removed_by_the_next(scenario, process):
+def test_what_a_killed_run_was_writing_is_removed_by_the_next(scenario, run):
     died = start("plan", str(scenario), "--out", "out", code=KILLED)
     died.communicate(timeout=40)
     assert died.returncode == -signal.SIGKILL
     assert files("out") == [".plan.json.planner-0.tmp"]
     Path("out/.plan.json.swp").write_text("of an editor", encoding="utf-8")
-    assert process("plan", scenario, "--out", "out").returncode == 0
+    assert run("plan", scenario, "--out", "out").exit_code == 0
     assert files("out") == [".plan.json.swp", "plan.json", "plan.md"]
 
 
@@ -419,11 +419,9 @@ def test_no_home_a_plain_locale_another_zone_and_a_narrow_terminal_change_no_fig
     usual = run("plan", scenario, "--format", "json").stdout
     odd = {"LANG": "C", "LC_ALL": "C", "TZ": "Pacific/Chatham", "COLUMNS": "40"}
     code = "import os; os.environ.pop('HOME', None)\nfrom planner.cli.app import main\nmain()"
-    bare = process("plan", scenario, "--format", "json", code=code, PYTHONHASHSEED="7", **odd)
-    assert bare.returncode == 0, bare.stderr
-    assert bare.stdout.decode() == usual
-    shown = process("plan", scenario, code=code, **odd)
+    shown = process("plan", scenario, "--out", "out", code=code, PYTHONHASHSEED="7", **odd)
     assert shown.returncode == 0, shown.stderr
+    assert Path("out/plan.json").read_text(encoding="utf-8") == usual
     assert not any(word in shown.stderr for word in SILENT)
     assert shown.stdout.isascii()
     assert max(map(len, shown.stdout.decode().splitlines())) <= 40

@@ -74,13 +74,14 @@ def as_shown(text: str, name: str) -> set[str]:
     return {text[one.start() :][: len(name)].split("…", maxsplit=1)[0].rstrip() for one in starts}
 
 
+ALONE = ("--jobs", "1")
 COMMANDS = (
     ("plan", "scenario.yaml", "--out", "out"),
-    ("alternatives", "scenario.yaml", "--out", "out"),
+    ("alternatives", "scenario.yaml", "--out", "out", *ALONE),
     ("compare", "scenario.yaml", "more", "--out", "out"),
-    ("sweep", "sweep.yaml", "--out", "sweep"),
-    ("risk", "futures.yaml", "--samples", "2", "--plans", "1", "--out", "risk"),
-    ("report", "out/plan.json", "--out", "out"),
+    ("sweep", "sweep.yaml", "--out", "sweep", *ALONE),
+    ("risk", "futures.yaml", "--samples", "2", "--plans", "1", "--out", "risk", *ALONE),
+    ("report", "out/plan.json", "--out", "out", *ALONE),
     ("explain", "out/plan.json", JOB),
 )
 

@@ -9,8 +9,9 @@ import pytest
 
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
 from planner.packing.solution import Status
+from tests.properties.questions import draws
 
-BATCHES = 20
+BATCHES = draws(8, 20)
 SIZE = 15
 
 

@@ -12,6 +12,7 @@ from planner.packing.scenario_program import Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.packing.statement.hold import Order, holding
 from tests.packing.test_brute_force import draw
+from tests.properties.questions import draws
 
 MEANS = (Mean((0, 1), 0, 2), Mean((1, 2), 0, 2))
 MOST = 2
@@ -68,7 +69,7 @@ def cost_of(futures, orders, solve):
     return max(mean_cents([one.cost_cents for one in found], mean) for mean in MEANS)
 
 
-@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.parametrize("batch", [0, 3, 1, 2][: draws(2, 4)])
 def test_no_purchases_beat_the_bound_and_the_proposed_ones_mostly_reach_it(batch, solve):
     reached = compared = refused = 0
     for number in range(batch * 8, batch * 8 + 8):

@@ -5,25 +5,24 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
-from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.errors import LimitError
 from planner.packing.limits import SpendLimit
 from planner.packing.problem import Choice, Demand, HourlyTerms, Quota, Shape, Supply
 from planner.packing.solution import Status
+from tests.packing.by_the_hour import least_with_hours
 from tests.packing.meaning import SLOT, SLOTS, slots
+from tests.properties.questions import draws
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planner.packing.problem import Problem
 
 NODE, HOUR = 10_000_000, 3_600
 HOURLY = HourlyTerms(1, 1)
-SEEDS = 120
+BATCHES, SIZE = 4, 8
 
 
 def runs(count: int, gpus: int, hours: int, *, cpus: int = 0, owner: str = "", **window) -> Demand:
@@ -55,20 +54,6 @@ def by_the_hour(build, demands, hire=HOURLY, maximum=None) -> Problem:
     return problem
 
 
-def test_a_run_pays_for_the_whole_node_while_it_runs(hours_of):
-    assert hours_of(runs(1, 1, 10)) == 10
-
-
-def test_runs_beside_each_other_pay_once(hours_of):
-    assert hours_of(runs(8, 1, 10)) == 10
-    assert hours_of(runs(9, 1, 10)) == 20
-    assert hours_of(runs(2, 4, 10), runs(1, 8, 3)) == 13
-
-
-def test_short_runs_follow_each_other_beside_a_long_one(hours_of):
-    assert hours_of(runs(1, 4, 10), runs(5, 4, 2)) == 10
-
-
 def test_eighty_small_runs_pay_for_their_gpu_hours(hours_of):
     rng = random.Random(1)
     asked = [(rng.choice((1, 2, 4)), rng.randint(2, 15)) for _ in range(80)]
@@ -93,11 +78,6 @@ def test_weeks_are_paid_whole(hours_of):
     assert hours_of(runs(3, 8, 100), hire=HourlyTerms(336, 336)) == 336
 
 
-def test_cores_of_the_node_count(hours_of):
-    assert hours_of(runs(2, 1, 10, cpus=40)) == 10
-    assert hours_of(runs(2, 1, 10, cpus=41)) == 20
-
-
 def test_no_more_nodes_at_once_than_the_offer_gives(hours_of):
     together = runs(2, 8, 10, until=12)
     assert hours_of(together) == 20
@@ -112,11 +92,6 @@ def test_a_quota_counts_the_gpus_that_are_had_at_once(hours_of):
     assert hours_of(mine, quotas=(Quota("quota", "team", None, (4,)),), proved=False) == 20
 
 
-def test_what_runs_all_quarter_takes_no_node_by_the_hour(build, solve):
-    always = Demand((Choice("h100", Shape(1, 0, 0)),), (0,), 1)
-    assert solve(by_the_hour(build, [always])) is None
-
-
 def test_a_budget_counts_the_hours(build, solve):
     problem = by_the_hour(build, [runs(1, 8, 10)])
     enough, short = (
@@ -127,125 +102,90 @@ def test_a_budget_counts_the_hours(build, solve):
     assert solve(short, asked_gap=0.0) is None
 
 
-def test_a_node_is_bought_where_its_hours_cost_more(build, solve, faults):
-    def kinds(hours: int, price: int) -> tuple[int, int]:
-        pools = [build.pool(), replace(build.pool(), hire=HOURLY, offer="cloud")]
-        supplies = [build.buy(NODE), Supply("cloud", "hourly", 1, None, (price,))]
-        problem = build.problem(pools, supplies, [runs(1, 8, hours)])
-        solution = solve(problem, asked_gap=0.0)
-        assert not faults(problem, solution)
-        return solution.bought[0][0], solution.hired[1][0]
-
-    assert kinds(1999, 5_000) == (0, 1999)
-    assert kinds(2001, 5_000) == (1, 0)
-
-
-@pytest.mark.parametrize("batch", range(6))
+@pytest.mark.parametrize("batch", range(draws(2, BATCHES)))
+@pytest.mark.parametrize("feature", ["", "several nodes", "sites", "weeks", "minimum"])
 def test_nodes_and_hours_together_cost_the_least_that_trying_everything_finds(
-    build, solve, faults, least_cost, batch
+    build, solve, faults, least_cost, feature, batch
 ):
     seen: Counter[str] = Counter()
-    for seed in range(batch * SEEDS // 6, (batch + 1) * SEEDS // 6):
-        problem = drawn(build, random.Random(f"hire {seed}"))
+    for seed in range(batch * SIZE, (batch + 1) * SIZE):
+        rng = random.Random(f"hire {feature} {seed}")
+        problem = drawn(build, rng, feature)
+        seen += compared(problem, solve, faults, least_cost, seed)
+    assert seen["not proved"] + seen["undecided"] <= 3, seen
+    assert seen["hours"] >= 2, seen
+
+
+def compared(problem: Problem, solve, faults, least_cost, seed) -> Counter[str]:
+    """What is seen of a problem where the search agrees with trying everything."""
+    seen: Counter[str] = Counter()
+    best = least_with_hours(problem, least_cost)
+    try:
         solution = solve(problem, asked_gap=0.0)
-        best = least_with_hours(problem, least_cost)
-        if best is None:
-            assert solution is None
-            seen["infeasible"] += 1
-            continue
-        assert solution is not None, seed
-        assert not list(faults(problem, solution)), seed
-        assert solution.bound_cents <= best <= solution.cost_cents, seed
-        seen[solution.status.value] += 1
-        seen["hours"] += any(map(any, solution.hired))
-    assert seen["not proved"] <= 4, seen
-    assert seen["hours"] > 5, seen
+    except LimitError:
+        assert best is None, f"{seed} has a plan that costs {best}"
+        return Counter(["undecided"])
+    if best is None:
+        assert solution is None, seed
+        return Counter(["infeasible"])
+    assert solution is not None, f"{seed} has a plan that costs {best}"
+    assert not list(faults(problem, solution)), seed
+    assert solution.bound_cents <= best <= solution.cost_cents, seed
+    seen[solution.status.value] += 1
+    seen["least"] += solution.cost_cents == best
+    seen["hours"] += any(map(any, solution.hired))
+    seen["apart"] += any(
+        shape.gpus > problem.pools[number].node.gpus
+        for number, layouts in enumerate(solution.layouts[0])
+        for layout in layouts
+        if layout.hours
+        for bundle in layout.bundles
+        for one in bundle.members
+        for shape in [problem.demands[one.demand].choices[one.choice].shape]
+    )
+    return seen
 
 
-def drawn(build, rng: random.Random) -> Problem:
+def drawn(build, rng: random.Random, feature: str = "") -> Problem:
     """Few runs, some with windows; nodes to buy, and by the hour."""
-    demands = []
-    for number in range(rng.randint(1, 3)):
-        taken = rng.randint(1, 5)
+    demands: list[Demand] = []
+    wide = feature == "several nodes"
+    for _ in range(rng.randint(1, 3)):
+        taken = rng.randint(1, 4)
         first = rng.choice((0, 0, rng.randint(0, SLOTS - taken)))
         until = rng.choice((SLOTS, rng.randint(first + taken, SLOTS)))
+        until = min(until, first + taken + rng.choice((0, 1, 2, 4)))
         shape = Shape(
-            rng.choice((1, 2, 4, 8)), rng.choice((0, 30)), 0, run=slots(taken, first, until)
+            rng.choice((1, 2, 4, 8, *(16, 16, 16, 24) * wide)),
+            rng.choice((0, 30)),
+            0,
+            spans=rng.random() < 0.9,
+            sites=rng.choice(((), ("main",), ("other",))) if feature == "sites" else (),
+            run=slots(taken, first, until),
         )
-        demands.append(Demand((Choice("h100", shape),), (0,), 1 + (number == 0)))
+        more = len(demands) < 2 and rng.random() < 0.3
+        demands.append(Demand((Choice("h100", shape),), (0,), 1 + more))
     if rng.random() < 0.3:
         demands.append(Demand((Choice("h100", Shape(rng.choice((2, 4)), 0, 0)),), (0,), 1))
-    hire = HourlyTerms(SLOT, SLOT * rng.choice((1, 1, 3)))
+    minimum = rng.choice((2, 3, 5) if feature == "minimum" else (1, 1, 3))
+    hire = HourlyTerms(SLOT, SLOT * minimum)
+    here = build.pool(fabric=rng.random() < 0.8)
     pools = [
-        replace(build.pool(), owned=rng.choice((0, 0, 1))),
-        replace(build.pool(), hire=hire, offer="c"),
+        replace(here, owned=rng.choice((0, 0, 1))),
+        replace(here, hire=hire, offer="c"),
     ]
     price = rng.choice((NODE // 20, NODE // 8, NODE // 4))
-    supplies = [build.buy(NODE), Supply("c", "hourly", 1, None, (price,))]
+    most = rng.choice((None, None, 1, 2, 3)) if feature else None
+    supplies = [build.buy(NODE), Supply("c", "hourly", 1, most, (price,))]
+    if feature == "sites":
+        pools.append(replace(pools[1], site="other"))
+        supplies[1] = replace(supplies[1], offer=7)
+        supplies.append(replace(supplies[1], pool=2))
+    if feature == "weeks":
+        pools.append(replace(pools[1], hire=HourlyTerms(3 * SLOT, 3 * SLOT), offer="w"))
+        cents = rng.choice((price, 2 * price, 5 * price // 2))
+        supplies.append(Supply("w", "rent", 2, rng.choice((None, 1)), (cents,)))
+    if rng.random() < 0.3:
+        supplies[0] = replace(supplies[0], maximum=rng.choice((0, 1)))
     problem: Problem = build.problem(pools, supplies, demands)
     return problem
-
-
-def least_with_hours(problem: Problem, least_cost) -> int | None:
-    """Every way to leave runs to nodes, and the others to hours, by trying everything."""
-    hire = problem.pools[1].hire
-    price = problem.supplies[1].unit_cost_cents[0] or 0
-    assert hire is not None
-    nodes = replace(problem, pools=problem.pools[:1], supplies=problem.supplies[:1])
-    shapes = [demand.choices[0].shape for demand in problem.demands]
-    most = [
-        demand.count if shape.is_run else 0
-        for demand, shape in zip(problem.demands, shapes, strict=True)
-    ]
-    found = []
-    for leaving in product(*(range(count + 1) for count in most)):
-        rest = [
-            replace(demand, count=demand.count - gone)
-            for demand, gone in zip(problem.demands, leaving, strict=True)
-            if demand.count > gone
-        ]
-        on_nodes = (
-            least_cost(replace(nodes, demands=tuple(rest))) if rest else problem.fixed_cost_cents
-        )
-        if on_nodes is not None:
-            alone = [
-                shape for shape, gone in zip(shapes, leaving, strict=True) for _ in range(gone)
-            ]
-            found.append(on_nodes + price * least_steps(tuple(alone), problem.pools[1].node, hire))
-    return min(found, default=None)
-
-
-@cache
-def least_steps(shapes: Sequence[Shape], node: Shape, hire: HourlyTerms) -> int:
-    """The least that is paid for these runs: every way to share nodes and every start."""
-    if not shapes:
-        return 0
-    first, rest = shapes[0], shapes[1:]
-    best = 10**9
-    for mask in range(2 ** len(rest)):
-        together = (first, *(one for place, one in enumerate(rest) if mask >> place & 1))
-        others = tuple(one for place, one in enumerate(rest) if not mask >> place & 1)
-        alone = _on_one(together, node, hire)
-        if alone is not None:
-            best = min(best, alone + least_steps(others, node, hire))
-    return best
-
-
-@cache
-def _on_one(shapes: Sequence[Shape], node: Shape, hire: HourlyTerms) -> int | None:
-    """Steps of one node that is had once for all of these."""
-    found = None
-    for starts in product(*map(_starts, shapes)):
-        held: list[Counter[str]] = [Counter() for _ in range(SLOTS)]
-        for shape, start in zip(shapes, starts, strict=True):
-            for slot in range(start, start + shape.run.hours // SLOT):
-                held[slot].update({"gpus": shape.gpus, "cpus": shape.cpus})
-        if all(one["gpus"] <= node.gpus and one["cpus"] <= node.cpus for one in held):
-            ends = (s + shape.run.hours // SLOT for shape, s in zip(shapes, starts, strict=True))
-            steps = hire.steps((max(ends) - min(starts)) * SLOT)
-            found = steps if found is None else min(found, steps)
-    return found
-
-
-def _starts(shape: Shape) -> range:
-    return range(shape.run.earliest // SLOT, shape.run.latest // SLOT + 1)

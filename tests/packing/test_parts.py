@@ -25,6 +25,7 @@ from planner.packing.problem import (
 from planner.packing.solution import Status
 from tests.packing.meaning import slots
 from tests.packing.test_runs import ROUNDING
+from tests.properties.questions import draws
 
 QUARTERED = (
     Division((("1g", 0), ("1g", 1), ("1g", 2), ("1g", 3))),
@@ -45,7 +46,7 @@ SEVENTHS = (
 """Some divisions of a GPU with seven slices of compute and eight of memory."""
 
 
-SIZE = 30
+SIZE = draws(12, 30)
 
 
 def draw(rng: random.Random, features: set[str]) -> Problem:
@@ -199,9 +200,10 @@ FEATURES = [
 @pytest.mark.parametrize("features", FEATURES, ids=lambda features: "+".join(sorted(features)))
 def test_the_search_agrees_with_trying_everything(features, agree):
     rng = random.Random(f"parts {sorted(features)}")
-    drawn = (with_limits(draw(rng, features), rng, features) for _ in range(SIZE))
+    size = SIZE // 2 if "weeks" in features else SIZE
+    drawn = (with_limits(draw(rng, features), rng, features) for _ in range(size))
     seen = agree(drawn, asked_gap=ROUNDING)
-    assert seen[Status.PROVED] >= SIZE // 3, "too few plans to mean anything"
+    assert seen[Status.PROVED] >= size // 4, "too few plans to mean anything"
     assert features & {"growth", "weeks"} or not seen[Status.NOT_PROVED]
     assert seen[Status.NOT_PROVED] <= 1
 
@@ -233,48 +235,6 @@ def nodes_for(build, solve, faults):
 
 
 ONE_G, TWO_G, THREE_G = Part("1g", 0), Part("2g", 0), Part("3g", 0)
-
-
-def test_seven_small_partitions_share_a_gpu_and_an_eighth_takes_another(nodes_for):
-    assert nodes_for((ONE_G, 0, 7)) == 1
-    assert nodes_for((ONE_G, 0, 8)) == 2
-
-
-def test_partitions_fit_only_as_a_gpu_can_really_be_divided(nodes_for):
-    """Two of three slices leave one slice of compute free, and no memory for it."""
-    assert nodes_for((THREE_G, 0, 2)) == 1
-    assert nodes_for((THREE_G, 0, 2), (ONE_G, 0, 1)) == 2
-
-
-def test_partitions_of_several_profiles_share_a_gpu(nodes_for):
-    assert nodes_for((THREE_G, 0, 2), (TWO_G, 0, 2), (ONE_G, 0, 2)) == 2
-
-
-def test_shares_of_a_gpu_fit_by_their_memory(nodes_for):
-    assert nodes_for((Part("", 40_000), 0, 4)) == 2
-    assert nodes_for((Part("", 40_001), 0, 4)) == 4
-    assert nodes_for((Part("", 50_000), 0, 2), (Part("", 30_000), 0, 2)) == 2
-
-
-def test_a_gpu_is_partitioned_shared_or_whole(nodes_for):
-    assert nodes_for((ONE_G, 0, 1), (Part("", 10_000), 0, 1)) == 2
-    assert nodes_for((ONE_G, 0, 1), (WHOLE, 0, 1)) == 2
-    assert nodes_for((Part("", 10_000), 0, 1), (WHOLE, 0, 1)) == 2
-    assert nodes_for((ONE_G, 0, 1), (Part("", 10), 0, 1), (WHOLE, 0, 1), node=(3, 9, 9)) == 1
-
-
-def test_partitioned_gpus_have_nodes_of_their_own_where_they_may_not_mix(nodes_for):
-    mixed = (ONE_G, 0, 1), (WHOLE, 0, 1)
-    assert nodes_for(*mixed, node=(2, 80, 800)) == 1
-    assert nodes_for(*mixed, node=(2, 80, 800), mixes=False) == 2
-    assert nodes_for((ONE_G, 0, 8), node=(2, 80, 800), mixes=False) == 1
-    shared = (Part("", 10_000), 0, 1), (WHOLE, 0, 1)
-    assert nodes_for(*shared, node=(2, 80, 800), mixes=False) == 1
-
-
-def test_the_cores_of_a_node_limit_how_many_partitions_it_holds(nodes_for):
-    assert nodes_for((ONE_G, 20, 4)) == 1
-    assert nodes_for((ONE_G, 21, 4)) == 2
 
 
 def test_a_part_that_no_gpu_has_cannot_run(nodes_for):
@@ -311,22 +271,11 @@ def test_unlike_shares_over_quarters_have_a_plan_at_once(build, solve, faults):
             tuple(range(rng.randrange(3), 3)),
             1,
         )
-        for _ in range(150)
+        for _ in range(80)
     ]
     problem = build.problem([pool], [build.buy(900_000, 800_000, 700_000)], demands, 3)
     solution = solve(problem, asked_gap=0.5)
     assert not faults(problem, solution)
-
-
-def test_a_unit_takes_a_partition_where_that_saves_a_node(build, solve, faults):
-    pool = replace(build.pool(), divisions=SEVENTHS)
-    either = (Choice("h100", Shape(1, 0, 0)), Choice("h100", Shape(1, 0, 0, part=TWO_G)))
-    demands = [Demand(either, (0,), 2), build.units(1, ("h100", 7, 0, 0))]
-    problem = build.problem([pool], [build.buy(1_000)], demands)
-    solution = solve(problem)
-    assert not faults(problem, solution)
-    assert solution.bought == ((1,),)
-    assert solution.assigned[0] == (0, 2)
 
 
 def test_partitions_are_told_with_a_real_place_for_each(build, solve):

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import LimitError
+from planner.packing.constraints.quotas import hold_by_hour
+from planner.packing.formulation.build import build_master
 from planner.packing.infeasibility.conflict import conflict_of
+from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
 from planner.packing.solution import Status
 from planner.packing.statement.nowhere import Claim
@@ -83,6 +86,16 @@ def test_what_never_stops_leaves_the_rest_to_runs(asked, plan):
     assert plan(asked([stays, run], quota(5))) is None
 
 
+@pytest.mark.parametrize(("start", "kept"), [(6 * SLOT, True), (6 * SLOT - 1, False)])
+def test_a_plan_in_which_runs_meet_beyond_their_quota_is_not_kept(asked, start, kept):
+    problem = asked([runs(2, 4, slots(6, 0, 13))], quota(4))
+    shape = problem.demands[0].choices[0].shape._replace(owner="red")
+    master = build_master(problem)
+    both = [Placed(0, shape, hour, ((0, 0),)) for hour in (0, start)]
+    values = [0.0] * len(master.program.variables)
+    assert hold_by_hour(master, values, {0: both}) is kept
+
+
 def test_runs_of_another_owner_are_not_counted(asked, plan):
     """Three alike run at once: one of red, and two of blue."""
     now = slots(6, 0, 6)
@@ -120,7 +133,7 @@ def test_runs_that_span_nodes_take_turns_under_a_quota(asked, plan, solve):
     assert plan(asked([two], quota(15))) is None
     assert plan(asked([two], quota(16))).cost_cents == 2 * BUY
     with pytest.raises(LimitError):
-        solve(asked([two, runs(1, 1, slots(2, 0, 13))], quota(16)), time_limit_s=1.0)
+        solve(asked([two, runs(1, 1, slots(2, 0, 13))], quota(16)), time_limit_s=0.3)
     assert plan(asked([runs(2, 16, slots(7, 0, 13))], quota(16))) is None
     assert plan(asked([runs(2, 16, slots(7, 0, 13))], quota(32))) is not None
 

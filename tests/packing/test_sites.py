@@ -1,4 +1,4 @@
-"""Power, height, ports, racks and sites: each alone decides, and all agree with trying all."""
+"""Power, height, ports, racks and sites: what packing finds is what trying everything finds."""
 
 from __future__ import annotations
 
@@ -9,61 +9,13 @@ from fractions import Fraction
 import pytest
 
 from planner.packing.constraints import nodes_allowed
-from planner.packing.constraints.racks import patterns, racked
+from planner.packing.constraints.racks import racked
 from planner.packing.formulation.build import build_master
 from planner.packing.limits import Limit, RackSpace, Reserve, SpendLimit
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape, Supply
-from planner.packing.solution import Status
+from tests.properties.questions import draws
 
 BUY = 10_000_000
-
-
-@pytest.fixture
-def dear_or_cheap(build):
-    """Four units of a whole node each, on cheap nodes of type a or dear ones of type b."""
-
-    def problem(**changes):
-        pools = [build.pool("a"), build.pool("b")]
-        supplies = [build.buy(BUY), build.buy(3 * BUY, pool=1)]
-        units = build.units(4, ("a", 8, 0, 0), ("b", 8, 0, 0))
-        return replace(build.problem(pools, supplies, [units]), **changes)
-
-    return problem
-
-
-def test_without_limits_the_cheap_nodes_are_bought(dear_or_cheap, plan):
-    assert plan(dear_or_cheap()).bought == ((4,), (0,))
-
-
-def test_power_alone_decides(dear_or_cheap, plan):
-    """Four of 10 kW do not fit 37 kW; three of 10 and one of 7 do."""
-    power = Limit("power at main", ((0, 10_000), (1, 7_000)), (37_000,), "W")
-    assert plan(dear_or_cheap(limits=(power,))).bought == ((3,), (1,))
-
-
-def test_rack_units_alone_decide(dear_or_cheap, plan):
-    height = Limit("rack units at main", ((0, 10), (1, 4)), (34,), "U")
-    assert plan(dear_or_cheap(limits=(height,))).bought == ((3,), (1,))
-
-
-def test_network_ports_alone_decide(dear_or_cheap, plan):
-    ports = Limit("network ports at main", ((0, 9), (1, 5)), (34,), "ports")
-    assert plan(dear_or_cheap(limits=(ports,))).bought == ((3,), (1,))
-
-
-def test_racks_alone_decide_where_the_sum_of_their_heights_would_do(dear_or_cheap, plan):
-    """Two racks of 42 U hold 84 U, but one holds three nodes of 14 and not a fourth of 10."""
-    racks = RackSpace("main", 2, 25, None, ((0, 14, 0), (1, 11, 0)))
-    solution = plan(dear_or_cheap(racks=(racks,)))
-    assert solution.bought == ((2,), (2,))
-    assert [rack.nodes for rack in solution.racks[0][0]] == [((0, 1), (1, 1))]
-
-
-def test_racks_bind_where_they_are_full_though_nodes_leave_later(build, plan):
-    space = RackSpace("main", 1, 42, None, ((0, 42, 0),))
-    units = build.units(2, ("h100", 8, 0, 0), quarters=(0,))
-    problem = build.problem([build.pool()], [build.rent(BUY, BUY)], [units], 2)
-    assert plan(replace(problem, racks=(space,))) is None
 
 
 @pytest.mark.parametrize(
@@ -77,78 +29,6 @@ def test_a_plan_of_more_nodes_than_there_is_power_for_is_not_kept(build, most, n
     values = [0.0] * len(master.program.variables)
     values[master.acquire[0, 0]] = nodes
     assert nodes_allowed(master, values) is kept
-
-
-def test_the_power_of_a_rack_alone_decides(dear_or_cheap, plan):
-    """By height a rack holds seven of them, by power two of type a or three of type b."""
-    space = RackSpace("main", 1, 42, 21_000, ((0, 6, 10_000), (1, 6, 5_000)))
-    assert plan(dear_or_cheap(racks=(space,))).bought == ((0,), (4,))
-
-
-def test_owned_nodes_take_power_too(build, plan):
-    limit = Limit("power at main", ((0, 10),), (30,), "W")
-    units = build.units(4, ("h100", 8, 0, 0))
-    problem = build.problem([build.pool(owned=2)], [build.buy(BUY)], [units])
-    assert plan(problem).bought == ((2,),)
-    assert plan(replace(problem, limits=(limit,))) is None
-
-
-def test_spare_nodes_take_power_too(build, plan):
-    limit = Limit("power at main", ((0, 10),), (20,), "W")
-    units = build.units(2, ("h100", 8, 0, 0))
-    for spare, feasible in ((0, True), (1, False)):
-        problem = build.problem([build.pool(spare=spare)], [build.buy(BUY)], [units])
-        assert (plan(replace(problem, limits=(limit,))) is not None) is feasible
-
-
-def test_power_that_comes_later_delays_a_purchase_but_not_the_job(build, plan):
-    """In the first quarter there is power for one dear node that does the work of two."""
-    pools = [build.pool("a"), build.pool("b", node=(16, 80, 800_000))]
-    supplies = [build.buy(BUY, BUY - 1), build.rent(3 * BUY, 3 * BUY, pool=1)]
-    units = [
-        build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1)),
-        build.units(1, ("a", 8, 0, 0), quarters=(1,)),
-    ]
-    limit = Limit("power at main", ((0, 10), (1, 15)), (15, None), "W")
-    problem = replace(build.problem(pools, supplies, units, 2), limits=(limit,))
-    assert plan(problem).bought[0] == (1, 1)
-    tight = replace(limit, at_most=(9, 20))
-    assert plan(replace(problem, limits=(tight,))) is None
-
-
-def test_what_is_kept_for_growth_takes_a_node_more(build, plan):
-    """16 of 16 GPUs are asked for; with a share free, 16 of 24."""
-    units = build.units(2, ("h100", 8, 0, 0))
-    problem = build.problem([build.pool()], [build.buy(BUY)], [units])
-    for share, nodes in ((0, 2), (Fraction(1, 3), 3), (Fraction(34, 100), 4)):
-        kept = replace(problem, reserves=(Reserve("h100", Fraction(share)),))
-        assert plan(kept).bought == ((nodes,),)
-
-
-def test_a_limit_at_one_site_leaves_the_other_alone(build, plan):
-    pools = [build.pool(site="east"), build.pool(site="west")]
-    supplies = [build.buy(BUY), build.buy(2 * BUY, pool=1)]
-    limit = Limit("power at east", ((0, 10),), (20,), "W")
-    problem = build.problem(pools, supplies, [build.units(3, ("h100", 8, 0, 0))])
-    assert plan(replace(problem, limits=(limit,))).bought == ((2,), (1,))
-
-
-def test_a_job_runs_only_at_its_sites(build, plan):
-    """One dear node in the west for the one that must be there; it takes the others in as well."""
-    pools = [build.pool(site="east"), build.pool(site="west")]
-    supplies = [build.buy(BUY), build.buy(2 * BUY, pool=1)]
-    anywhere = build.units(2, ("h100", 4, 0, 0))
-    at_home = Demand((Choice("h100", Shape(4, 0, 0, True, ("west",))),), (0,), 1)
-    solution = plan(build.problem(pools, supplies, [anywhere, at_home]))
-    assert solution.bought == ((1,), (1,))
-    elsewhere = Demand((Choice("h100", Shape(4, 0, 0, True, ("north",))),), (0,), 1)
-    assert plan(build.problem(pools, supplies, [elsewhere])) is None
-
-
-def test_a_job_that_names_all_sites_may_run_at_each(build, plan):
-    pools = [build.pool(site="east"), build.pool(site="west", owned=1)]
-    both = Demand((Choice("h100", Shape(4, 0, 0, True, ("east", "west"))),), (0,), 2)
-    assert plan(build.problem(pools, [build.buy(BUY)], [both])).bought == ((0,),)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +48,6 @@ def test_racks_are_filled_better_than_largest_first():
     found = racked(space, {0: 2, 1: 4})
     assert found is not None
     assert [(rack.nodes, rack.count) for rack in found] == [(((0, 1), (1, 2)), 2)]
-
-
-def test_patterns_are_exactly_the_fullest_sets():
-    assert set(patterns(((6, 10), (4, 10)), (14, 30))) == {(2, 0), (1, 2), (0, 3)}
-    assert patterns(((6, 0),), (42, 0)) == ((7,),)
-    assert patterns(((6, 12),), (42, 5)) == ((0,),)
 
 
 def draw(rng: random.Random) -> Problem:
@@ -303,18 +177,8 @@ def with_budget(problem: Problem, rng: random.Random) -> Problem:
     ],
     ids=lambda which: "+".join(sorted(which)) or "sites alone",
 )
-def test_the_search_agrees_with_trying_everything(which, solve, least_cost, faults):
+def test_the_search_agrees_with_trying_everything(which, agree):
     rng = random.Random(f"places {sorted(which)}")
-    infeasible = 0
-    for number in range(40):
-        problem = with_limits(draw(rng), rng, which=which)
-        solution, best = solve(problem), least_cost(problem)
-        if solution is None:
-            assert best is None, f"problem {number} has a plan that costs {best}"
-            infeasible += 1
-            continue
-        assert not faults(problem, solution), f"problem {number}"
-        assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
-        if solution.status is Status.PROVED:
-            assert solution.cost_cents == best, f"problem {number}"
-    assert infeasible < 35
+    seen = agree(with_limits(draw(rng), rng, which=which) for _ in range(draws(20, 40)))
+    assert seen["infeasible"] < draws(18, 35)
+    assert not seen["undecided"]

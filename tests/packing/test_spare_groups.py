@@ -19,6 +19,7 @@ from tests.packing.draws import parts, parts_and_runs, runs
 from tests.packing.exhaustive import Exhaustive
 from tests.packing.meaning import Nodes, spread, stands_in
 from tests.packing.test_stays import today
+from tests.properties.questions import draws
 
 COST = {"a": 1_000_000, "b": 1_300_000}
 
@@ -117,42 +118,8 @@ def _bins(
     return min((one for one in found if one is not None), default=None)
 
 
-@pytest.fixture
-def two_types(build):
-    """Two whole-node units that run on either type, and so many that run on b alone."""
-
-    def problem(only: int = 0, **changes):
-        pools = [build.pool("a"), build.pool("b")]
-        supplies = [build.buy(COST["a"]), build.buy(COST["b"], pool=1)]
-        units = [build.units(2, ("a", 8, 0, 0), ("b", 8, 0, 0))]
-        units += [build.units(only, ("b", 8, 0, 0))] if only else []
-        return replace(build.problem(pools, supplies, units), **changes)
-
-    return problem
-
-
 def group(*pools: int, nodes: int = 0, racks: int = 0) -> tuple[SharedSpares, ...]:
     return (SharedSpares("g at main", pools, nodes, racks, "main"),)
-
-
-def test_one_spare_node_of_the_larger_type_serves_both(two_types, solve):
-    """Each by itself they need one of each type, and so it would be cheaper to run all on b."""
-    apart = [replace(pool, spare=1) for pool in two_types().pools]
-    alone = solve(two_types(2, pools=tuple(apart)))
-    shared = solve(two_types(2, spare_groups=group(0, 1, nodes=1)))
-
-    assert alone.cost_cents == 5 * COST["b"]
-    assert shared.bought == ((2,), (3,))
-    assert shared.spare == ((0, 1),)
-
-
-def test_a_node_stands_in_for_none_whose_units_may_not_run_on_it(two_types, build, solve):
-    problem = two_types(2, spare_groups=group(0, 1, nodes=1))
-    for_a_alone = build.units(2, ("a", 8, 0, 0))
-    solution = solve(replace(problem, demands=(for_a_alone, problem.demands[1])))
-
-    assert solution.bought == ((3,), (3,))
-    assert solution.spare == ((1, 1),)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +235,7 @@ def draw(rng: random.Random, *, racks: bool) -> Problem:
 def test_the_search_agrees_with_trying_everything(racks, solve, faults):
     """Where groups are left out, nearly every other of these problems has a cheaper plan."""
     decides = 0
-    for number in range(60):
+    for number in range(draws(30, 60)):
         problem = draw(random.Random(number), racks=racks)
         solution, best = solve(problem), Sharing(problem).least_cost()
         without = Sharing(replace(problem, spare_groups=())).least_cost()
@@ -278,7 +245,7 @@ def test_the_search_agrees_with_trying_everything(racks, solve, faults):
             assert not faults(problem, solution), f"problem {number}"
             assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
             assert solution.status is not Status.PROVED or solution.cost_cents == best
-    assert decides >= 36
+    assert decides >= draws(16, 36)
 
 
 def pinned(rng: random.Random) -> Problem:

@@ -16,6 +16,7 @@ from planner.packing.solvers.linear import solve_linear
 from planner.packing.work import spent
 from tests.packing import test_brute_force, test_quotas, test_sites
 from tests.packing.draws import SHARING, teams
+from tests.properties.questions import draws
 
 
 def limited(rng):
@@ -25,7 +26,7 @@ def limited(rng):
 @pytest.mark.parametrize("draw", [test_brute_force.draw, test_quotas.draw, limited, *SHARING])
 def test_a_first_plan_is_sound(draw, faults):
     planned = 0
-    for number in range(30):
+    for number in range(draws(20, 30)):
         problem = draw(random.Random(f"start {number}"))
         try:
             found = rooted(problem, 10.0)
@@ -37,6 +38,21 @@ def test_a_first_plan_is_sound(draw, faults):
             planned += 1
             assert not faults(problem, answer(problem, found, 0.0)), f"problem {number}"
     assert planned >= 5, "too few plans to mean anything"
+
+
+@pytest.mark.parametrize("draw", [test_brute_force.draw, limited])
+def test_no_plan_costs_less_than_the_bound_though_time_is_over(draw, least_cost):
+    below = 0
+    for number in range(draws(20, 30)):
+        problem = draw(random.Random(f"bound {number}"))
+        try:
+            found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
+        except (Infeasible, LimitError):
+            continue
+        assert found.cost_cents is not None
+        assert found.bound_cents <= least_cost(problem) <= found.cost_cents, f"problem {number}"
+        below += found.bound_cents < found.cost_cents
+    assert below >= 3, "too few gaps to mean anything"
 
 
 def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
@@ -54,7 +70,7 @@ def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
 @pytest.mark.parametrize("draw", [test_brute_force.draw, limited, *SHARING])
 def test_there_is_nearly_always_a_plan_though_time_is_over_at_once(draw, faults):
     planned = without = 0
-    for number in range(30):
+    for number in range(draws(20, 30)):
         problem = draw(random.Random(f"over at once {number}"))
         try:
             found = search(problem, asked_gap=0.0, time_limit_s=1e-9)

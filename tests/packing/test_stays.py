@@ -1,4 +1,4 @@
-"""Units that run today: what a move costs, what must stay, each alone and with all else."""
+"""Units that run today: moves and pins agree with trying everything, with all else."""
 
 from __future__ import annotations
 
@@ -49,19 +49,6 @@ def two_homes(build):
     return problem
 
 
-def test_a_unit_moves_where_that_is_cheaper_than_staying(two_homes, plan):
-    solution = plan(two_homes(BUY - 1))
-
-    assert (solution.moved, solution.cost_cents) == ((1,), BUY - 1)
-
-
-def test_it_stays_where_moving_costs_more(two_homes, plan):
-    solution = plan(two_homes(BUY + 1))
-
-    assert (solution.moved, solution.cost_cents) == ((0,), BUY)
-    assert solution.assigned == ((1, 0),)
-
-
 def test_a_move_that_nothing_asks_for_is_not_made_even_if_it_is_free(build, plan):
     pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
     demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
@@ -71,46 +58,6 @@ def test_a_move_that_nothing_asks_for_is_not_made_even_if_it_is_free(build, plan
         assert (solution.moved, solution.assigned) == ((0,), (assigned,))
 
 
-def test_only_the_first_quarter_counts_for_a_move(build, plan):
-    pools = [build.pool("a", site="east"), build.pool("a", site="west")]
-    supplies = [build.rent(BUY, 5 * BUY), build.rent(3 * BUY, BUY, pool=1)]
-    unit = build.units(1, ("a", 8, 0, 0), quarters=(0, 1))
-
-    solution = plan(build.problem(pools, supplies, [running(unit, "node-a/east", BUY)], 2))
-
-    assert (solution.moved, solution.cost_cents) == ((0,), 2 * BUY)
-    assert solution.rented == ((1, 0), (0, 1))
-
-
-def test_of_two_that_cannot_both_stay_the_cheaper_one_moves(build, plan):
-    pools = [build.pool("a", site="east", owned=1), build.pool("a", site="west", owned=1)]
-    units = [
-        running(build.units(1, ("a", 8, 0, 0)), "node-a/east", 700),
-        running(build.units(1, ("a", 8, 0, 0)), "node-a/east", 900),
-    ]
-
-    solution = plan(build.problem(pools, [], units))
-
-    assert (solution.moved, solution.cost_cents) == ((1, 0), 700)
-
-
-def test_units_that_are_alike_stay_as_far_as_their_pool_has_room(build, plan):
-    pools = [build.pool("a", site="east", owned=2), build.pool("a", site="west", owned=2)]
-    units = [running(build.units(3, ("a", 8, 0, 0)), "node-a/east", 5)]
-
-    solution = plan(build.problem(pools, [], units))
-
-    assert (solution.moved, solution.cost_cents) == ((1,), 5)
-
-
-def test_a_unit_whose_pool_is_gone_moves_in_any_case(build, plan):
-    units = [running(build.units(2, ("a", 4, 0, 0)), "node-old/main", 50)]
-
-    solution = plan(build.problem([build.pool("a", owned=1)], [], units))
-
-    assert (solution.moved, solution.cost_cents) == ((2,), 100)
-
-
 def test_the_price_of_staying_is_in_the_bound_and_its_terms(two_homes, plan):
     solution = plan(two_homes(BUY - 1))
 
@@ -118,13 +65,6 @@ def test_the_price_of_staying_is_in_the_bound_and_its_terms(two_homes, plan):
     terms = dict(solution.bound_terms)
     assert "units that run today" in terms
     assert tags + sum(terms.values()) == pytest.approx(solution.bound_cents, abs=1)
-
-
-def test_a_pinned_unit_stays_though_moving_is_free_and_cheaper(two_homes, plan):
-    problem = two_homes(0)
-    held = pinned(problem.demands[0], "node-a/main")
-
-    assert plan(replace(problem, demands=(held,))).cost_cents == BUY
 
 
 def test_two_units_pinned_to_different_nodes_are_not_put_together(build, plan):
@@ -138,32 +78,6 @@ def test_two_units_pinned_to_different_nodes_are_not_put_together(build, plan):
     assert plan(problem).cost_cents == BUY
     free = tuple(pinned(demand, "") for demand in problem.demands)
     assert plan(replace(problem, demands=free)).cost_cents == 0
-
-
-def test_others_use_what_a_pinned_unit_leaves_of_its_node(build, plan):
-    main = build.pool("a")
-    held = replace(main, owned=1, held="node-a/main/1")
-    units = [pinned(build.units(1, ("a", 5, 0, 0)), held.held), build.units(3, ("a", 1, 0, 0))]
-
-    assert plan(build.problem([main, held], [build.buy(BUY)], units)).cost_cents == 0
-
-
-def test_a_node_that_holds_a_pinned_unit_is_no_spare_one(build, plan):
-    main = build.pool("a", owned=1, spare=1)
-    held = replace(main, owned=1, spare=0, held="node-a/main/1")
-    unit = pinned(build.units(1, ("a", 4, 0, 0)), held.held)
-
-    assert plan(build.problem([main, held], [build.buy(BUY)], [unit])).cost_cents == 0
-    alone = [replace(main, owned=0), held]
-    assert plan(build.problem(alone, [build.buy(BUY)], [unit])).cost_cents == BUY
-
-
-def test_pins_that_ask_too_much_of_a_node_have_no_plan(build, plan):
-    main = build.pool("a", owned=5)
-    held = replace(main, owned=1, held="node-a/main/1")
-    units = [pinned(build.units(1, ("a", 5, 0, 0)), held.held) for _ in range(2)]
-
-    assert plan(build.problem([main, held], [], units)) is None
 
 
 def today(problem: Problem, rng: random.Random) -> Problem:

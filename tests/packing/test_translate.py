@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.costs import node_costs, owned_costs
 from planner.inputs.catalog.catalog import (
     Catalog,
     GpuType,
@@ -252,56 +251,6 @@ def test_an_order_placed_earlier_arrives_earlier():
     late = offer("late", EIGHT, "rent", "1", lead_time_weeks=12)
     early = inputs_of(late, as_of=date(2026, 10, 1))
     assert translate(early, ()).problem.supplies[0].unit_cost_cents[0] is not None
-
-
-def test_a_purchase_costs_its_price_less_what_is_left_of_it_plus_support_and_energy():
-    """200,000 bought at once, 2 of 10 quarters used: 80 % is left, two quarters later at 1.05^-2.
-
-    160,000 / 1.1025 = 145,124.72; support 4,000 a quarter: 4,000 + 3,809.52; energy 2.5 kW × 1.2 ×
-    2,000 h × 0.10 = 600 a quarter: 600 + 571.43.
-    """
-    costs = {item.name: item for item in node_costs(inputs_of(BUY_A), BUY_A, 0)}
-    assert {name: item.present_cents for name, item in costs.items()} == {
-        "purchase": 20_000_000,
-        "residual value": -14_512_472,
-        "support": 780_952,
-        "energy": 117_143,
-    }
-    assert costs["residual value"].cents == (0, -16_000_000)
-    assert costs["support"].cents == (400_000, 400_000)
-
-
-def test_a_later_purchase_is_discounted_and_keeps_more_of_its_value():
-    """200,000 / 1.05 = 190,476.19; 90 % is left: 180,000 / 1.1025 = 163,265.31."""
-    costs = {item.name: item.present_cents for item in node_costs(inputs_of(BUY_A), BUY_A, 1)}
-    assert costs["purchase"] == 19_047_619
-    assert costs["residual value"] == -16_326_531
-    assert costs["support"] == 380_952
-    assert costs["energy"] == 57_143
-
-
-def test_a_node_older_than_its_life_has_no_value_left():
-    inputs = inputs_of(BUY_A, quarters=12)
-    costs = {item.name: item.present_cents for item in node_costs(inputs, BUY_A, 0)}
-    assert costs["residual value"] == 0
-
-
-def test_rent_is_discounted_from_the_quarter_it_is_paid_in_and_carries_no_energy():
-    inputs = inputs_of(RENT_A)
-    assert [stream.present_cents for stream in node_costs(inputs, RENT_A, 0)] == [2_100_000]
-    assert [stream.present_cents for stream in node_costs(inputs, RENT_A, 1)] == [2_000_000]
-
-
-def test_the_program_counts_the_same_cents():
-    inputs = inputs_of(BUY_A, RENT_A, fleet={"own": FleetEntry(node_type=EIGHT, count=3)})
-    problem = translate(inputs, ()).problem
-    first = 20_000_000 - 14_512_472 + 780_952 + 117_143
-    later = 19_047_619 - 16_326_531 + 380_952 + 57_143
-    assert problem.supplies[0].unit_cost_cents == (first, later)
-    assert problem.supplies[1].unit_cost_cents == (2_100_000, 2_000_000)
-    (energy,) = owned_costs(inputs, inputs.scenario.fleet["own"])
-    assert energy.present_cents == 117_143
-    assert problem.fixed_cost_cents == 3 * 117_143
 
 
 MIG = {

@@ -45,24 +45,6 @@ def turning(build):
     return problem
 
 
-def test_a_unit_changes_where_that_costs_less_than_keeping_its_type(turning, plan):
-    solution = plan(turning(RENT - 1))
-
-    assert (solution.moved, solution.cost_cents) == ((0, 1), 3 * RENT - 1)
-    assert solution.assigned == ((1, 0), (0, 1))
-
-
-def test_it_keeps_its_type_where_changing_costs_more(turning, plan):
-    solution = plan(turning(RENT + 1))
-
-    assert (solution.moved, solution.cost_cents) == ((0, 0), 3 * RENT)
-    assert solution.assigned == ((0, 1), (0, 1))
-
-
-def test_every_unit_that_changes_pays(turning, plan):
-    assert plan(turning(500, count=3)).cost_cents == 3 * (2 * RENT + 500)
-
-
 def test_the_terms_of_the_bound_add_up_with_a_price_of_changes(turning, plan):
     solution = plan(turning(700))
 
@@ -70,16 +52,6 @@ def test_the_terms_of_the_bound_add_up_with_a_price_of_changes(turning, plan):
     terms = dict(solution.bound_terms)
     assert "units that run today" not in terms
     assert tags + sum(terms.values()) == pytest.approx(solution.bound_cents, abs=1)
-
-
-def test_a_unit_that_rests_a_quarter_changes_from_where_it_was_last(build, plan):
-    pools = [build.pool("a"), build.pool("b")]
-    supplies = [build.rent(RENT, RENT, None), build.rent(None, RENT, RENT, pool=1)]
-    unit = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 2))
-
-    solution = plan(build.problem(pools, supplies, stages(unit, 900), 3))
-
-    assert (solution.moved, solution.cost_cents) == ((0, 1), 2 * RENT + 900)
 
 
 def test_of_plans_that_cost_the_same_units_go_on_where_they_are(build, solve):

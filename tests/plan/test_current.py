@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, InputError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.rolling_horizon import carried_over
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.terminal import TerminalOptions, render
+from tests.stated import edited, stated
 
 if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement, Plan
@@ -46,13 +46,7 @@ def load(tmp_path_factory):
     """The inputs with some words of the scenario replaced."""
 
     def loaded(*changes: tuple[str, str]):
-        text = SCENARIO
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        path = tmp_path_factory.mktemp("current") / "scenario.yaml"
-        path.write_text(text, encoding="utf-8")
-        return load_inputs(path)
+        return stated(tmp_path_factory.mktemp("current"), edited(SCENARIO, *changes))
 
     return loaded
 
@@ -230,9 +224,8 @@ running:
 
 
 def test_a_job_that_nothing_but_its_pin_keeps_from_running_is_named_with_its_figures(tmp_path):
-    (tmp_path / "unfit.yaml").write_text(UNFIT, encoding="utf-8")
     with pytest.raises(InfeasibleError) as refusal:
-        make_plan(load_inputs(tmp_path / "unfit.yaml"))
+        make_plan(stated(tmp_path, UNFIT))
 
     pin = "the pin of unit 1 of chat to r760xa-l40s/main"
     assert f"{pin} (each needs 1 of 4 GPUs, 100 of 64 cores of a node)" in refusal.value.headline

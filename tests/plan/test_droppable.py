@@ -6,10 +6,8 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from planner.errors import CheckError
-from planner.inputs.load import load_inputs
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
@@ -23,6 +21,7 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.whatif.causes import Side
 from planner.whatif.compare import compare
 from planner.whatif.results import JobShort, summary_of
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,9 +56,7 @@ def read(tmp_path: Path) -> Callable[..., Inputs]:
             "jobs": jobs,
             **changes,
         }
-        path = tmp_path / "scenario.yaml"
-        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
-        return load_inputs(path)
+        return stated(tmp_path, scenario)
 
     return inputs
 

@@ -11,6 +11,7 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers, size_portfolio
+from tests.stated import stated
 
 SCENARIO = """
 format: 1
@@ -38,9 +39,7 @@ jobs:
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    path = tmp_path_factory.mktemp("scenario") / "two.yaml"
-    path.write_text(SCENARIO)
-    return load_inputs(path)
+    return stated(tmp_path_factory.mktemp("scenario"), SCENARIO)
 
 
 @pytest.fixture(scope="module")

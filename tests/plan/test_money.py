@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
@@ -12,7 +13,7 @@ from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.money import expected_costs
 from planner.planning.checks.view import View
-from planner.planning.figures.shares import JOB_TAGS, bill
+from planner.planning.figures.shares import JOB_TAGS, bill, largest_remainder
 
 
 def line(plan, name):
@@ -158,3 +159,8 @@ def test_what_rounding_cannot_explain_is_a_term_of_its_own(case):
     _, terms = bill(case.translation, solution)
     assert terms[-1][0] == "not attributed"
     assert sum(cents for _, cents in terms) == solution.bound_cents
+
+
+def test_of_amounts_that_are_rounded_down_those_cut_most_get_the_cents_that_are_left():
+    amounts = {"a": Fraction(6, 5), "b": Fraction(17, 10), "c": Fraction(21, 10)}
+    assert largest_remainder(amounts, 5) == {"a": 1, "b": 2, "c": 2}

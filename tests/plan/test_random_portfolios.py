@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
+from tests.properties.questions import drawing
 
 NEEDS = st.lists(
     st.tuples(
@@ -21,7 +22,7 @@ NEEDS = st.lists(
 )
 
 
-@settings(max_examples=60, derandomize=True)
+@drawing(24)
 @given(needs=NEEDS)
 def test_every_sound_packing_becomes_a_plan_that_passes(packer, needs):
     case = packer(needs)
@@ -30,7 +31,7 @@ def test_every_sound_packing_becomes_a_plan_that_passes(packer, needs):
     assert loads(dumps(plan), "plan.json") == plan
 
 
-@settings(max_examples=30, derandomize=True)
+@drawing(12)
 @given(needs=NEEDS)
 def test_nobody_moves_when_nothing_changes(packer, needs):
     constant = [(gpus, replicas, (units[0],) * 3) for gpus, replicas, units in needs]

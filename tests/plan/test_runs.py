@@ -12,10 +12,10 @@ from itertools import combinations
 import pytest
 
 from planner.errors import CheckError
-from planner.inputs.load import load_inputs
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.verify import verify
+from tests.stated import stated
 
 SCENARIO = """
 format: 1
@@ -41,9 +41,7 @@ NINE_DAYS, TWENTY_DAYS = 9 * 24, 20 * 24
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "scenario.yaml"
-    path.write_text(SCENARIO, encoding="utf-8")
-    return load_inputs(path)
+    return stated(tmp_path_factory.mktemp("runs"), SCENARIO)
 
 
 @pytest.fixture(scope="module")

@@ -243,8 +243,8 @@ BROKEN = [
     (
         "two partitions overlap",
         "small",
-        {"of_part": {"first": 4}},
-        "memory slice 4 is of the 1g.10gb of small and of the 3g.40gb of half",
+        {"of_part": {"first": 5}},
+        "memory slice 5 is of the 1g.10gb of small and of the 3g.40gb of half",
     ),
     (
         "a partition begins where none can",

@@ -21,6 +21,7 @@ from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,9 +59,7 @@ def read(tmp_path: Path) -> Callable[..., Inputs]:
             "jobs": jobs,
             **changes,
         }
-        path = tmp_path / "scenario.yaml"
-        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
-        return load_inputs(path)
+        return stated(tmp_path, scenario)
 
     return inputs
 

@@ -13,7 +13,6 @@ import pytest
 
 import planner
 from planner.errors import CheckError, InfeasibleError, InputError
-from planner.inputs.load import load_inputs
 from planner.packing import work
 from planner.planning import make
 from planner.planning.make import make_plan
@@ -24,6 +23,7 @@ from planner.reporting import markdown
 from planner.reporting.documents import justification_document
 from planner.reporting.sections.sites import sites_section
 from planner.reporting.traced import TracedPlan
+from tests.stated import edited, stated
 
 CATALOG = """
 sources:
@@ -85,16 +85,8 @@ def read(tmp_path):
     """The inputs of the scenario with some of its text exchanged."""
 
     def inputs(*changes, catalog=()):
-        text, facts = SCENARIO, CATALOG
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        for old, new in catalog:
-            assert old in facts
-            facts = facts.replace(old, new)
-        (tmp_path / "own.yaml").write_text(facts)
-        (tmp_path / "two.yaml").write_text(text)
-        return load_inputs(tmp_path / "two.yaml")
+        (tmp_path / "own.yaml").write_text(edited(CATALOG, *catalog))
+        return stated(tmp_path, edited(SCENARIO, *changes))
 
     return inputs
 

@@ -12,12 +12,12 @@ import pytest
 
 import planner
 from planner.errors import CheckError, InfeasibleError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import SpareCost
 from planner.planning.verify import verify
 from planner.reporting import markdown
 from planner.reporting.plan import FULL, plan_document
+from tests.stated import edited, stated
 
 H100, H200 = "xe9680-h100", "xe9680-h200"
 SCENARIO = f"""
@@ -45,12 +45,7 @@ def read(tmp_path):
     """The inputs of the scenario with some of its text exchanged, and with more jobs."""
 
     def inputs(*changes, more=""):
-        text = SCENARIO
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        (tmp_path / "shared.yaml").write_text(text + more)
-        return load_inputs(tmp_path / "shared.yaml")
+        return stated(tmp_path, edited(SCENARIO, *changes) + more)
 
     return inputs
 
@@ -199,7 +194,7 @@ def test_a_type_that_the_site_never_has_is_warned_of(read):
 
 def test_a_stored_plan_is_read_again_with_its_groups(read, tmp_path):
     read(RACKS)
-    made = planner.plan(tmp_path / "shared.yaml")
+    made = planner.plan(tmp_path / "scenario.yaml")
     made.write(tmp_path / "out")
     again = planner.read_plan(tmp_path / "out" / "plan.json")
     assert again.to_json() == made.to_json()

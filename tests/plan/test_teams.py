@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import CheckError, InfeasibleError
@@ -24,6 +24,7 @@ from planner.planning.store import dumps, loads
 from planner.planning.verify import check, verify
 from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
+from tests.properties.questions import drawing
 
 CATALOG = """
 sources:
@@ -489,7 +490,7 @@ NEEDS = st.lists(
 NAMES = st.lists(st.sampled_from(["red", "blue", None]), min_size=7, max_size=7)
 
 
-@settings(max_examples=40, derandomize=True)
+@drawing(16)
 @given(needs=NEEDS, names=NAMES, policy=st.sampled_from(["separate", "spread"]))
 def test_charges_add_up_to_the_cost_whatever_is_planned(packer, needs, names, policy):
     case = packer(needs)

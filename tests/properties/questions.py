@@ -24,6 +24,11 @@ def drawing(examples: int) -> settings:
     )
 
 
+def draws(usual: int, many: int) -> int:
+    """How many problems a loop draws: with PLANNER_FUZZ, `many`."""
+    return many if _LONG else usual
+
+
 @dataclass(frozen=True)
 class Question:
     """A scenario in parts, each as a mapping that would stand in the file."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from planner.errors import CheckError, InfeasibleError, InputError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
@@ -18,6 +15,7 @@ from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +43,7 @@ def read(tmp_path: Path) -> Any:
             "jobs": jobs,
             **changes,
         }
-        path = tmp_path / "scenario.yaml"
-        path.write_text(yaml.safe_dump(json.loads(json.dumps(scenario))), encoding="utf-8")
-        return load_inputs(path)
+        return stated(tmp_path, scenario)
 
     return inputs
 
@@ -174,6 +170,87 @@ def test_a_job_that_must_stay_elsewhere_does_not_go_there(planned):
     assert taken(planned(offers, jobs, sites=sites)) == [("rent", "rent", 1)]
 
 
+WIDE = {"fixed": {"gpus": 16}, "gpu_types": ["h100-80gb-sxm"]}
+
+
+def test_a_run_takes_several_nodes_by_the_hour_together(planned):
+    plan = planned({"cloud": HOURLY, "buy": BUY}, {"wide": {**WIDE, "run": {"hours": 10}}})
+    assert taken(plan) == [("cloud", "hourly", 20)]
+    assert [node.hours for node in plan.nodes] == [(0, 10), (0, 10)]
+    assert [len(use.occupants[0].gpus) for use in plan.placements[0]] == [8, 8]
+    assert plan.proof.status == "proved"
+    assert "cloud: 160 GPU-hours for 1 job, wide, at $5.00; from" in told(plan)
+
+
+def test_each_of_several_nodes_is_paid_for_the_minimum_and_counts_in_the_most(planned):
+    offer = {**HOURLY, "minimum_hours": 24, "maximum_gpus": 16}
+    jobs = {name: {**WIDE, "run": {"hours": 10}} for name in ("one", "two")}
+    assert taken(planned({"cloud": offer}, jobs)) == [("cloud", "hourly", 48)]
+    with pytest.raises(InfeasibleError):
+        planned({"cloud": {**offer, "maximum_gpus": 8}}, jobs)
+
+
+def test_no_run_takes_several_nodes_without_a_fabric(planned):
+    """Those of this type have eight GPUs each, and nothing joins them."""
+    offer = {**HOURLY, "node_type": "xe7740-l40s"}
+    job = {"fixed": {"gpus": 16}, "gpu_types": ["l40s-48gb"], "run": {"hours": 10}}
+    with pytest.raises(InfeasibleError):
+        planned({"cloud": offer}, {"wide": job})
+
+
+def test_the_check_notices_a_run_whose_nodes_are_not_there_together(read):
+    inputs = read({"cloud": HOURLY}, {"wide": {**WIDE, "run": {"hours": 10}}})
+    plan = make_plan(inputs)
+    nodes = (plan.nodes[0], plan.nodes[1].model_copy(update={"hours": (5, 15)}))
+    with pytest.raises(CheckError) as told:
+        check(inputs, Sizers().portfolio(inputs), plan.model_copy(update={"nodes": nodes}))
+    assert "in hours in which that is not there" in " ".join(told.value.violations)
+
+
+SEVERAL = {**HOURLY, "site": ["cloud", "home"]}
+
+
+def test_an_offer_by_the_hour_may_stand_at_several_sites(planned):
+    sites = {"cloud": {}, "home": {"labels": ["eu"], "power_kw": 0.1}}
+    jobs = {"bound": run(10, labels=["eu"]), "free": run(10)}
+    plan = planned({"cloud": SEVERAL}, jobs, sites=sites)
+    assert [(line.site, line.count) for line in plan.acquisitions] == [("home", 10)]
+    beside = planned({"cloud": SEVERAL}, jobs | {"other": run(10, sites=["cloud"])}, sites=sites)
+    assert [(line.site, line.count) for line in beside.acquisitions] == [
+        ("cloud", 10),
+        ("home", 10),
+    ]
+    assert "at home, at $5.00" in told(beside)
+
+
+def test_the_most_of_an_offer_counts_all_of_its_sites(read, planned):
+    """Two runs at two sites that must be at the same hours take two nodes, and else one."""
+    sites: dict[str, dict[str, str]] = {"cloud": {}, "home": {}}
+    windows = {"deadline": 1}
+    jobs = {site: run(100, sites=[site], window=windows) for site in sites}
+    assert len(planned({"cloud": {**SEVERAL, "maximum_gpus": 16}}, jobs, sites=sites).nodes) == 2
+    offer = {"cloud": {**SEVERAL, "maximum_gpus": 8}}
+    with pytest.raises(InfeasibleError):
+        planned(offer, jobs, sites=sites)
+    plan = planned(
+        offer, {site: run(80, sites=[site], window=windows) for site in sites}, sites=sites
+    )
+    assert sorted(node.hours for node in plan.nodes) == [(0, 80), (80, 160)]
+
+
+def test_runs_start_later_where_that_pays_a_minimum_once(planned):
+    """The first could be over in January; it waits for the second, which may not start before."""
+    offer = {**HOURLY, "minimum_hours": 24}
+    early = run(10, window={"deadline": 6})
+    late = run(10, window={"release": 5, "deadline": 10})
+    plan = planned({"cloud": offer}, {"early": early, "late": late})
+    assert taken(plan) == [("cloud", "hourly", 24)]
+    apart = run(10, window={"release": 8, "deadline": 10})
+    assert taken(planned({"cloud": offer}, {"early": early, "late": apart})) == [
+        ("cloud", "hourly", 48)
+    ]
+
+
 def test_teams_pay_for_their_hours(planned):
     jobs = {"a": run(30, team="one"), "b": run(10, team="two")}
     spread = {"run_utilization": "100%", "charge_idle": "spread"}
@@ -240,7 +317,6 @@ def test_the_check_counts_nodes_at_once(read):
         ({**RENT, "maximum_gpus": 4}, "only an offer of kind hourly has `maximum_gpus`"),
         ({**BUY, "term_weeks": 4}, "has no `term_weeks`, only one to rent"),
         ({**HOURLY, "term_weeks": 4}, "has no `term_weeks`, only one to rent"),
-        ({**HOURLY, "site": ["a", "b"]}, "stands at one site"),
         ({**HOURLY, "price_usd": 4}, "takes `price_usd_per_gpu_hour`, not `price_usd`"),
         ({**HOURLY, "maximum_gpus": 4}, "are no whole node"),
         ({**RENT, "term_weeks": 14}, "13"),

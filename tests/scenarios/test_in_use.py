@@ -14,6 +14,7 @@ from planner.planning.store import dumps
 from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +39,7 @@ running:
 def read(tmp_path: Path) -> Any:
     def inputs(slip: str = "0", lab: str = "1", pinned: str = "") -> Any:
         text = SCENARIO.replace("SLIP", slip).replace("LAB", lab).replace("PINNED", pinned)
-        path = tmp_path / "scenario.yaml"
-        path.write_text(text, encoding="utf-8")
-        return load_inputs(path)
+        return stated(tmp_path, text)
 
     return inputs
 

@@ -6,10 +6,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from planner.errors import CheckError, InfeasibleError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
@@ -17,6 +15,7 @@ from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,9 +48,7 @@ def reader(folder: Path) -> Any:
             "jobs": {"work": {"fixed": {"gpus": 8}, "count": count}},
             **changes,
         }
-        path = folder / "scenario.yaml"
-        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
-        return load_inputs(path)
+        return stated(folder, scenario)
 
     return inputs
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from planner.errors import CheckError, InfeasibleError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.verify import check
 from planner.sizing.sizers import Sizers
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from planner.planning.plan import QuotaUse
@@ -34,9 +33,7 @@ def read(tmp_path: Any) -> Any:
             "offers": {"buy": offer},
             "jobs": {"chat": {**CHAT, "count": units}},
         }
-        path = tmp_path / "scenario.yaml"
-        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
-        return load_inputs(path)
+        return stated(tmp_path, scenario)
 
     return inputs
 

@@ -6,10 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,9 +38,7 @@ def planned(tmp_path: Path) -> Any:
             "policies": policies,
             "jobs": jobs,
         }
-        path = tmp_path / "sharing.yaml"
-        path.write_text(yaml.safe_dump(scenario), encoding="utf-8")
-        found = make_plan(load_inputs(path))
+        found = make_plan(stated(tmp_path, scenario))
         assert found.proof.status == "proved"
         return found
 
@@ -72,15 +69,16 @@ def test_eighty_short_runs_take_one_server(planned):
                 "method": models[number % 3][1],
                 "batch": models[number % 3][2],
                 "sequence": 2048,
-                "dataset_tokens": 2_000_000 + 700_000 * number,
-            }
+                "dataset_tokens": 2_000_000 + 2_800_000 * number,
+            },
+            "count": 4,
         }
-        for number in range(80)
+        for number in range(20)
     }
     plan = planned(jobs)
     assert nodes(plan) == 1
     assert sum(len(use.occupants) for use in plan.placements[0]) == 80
-    once = {"tuned": {**jobs["run-40"], "runs_per_quarter": 40}}
+    once = {"tuned": {**jobs["run-10"], "count": 1, "runs_per_quarter": 40}}
     again = planned(once)
     assert nodes(again) == 1
     held = [one for use in again.placements[0] for one in use.occupants]

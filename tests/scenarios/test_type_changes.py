@@ -17,6 +17,7 @@ from planner.planning.verify import check
 from planner.reporting.markdown import render
 from planner.reporting.sections.placement import moves_section
 from planner.sizing.sizers import Sizers
+from tests.stated import stated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +45,9 @@ jobs:
 @pytest.fixture
 def read(tmp_path: Path):
     def inputs(policies: str = "", endpoint: str = "", retune: str = "") -> Inputs:
-        path = tmp_path / "scenario.yaml"
-        path.write_text(SCENARIO.format(policies=policies, endpoint=endpoint, retune=retune))
-        return load_inputs(path)
+        return stated(
+            tmp_path, SCENARIO.format(policies=policies, endpoint=endpoint, retune=retune)
+        )
 
     return inputs
 

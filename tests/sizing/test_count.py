@@ -116,3 +116,16 @@ def test_an_fp8_run_needs_a_gpu_with_fp8(sizing):
     refused = {one.gpu_type for one in fp8.rejections if one.rule == "exclusions/no-fp8-on-a100"}
     assert "a100-80gb-sxm" in refused
     assert on(fp8, "h100-80gb-sxm").memory == on(sizing(tune=LORA), "h100-80gb-sxm").memory
+
+
+def test_what_a_job_needs_is_rounded_up_to_the_mb(sizing):
+    """((10.00001 × 2) + (2 × 0.125)) × 1.5 = 30.37503 GB, on the GPU and in the host."""
+    adapters = {"count": 2, "size_gb": 0.125}
+    one = on(sizing(serve={"parameters_b": 10.00001, "adapters": adapters}), "h100-80gb-sxm")
+    assert (one.gpu_memory_mb, one.memory_mb) == (30_376, 30_376)
+
+
+def test_a_run_takes_whole_hours(sizing):
+    """Of the hours of a quarter nine tenths are used: 100 become 111.1, which take 112."""
+    one = on(sizing(fixed={"gpus": 8}, run={"hours": 100}), "h100-80gb-sxm")
+    assert one.planned_hours == 112

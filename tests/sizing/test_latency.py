@@ -254,6 +254,30 @@ def test_targets_are_kept_even_where_a_replica_takes_less_than_expected(size):
         assert one.serving.in_flight <= one.serving.concurrency
 
 
+def test_requests_that_vary_hold_more_than_their_mean_when_few_are_held(size):
+    """As many as are held at once hold, in 95 of 100 moments, what the cache has room for."""
+
+    def held(cv, **changes):
+        load = {"input_tokens": 2000, "output_tokens": 400, "input_cv": cv}
+        (one,) = of(size(serve=serve(load=load, gpus_per_replica=2, bits=8, **changes)), H100)
+        return one
+
+    alike, varying = held(0), held(Decimal("1.2"))
+    count = varying.serving.concurrency
+    assert count < alike.serving.concurrency
+    parts = {part.name: part.mb for part in varying.memory.parts}
+    tokens = parts["KV cache"] * 10**6 / (count * 80 * 2048)
+
+    rng, spread = random.Random(1), 0.944  # log-normal prompts of that variation
+    mean_of_all = sorted(
+        mean(2000 * rng.lognormvariate(-(spread**2) / 2, spread) + 400 for _ in range(count))
+        for _ in range(500)
+    )
+    assert tokens == pytest.approx(at_percentile(mean_of_all, 95), rel=0.1)
+    stated = [held(cv, context=8192).serving.concurrency for cv in (0, Decimal("1.2"))]
+    assert stated[0] == stated[1]
+
+
 def test_a_tighter_target_never_takes_fewer_gpus(size):
     def gpus(latency):
         found = of(size(serve=serve(latency)), H100)

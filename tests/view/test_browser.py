@@ -172,7 +172,7 @@ def test_no_process_outlives_a_server_that_is_killed_while_it_plans(planned, tmp
     until = time.monotonic() + 60
     try:
         origin = address.rpartition("/")[0].rpartition("/")[0]
-        form = urllib.request.Request(f"{address}what-if", b"of=scenario.yaml&units=300")
+        form = urllib.request.Request(f"{address}what-if", b"of=scenario.yaml&units=20")
         form.add_header("Origin", origin)
         urllib.request.urlopen(form, timeout=30).close()
         while len(alive(mark)) < 3 and time.monotonic() < until:

@@ -284,7 +284,7 @@ def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, save
     found = compared(planned(), other)
     assert found.waterfall.steps == ()
     assert "other.yaml" in str(found.waterfall.missing)
-    assert found.unread == ("these files of the catalog and the rules differ: other.yaml",)
+    assert found.unread == ("these files that the scenarios use differ: other.yaml",)
     assert found.costs
 
 

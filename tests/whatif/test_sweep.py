@@ -175,7 +175,7 @@ def test_the_plans_of_a_worker_that_is_killed_are_made_again(planner):
 def test_workers_end_though_one_was_killed_while_it_waited_for_work(planner):
     """It may hold the lock of the queue, at which the other would wait for good."""
     variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
-    for turn in range(6):
+    for turn in range(2):
         with ProcessExecutor(planner, 2) as executor:
             executor.plan(variants, lambda *_: None)
             workers = active_children()

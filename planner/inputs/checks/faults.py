@@ -159,6 +159,7 @@ _REFERENCES = {
     "apis.*.model": "model",
     "jobs.*.tune.model": "model",
     "jobs.*.serve.model": "model",
+    "jobs.*.serve.speculative.draft_model": "model",
     "jobs.*.tune.gpu_partition": "MIG profile",
 }
 """Where names of which sort stand in a scenario; `*` is every entry, `keys` the keys."""

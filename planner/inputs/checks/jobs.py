@@ -54,6 +54,7 @@ def _of_serve(job: Job, catalog: Catalog) -> Iterator[Fault]:
             _request_too_long(serve, catalog),
             _wider(serve, catalog),
             _adapters(serve, catalog),
+            _draft(serve, catalog),
         )
         yield from (fault._replace(path=("serve", *fault.path)) for fault in found)
 
@@ -83,26 +84,33 @@ def _too_long(
 
 
 def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    """A request with its answer that is longer than the model takes."""
+    """A request or an answer that is longer than the model takes, or than `context` allows."""
     model, load = _model(serve, catalog), serve.load
-    if model is None or load is None or serve.context is not None:
+    if load is None:
+        return
+    remedy = None
+    if serve.context is not None:
+        longest, who, remedy = serve.context, "`context` allows", "raise `context`"
+    elif model is not None:
+        longest, who = model.longest_context, f"{serve.model} takes"
+    else:
         return
     for key, lengths in (
         ("input_percentiles", load.input_percentiles),
         ("output_percentiles", load.output_percentiles),
     ):
-        if lengths is not None and lengths.longest > model.longest_context:
+        if lengths is not None and lengths.longest > longest:
             yield Fault(
                 ("load", key, [*lengths.stated][-1]),
-                f"{lengths.longest:,} tokens are more than {serve.model} takes "
-                f"({model.longest_context:,})",
+                f"{lengths.longest:,} tokens are more than {who} ({longest:,})",
+                remedy,
             )
     tokens = load.input_tokens + load.output_tokens
-    if tokens > model.longest_context:
+    if serve.context is None and tokens > longest:
         yield Fault(
             ("load", "input_tokens"),
             f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} tokens "
-            f"are more than {serve.model} takes ({model.longest_context:,})",
+            f"are more than {serve.model} takes ({longest:,})",
         )
 
 
@@ -147,6 +155,29 @@ def _larger(size_gb: Decimal, about: Tune | Serve, catalog: Catalog, key: str) -
 def _adapters(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
     if serve.adapters is not None:
         yield from _larger(serve.adapters.size_gb, serve, catalog, "adapters.size_gb")
+
+
+def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
+    """A draft that is no smaller than the model which verifies it."""
+    speculative, parameters_b = serve.speculative, _parameters_b(serve, catalog)
+    if speculative is None or parameters_b is None:
+        return
+    draft = catalog.models.get(speculative.draft_model or "")
+    if draft is not None and draft.parameters_b >= parameters_b:
+        yield Fault(
+            ("speculative", "draft_model"),
+            f"{speculative.draft_model} proposes tokens and has {draft.parameters_b:.4g} billion "
+            f"parameters, no fewer than the model that verifies them ({parameters_b:.4g})",
+            "take a smaller model of the same family",
+        )
+    elif speculative.draft_gb is not None and speculative.draft_gb >= parameters_b * _WIDEST_BYTES:
+        yield Fault(
+            ("speculative", "draft_gb"),
+            f"a draft of {speculative.draft_gb:f} GB is no smaller than the model that verifies "
+            f"it, {parameters_b:.4g} billion parameters",
+            f"write {(speculative.draft_gb / 1000).normalize():f}, where that is in MB: the key "
+            "takes GB",
+        )
 
 
 def _adapter(tune: Tune) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from planner.inputs.base import AsFact, plain_types
+from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
 
 if TYPE_CHECKING:
@@ -42,7 +43,16 @@ _KINDS: Final[dict[str, Kind]] = {"text": "text", "true/false": "truth"}
 """Units of facts that nobody calculates with."""
 
 
-_SECTIONS: tuple[type[BaseModel], ...] = (Tune, Serve, Adapters, Load, Latency, Fixed)
+_SECTIONS: tuple[type[BaseModel], ...] = (
+    Tune,
+    Serve,
+    Adapters,
+    Load,
+    Latency,
+    Speculative,
+    Disaggregated,
+    Fixed,
+)
 """Sections of a job whose fields are marked as facts."""
 
 
@@ -121,6 +131,12 @@ _FACTS = (
     Fact("vocab", "model", "tokens", "vocabulary size"),
     Fact("long_input_tokens", "job", "tokens", "tokens of a request at the latency's percentile"),
     Fact("long_output_tokens", "job", "tokens", "tokens of an answer at the latency's percentile"),
+    Fact(
+        "held_cv",
+        "job",
+        "ratio",
+        "variation of the tokens of requests with their answers, where no context is stated",
+    ),
     Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
     Fact("attention", "model", "text", "how the past is kept", ("gqa", "mla", "hybrid")),
     Fact(
@@ -156,6 +172,10 @@ _FACTS = (
         "state of recurrent layers per sequence; 0 where there are none",
     ),
     Fact("native_bits", "model", "bit", "width of most weights as published, where it is not 16"),
+    Fact("draft_parameters_b", "model", "10^9 parameters", "parameters of the draft model"),
+    Fact("draft_layers", "model", "layers", "layers of the draft model that keep keys and values"),
+    Fact("draft_kv_heads", "model", "heads", "key and value heads of the draft model"),
+    Fact("draft_head_dim", "model", "elements", "width of one key head of the draft model"),
     Fact("gpu_type", "gpu", "text", "GPU type id of the catalog"),
     Fact("gpu_family", "gpu", "text", "family that support lists name, such as h100"),
     Fact("gpu_vendor", "gpu", "text", "maker of the GPU", ("nvidia", "amd", "intel")),
@@ -208,6 +228,12 @@ _FACTS = (
     Fact("long_lead_time_weeks", "setting", "weeks", "lead time above which days are asked about"),
     Fact(
         "far_off_need_factor", "setting", "times", "how far above the need a limit is asked about"
+    ),
+    Fact(
+        "cramped_concurrency_factor",
+        "setting",
+        "times",
+        "how many times the GPUs a stated concurrency may take before it is asked about",
     ),
     Fact(
         "idle_budget_factor", "setting", "times", "how far above the cost a budget is asked about"

@@ -101,33 +101,19 @@ class RuleCondition(Frozen):
     known: bool | None = None
     """`known: false` holds where nothing is known of the fact."""
 
-    @cached_property
-    def holds(self) -> Callable[[Value | None], bool]:
-        """Tells whether a fact of some value, None where unknown, meets the condition.
-
-        In its cheapest form: it is asked for every rule of every job.
-        """
-        if self.known is False:
-            return lambda value: value is None
-        wanted = self._tests.one_of
-        if wanted and not self.not_in and not self._tests.bounds:
-            words = frozenset(one for one in wanted if isinstance(one, str))
-            if len(words) == len(wanted):
-                return lambda value: isinstance(value, str) and value in words
-            if wanted in ((True,), (False,)) and isinstance(truth := wanted[0], bool):
-                return lambda value: value is truth
-        return lambda value: value is not None and self._meets(value)
-
-    def _meets(self, value: Value) -> bool:
+    def holds(self, value: Value | None) -> bool:
+        """Whether a fact of some value, None where unknown, meets the condition."""
+        if value is None or self.known is False:
+            return value is None and self.known is False
         tests = self._tests
         if tests.one_of and not _among(tests.one_of, value):
             return False
         if tests.not_in and _among(tests.not_in, value):
             return False
-        for compare, bound in tests.bounds:
-            if isinstance(value, str | bool) or not compare(value, bound):
-                return False
-        return True
+        return not tests.bounds or (
+            not isinstance(value, str | bool)
+            and all(compare(value, bound) for compare, bound in tests.bounds)
+        )
 
     @cached_property
     def _tests(self) -> _Tests:

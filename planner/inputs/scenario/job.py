@@ -20,6 +20,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Share,
 )
+from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.load import Latency, Load
 from planner.inputs.scenario.spelling import (
@@ -375,19 +376,40 @@ class Serve(Frozen):
     """What arrives; the number of replicas follows from it."""
     latency: Latency | None = None
     """How long users will wait; goes with `load`."""
+    engine: Annotated[
+        Literal["vllm", "sglang", "tensorrt-llm"] | None, AsFact("engine that serves")
+    ] = None
+    """Engine that serves: its defaults decide what memory it fills; vLLM if left out."""
+    engine_version: str | None = None
+    """Its version, for readers and for the record; nothing is computed from it."""
+    speculative: Speculative | None = None
+    """How tokens are proposed and verified, several in a step; one at a time if left out."""
+    disaggregated: Disaggregated | None = None
+    """Prefill and decode on engines of their own (`{}`: the planner says how many); goes with
+    `load`."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
         AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
     ] = None
-    """GPUs of each replica, if their number is fixed; chosen on each GPU type if left out."""
+    """GPUs of each replica (of each of its engines, if `disaggregated`), if their number is fixed;
+    chosen on each GPU type if left out."""
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
+    mixed: Annotated[PositiveCount, Field(ge=2, le=64)] | None = None
+    """Equal shares of the traffic, each of which may run on GPUs of another type; all of it runs on
+    one if left out."""
     whole_gpu: bool = False
     """Whether each replica must have its GPUs to itself where policies let others share."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Serve:
         _require_one_model(self.model, self.parameters_b, self.family)
+        return self
+
+    @model_validator(mode="after")
+    def _version_of_an_engine(self) -> Serve:
+        if self.engine_version is not None and self.engine is None:
+            raise ValueError("`engine_version` goes with `engine`: say of which")
         return self
 
     @model_validator(mode="after")
@@ -409,6 +431,10 @@ class Serve(Frozen):
     def _goes_with_load(self) -> Serve:
         if self.load is None and self.latency is not None:
             raise ValueError("`latency` needs `load`: what arrives decides how long users wait")
+        if self.load is None and self.mixed is not None:
+            raise ValueError("`mixed` needs `load`: it is what is divided into shares")
+        if self.load is None and self.disaggregated is not None:
+            raise ValueError("`disaggregated` needs `load`: it says how much each phase must take")
         return self
 
     @model_validator(mode="after")
@@ -552,6 +578,15 @@ class Job(Frozen):
         return self
 
     @model_validator(mode="after")
+    def _several_gpu_types(self) -> Job:
+        if self.serve and self.serve.mixed and self.gpu_types and len(self.gpu_types) == 1:
+            raise ValueError(
+                f"`mixed` divides the load among GPU types, and only {self.gpu_types[0]} may be "
+                "used: leave out `mixed`, or name more under `gpu_types`"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _count_says_when(self) -> Job:
         if isinstance(self.count, dict) and (self.growth_per_quarter is not None or self.quarters):
             raise ValueError(
@@ -594,16 +629,21 @@ class Job(Frozen):
         return "tune" if self.tune else "serve" if self.serve else "fixed"
 
     @property
+    def shares(self) -> int:
+        """Shares of its traffic that may be on different GPU types: each is a unit of its own."""
+        return (self.serve.mixed or 1) if self.serve else 1
+
+    @property
     def load(self) -> Load | None:
         """What its replicas follow from; None where nothing says it."""
         return self.serve.load if self.serve else None
 
     def units(self, horizon: Horizon) -> tuple[int, ...]:
-        """Units to place in each quarter: how many alike, times the replicas that are stated.
+        """Units to place in each quarter: how many alike, times the replicas or the shares.
 
         None in quarters without traffic.
         """
-        replicas = (self.serve.replicas or 1) if self.serve else 1
+        replicas = (self.serve.replicas or self.shares) if self.serve else 1
         peaks = self.peaks(horizon)
         return tuple(
             count * replicas if not peaks or peaks[quarter] else 0
@@ -611,12 +651,12 @@ class Job(Frozen):
         )
 
     def peaks(self, horizon: Horizon | None) -> tuple[Fraction, ...]:
-        """Requests per second at the peak of each quarter; empty without a load."""
+        """Requests per second of a unit at the peak of each quarter; empty without a load."""
         if self.load is None:
             return ()
         counts = () if horizon is None else self.counts(horizon)
         begins = next((quarter for quarter, count in enumerate(counts) if count), 0)
-        return self.load.peaks(horizon, begins)
+        return tuple(peak / self.shares for peak in self.load.peaks(horizon, begins))
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""

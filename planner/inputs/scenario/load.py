@@ -203,4 +203,9 @@ class Latency(Frozen):
     def _some_target(self) -> Latency:
         if self.ttft_ms is None and self.tpot_ms is None and self.e2e_ms is None:
             raise ValueError("give at least one of `ttft_ms`, `tpot_ms` and `e2e_ms`")
+        if self.ttft_ms is not None and self.e2e_ms is not None and self.e2e_ms < self.ttft_ms:
+            raise ValueError(
+                f"an answer ends no sooner than its first token comes: `e2e_ms` "
+                f"({self.e2e_ms:f}) is less than `ttft_ms` ({self.ttft_ms:f})"
+            )
         return self

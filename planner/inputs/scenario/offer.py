@@ -236,8 +236,6 @@ class Offer(Nodes):
             for key in ("minimum_hours", "maximum_gpus"):
                 if getattr(self, key) is not None:
                     raise ValueError(f"only an offer of kind hourly has `{key}`, not {self.kind}")
-        if self.step_hours is not None and len(self.sites) > 1:
-            raise ValueError("an offer by the hour or by the week stands at one site")
         return self
 
     @model_validator(mode="after")

@@ -30,6 +30,7 @@ _EXACTLY_ONE = {
     "Tune": ("model", "parameters_b"),
     "Serve": ("model", "parameters_b"),
     "Fixed": ("gpus", "gpu_memory_gb"),
+    "Speculative": ("acceptance", "tokens_per_step"),
 }
 """Keys of which the models want exactly one, which pydantic cannot tell its schema."""
 

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from planner.packing.problem import PriceTier, Problem, Supply
     from planner.packing.statement.translate import Translation
 
-
 BILL = LIMITED_OFFERS
 
 
-def _offers_of(problem: Problem) -> list[list[int]]:
+def offers_of(problem: Problem) -> list[list[int]]:
     """Supplies by offer: those of one offer together, every other supply by itself."""
     offers: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for number, supply in enumerate(problem.supplies):
@@ -40,7 +39,7 @@ def _offers_of(problem: Problem) -> list[list[int]]:
 
 def add_rows(master: MasterProgram) -> None:
     """State the rows `maximum`, `deliveries` and `lot`."""
-    for supplies in _offers_of(master.problem):
+    for supplies in offers_of(master.problem):
         _maximum(master, supplies)
         _deliveries(master, supplies)
         if master.problem.supplies[supplies[0]].lot is not None:
@@ -145,7 +144,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
         _within_maximum(master.problem, supplies, taken)
         and _delivered(master.problem, supplies, taken)
         and _in_lots(master.problem, supplies, taken)
-        for supplies in _offers_of(master.problem)
+        for supplies in offers_of(master.problem)
     )
 
 
@@ -187,7 +186,7 @@ def _in_lots(problem: Problem, supplies: Sequence[int], taken: dict[tuple[int, i
 
 def conditions(translation: Translation) -> Iterator[Condition]:
     """The maxima of offers, their deliveries, and their dates."""
-    for supplies in _offers_of(translation.problem):
+    for supplies in offers_of(translation.problem):
         offer = translation.problem.supplies[supplies[0]]
         if offer.releases:
             continue

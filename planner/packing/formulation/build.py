@@ -47,10 +47,9 @@ def build_master(problem: Problem) -> MasterProgram:
         opened = master.opened.get(key)
         on_nodes = [*usages, *([opened] if opened else [])]
         _capacity(master, key, on_nodes)
-        if master.problem.pools[key[0]].hire:
-            add_hire(master, key)
-        else:
+        if not master.problem.pools[key[0]].hire:
             add_lanes(master, key)
+    add_hire(master)
     return master
 
 

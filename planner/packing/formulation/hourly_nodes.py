@@ -1,8 +1,9 @@
 """Nodes that come and go within a quarter: what the runs on them need at the least.
 
-Rows of capacity count the hours that are paid, on the average. Beyond that a run needs its node for
-all of its hours, whoever shares it: rows `moments` and `paid`. And in no window do runs need more
-nodes than the offer gives at once: rows `at-once`.
+Rows of capacity count the hours that are paid, on the average. Beyond that a run needs its nodes
+for all of its hours, whoever shares them: rows `moments` and `paid`. Around each run, its nodes are
+paid for the minimum: rows `minimum`. And in no window do runs need more nodes than the offer gives
+at once, at all of its sites: rows `at-once`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.constraints.offers import offers_of
 from planner.packing.node_packing.dual_feasible import weights_by_order, windows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 
-__all__ = ["add_hire", "most_at_once"]
+__all__ = ["add_hire"]
 
 _FEW = 60
 """Lengths of runs for which moments are counted, the longest ones: beyond, the average decides."""
@@ -26,14 +28,72 @@ _WINDOWS = 8
 """Beyond so many windows of runs, hours that are paid are not told apart by when they are."""
 
 
-def add_hire(master: MasterProgram, key: PoolInQuarter) -> None:
-    """State the rows of a pool in one quarter."""
-    usages, most = master.usages[key], most_at_once(master, key[0])
+def add_hire(master: MasterProgram) -> None:
+    """State the rows of all pools whose nodes come and go: those of one offer, at all its sites."""
+    for supplies in offers_of(master.problem):
+        offered = [master.problem.supplies[number] for number in supplies]
+        if not master.problem.pools[offered[0].pool].hire:
+            continue
+        for quarter in range(master.problem.quarters):
+            keys = [(supply.pool, quarter) for supply in offered]
+            _add_offer(master, [key for key in keys if key in master.usages], offered[0].maximum)
+
+
+def _add_offer(master: MasterProgram, keys: Sequence[PoolInQuarter], most: int | None) -> None:
+    """State what is paid of the pools of an offer in one quarter, and what it gives at once."""
+    usages = [usage for key in keys for usage in master.usages[key]]
+    spans = windows_of(master.gpus_of_runs(usages))
+    present = [_add_paid(master, key, spans, most) for key in keys]
+    if most is None:
+        return
+    for usage in usages:
+        if usage.times > most:
+            name = f"at-once[{usage.pool},{usage.quarter}]"
+            master.program.row(name, dict(usage.terms), "<=", 0.0)
+    for first, end in spans:
+        load: Terms = defaultdict(float)
+        for usage in usages:
+            share = usage.asked.run.least_within(first, end) / (end - first)
+            usage.weigh(load, usage.shape.gpus / master.problem.pools[usage.pool].node.gpus, share)
+        name = f"at-once[{keys[0][0]},{keys[0][1]},{first}]"
+        master.program.row(name, load, "<=", most)
+        there = {nodes[first, end]: 1.0 for nodes in present if (first, end) in nodes}
+        master.program.row(name, there, "<=", most)
+
+
+def _add_paid(
+    master: MasterProgram,
+    key: PoolInQuarter,
+    spans: Sequence[tuple[int, int]],
+    most: int | None,
+) -> dict[tuple[int, int], int]:
+    """State what is paid of a pool in one quarter.
+
+    Returns variables of the nodes that are there in all of a span, where some run must be.
+    """
+    usages, pool = master.usages[key], master.problem.pools[key[0]]
+    assert pool.hire is not None
+    minimum = pool.hire.minimum_hours
     windows = {(usage.asked.run.earliest, usage.asked.run.until) for usage in usages}
     if len(windows) > _WINDOWS:
         windows = set()
     every = sorted({*windows, (0, RUN_HOURS)})
-    paid = _paid_by_hours(master, key, sorted({hour for window in every for hour in window}))
+    least = _around(usages, windows, minimum)
+    must = {
+        span: mine
+        for span in spans
+        if (
+            mine := [
+                one for one in usages if one.asked.run.least_within(*span) == span[1] - span[0]
+            ]
+        )
+    }
+    beside = {
+        (first, end): (max(0, first - minimum + 1), min(RUN_HOURS, first + minimum))
+        for first, end in must
+    }
+    points = {hour for window in (*every, *least, *beside.values()) for hour in window}
+    paid = _paid_by_hours(master, key, sorted(points))
     for first, end in every:
         inside = [
             usage
@@ -41,19 +101,29 @@ def add_hire(master: MasterProgram, key: PoolInQuarter) -> None:
             if first <= usage.asked.run.earliest and usage.asked.run.until <= end
         ]
         left: Terms = {index: -1.0 for index, start in paid.items() if first <= start < end}
-        gpus = master.problem.pools[key[0]].node.gpus
-        sharing = [usage for usage in inside if usage.shape.gpus < gpus]
+        sharing = [usage for usage in inside if usage.shape.gpus < pool.node.gpus]
         for usage in inside:
-            if usage.shape.gpus == gpus:  # nothing is beside it
+            if usage.shape.gpus == pool.node.gpus:  # nothing is beside it
                 for index, factor in usage.terms:
                     left[index] = left.get(index, 0.0) + factor * usage.asked.run.hours
         hours = sorted({usage.asked.run.hours for usage in sharing}, reverse=True)
         for each in hours[:_FEW]:
             upper = None if most is None else most * ((end - first) // each)
             _moments(master, key, sharing, each, left, upper)
-    _minimum(master, key, usages, list(paid))
-    if most is not None:
-        _at_once(master, key, usages, most)
+    for (first, end), mine in sorted(least.items()):
+        _minimum(master, key, mine, [index for index, at in paid.items() if first <= at < end])
+    present = {}
+    for span, mine in must.items():
+        present[span] = nodes = master.program.variable(f"present[{key[0]},{key[1]}]", integer=True)
+        load: Terms = defaultdict(float, {nodes: -1.0})
+        for usage in mine:
+            usage.weigh(load, usage.shape.gpus / pool.node.gpus, 1.0)
+        master.program.row(f"present[{key[0]},{key[1]}]", load, "<=", 0.0)
+        first, end = beside[span]
+        row = {index: -1.0 for index, at in paid.items() if first <= at < end}
+        name = f"minimum[{key[0]},{key[1]}]"
+        master.program.row(name, {**row, nodes: float(minimum)}, "<=", 0.0)
+    return present
 
 
 def _paid_by_hours(
@@ -106,32 +176,34 @@ def _moments(
     program.row(f"paid[{pool},{quarter},{hours}]", left | {moments: float(hours)}, "<=", 0.0)
 
 
+def _around(
+    usages: Iterable[Usage], windows: Collection[tuple[int, int]], minimum: int
+) -> dict[tuple[int, int], list[Usage]]:
+    """Runs that are shorter than the minimum, by the hours within which it is paid around them."""
+    short: dict[tuple[int, int], list[Usage]] = defaultdict(list)
+    for usage in usages:
+        run = usage.asked.run
+        if run.hours < minimum:
+            short[(run.earliest, run.until) if windows else (0, RUN_HOURS)].append(usage)
+    found: dict[tuple[int, int], list[Usage]] = defaultdict(list)
+    for (first, end), mine in short.items():
+        more = minimum - min(usage.asked.run.hours for usage in mine)
+        found[max(0, first - more), min(RUN_HOURS, end + more)] += mine
+    return found
+
+
 def _minimum(
-    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], paid: Sequence[int]
+    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], paid: Iterable[int]
 ) -> None:
-    """Where any run is, a node is paid for the minimum."""
+    """Where a run is, all of its nodes are paid for the minimum, in the hours around it."""
     hire = master.problem.pools[key[0]].hire
     assert hire is not None
-    if hire.minimum_hours <= max(hire.step_hours, *(u.asked.run.hours for u in usages)):
-        return
-    any_run = master.program.variable(f"hiring[{key[0]},{key[1]}]", upper=1, integer=True)
-    for usage, (_, gpus) in zip(usages, master.gpus_of_runs(usages), strict=True):
-        runs = {**dict(usage.terms), any_run: -gpus / usage.asked.gpus}
-        master.program.row(f"hiring[{key[0]},{key[1]}]", runs, "<=", 0.0)
-    load = {any_run: float(hire.minimum_hours)} | dict.fromkeys(paid, -1.0)
-    master.program.row(f"minimum[{key[0]},{key[1]}]", load, "<=", 0.0)
-
-
-def _at_once(master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], most: int) -> None:
-    gpus = master.problem.pools[key[0]].node.gpus
-    for first, end in windows_of(master.gpus_of_runs(usages)):
-        load: Terms = defaultdict(float)
-        for usage in usages:
-            share = usage.asked.run.least_within(first, end) / (end - first)
-            usage.weigh(load, usage.shape.gpus / gpus, share)
-        master.program.row(f"at-once[{key[0]},{key[1]},{first}]", load, "<=", most)
-
-
-def most_at_once(master: MasterProgram, pool: int) -> int | None:
-    """Nodes that the offer of a pool gives at any one hour; None: as many as are asked for."""
-    return next(s.maximum for s in master.problem.supplies if s.pool == pool)
+    name = f"[{key[0]},{key[1]}]"
+    for nodes in sorted({usage.times for usage in usages}):
+        mine = [usage for usage in usages if usage.times == nodes]
+        any_run = master.program.variable(f"hiring{name}", upper=1, integer=True)
+        for usage, (_, gpus) in zip(mine, master.gpus_of_runs(mine), strict=True):
+            runs = {**dict(usage.terms), any_run: -nodes * gpus / usage.asked.gpus}
+            master.program.row(f"hiring{name}", runs, "<=", 0.0)
+        load = {any_run: float(nodes * hire.minimum_hours)} | dict.fromkeys(paid, -1.0)
+        master.program.row(f"minimum{name}", load, "<=", 0.0)

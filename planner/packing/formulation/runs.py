@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from dataclasses import replace
 from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
-from planner.packing.formulation.hourly_nodes import most_at_once
-from planner.packing.node_packing.hourly_runs import hired
+from planner.packing.node_packing.hourly_runs import HourlyPool, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
     Placed,
@@ -51,80 +52,60 @@ def schedule_runs(
 ) -> tuple[Scheduled, list[PoolInQuarter]]:
     """All runs of a plan, and the pools whose runs found no room, with their quarters.
 
-    Runs for which nodes leave no room are on such as come and go where these can be had; the
-    solution counts them there then, and what is paid of those nodes.
+    Runs for which the nodes of their pool leave no room are on those of another, or on such as come
+    and go where these can be had; the solution counts them there then, and what is paid of those
+    nodes.
     """
     schedule: Schedule = {}
     rentals: Rentals = {}
-    pools = master.problem.pools
     short: dict[PoolInQuarter, None] = {}
     crowded: dict[PoolInQuarter, None] = {}
     for quarter in range(master.problem.quarters):
+        hourly = _hourly_pools(master, quarter)
         every = list(_waiting(master, values, quarter))
-        runs = [one for one in every if not pools[one.pool].hire]
-        hiring = [one for one in every if pools[one.pool].hire]
         if not every:
             continue
         rooms = [room for _, room in rooms_of(master, values, packings, shapes, quarter)]
         caps = list(_caps(master, values, quarter))
         placed, left = scheduled(
             rooms,
-            runs,
+            [one for one in every if one.pool not in hourly],
             lambda caps=caps: _with(caps, ()),  # type: ignore[misc]
         )
-        if left:
-            crowded |= dict.fromkeys((one.pool, quarter) for one in left)
-            values, left, beyond = _with_hours(master, values, quarter, left)
-            hiring += beyond
-        for pool in sorted({one.pool for one in hiring}):
-            mine = [one for one in hiring if one.pool == pool]
-            had, without = hired(
-                pools[pool],
-                most_at_once(master, pool),
-                mine,
+        crowded |= dict.fromkeys((one.pool, quarter) for one in left)
+        hiring = [one for one in every if one.pool in hourly]
+        for one in left:
+            ways = sorted(
+                (way for way in one.ways if way.pool in hourly),
+                key=lambda way: hourly[way.pool].cents_per_hour,
+            )
+            if ways:
+                hiring.append(replace(ways[0], elsewhere=tuple(ways[1:])))
+            else:
+                short[one.pool, quarter] = None
+        if hiring:
+            had, by_the_hour, without = hired(
+                hourly,
+                hiring,
                 lambda caps=caps, placed=tuple(placed): _with(caps, placed),  # type: ignore[misc]
             )
-            rentals[pool, quarter] = tuple(had)
-            left = [*left, *without]
-            placed += [
-                Placed(pool, shape, start, ((-1, gpu),))
-                for rental in rentals[pool, quarter]
-                for shape, start, gpu in rental.runs
-            ]
+            rentals |= {(pool, quarter): nodes for pool, nodes in had.items()}
+            placed += by_the_hour
+            short |= dict.fromkeys((one.pool, quarter) for one in without)
         schedule[quarter] = tuple(placed)
-        short |= dict.fromkeys((one.pool, quarter) for one in left)
-    values = _with_rentals(master, values, rentals)
+    values = _as_scheduled(master, values, schedule, rentals)
     return Scheduled(values, schedule, rentals, list(crowded)), list(short)
 
 
-def _with_hours(
-    master: MasterProgram, values: tuple[float, ...], quarter: int, left: Iterable[Waiting]
-) -> tuple[tuple[float, ...], list[Waiting], list[Waiting]]:
-    """Runs without room counted on nodes that come and go, those that still have none, and them."""
-    problem, changed = master.problem, list(values)
-    without, beyond = [], []
-    for one in left:
-        here = _split_of(master, (one.pool, quarter), one.shape)
-        gpu_type = problem.pools[one.pool].gpu_type
-        for number, pool in enumerate(problem.pools):
-            there = _split_of(master, (number, quarter), one.shape)
-            if pool.hire and pool.gpu_type == gpu_type and None not in (here, there):
-                assert here is not None
-                assert there is not None
-                changed[here] -= 1.0
-                changed[there] += 1.0
-                beyond.append(Waiting(number, one.shape, pool.on_node(one.shape), 1))
-                break
-        else:
-            without.append(one)
-    return tuple(changed), without, beyond
-
-
-def _split_of(master: MasterProgram, key: PoolInQuarter, shape: Shape) -> int | None:
-    """The variable that counts pieces of a shape on a pool, where several pools share them."""
-    usages = master.usages.get(key, ())
-    indices = (usage.terms[0][0] for usage in usages if usage.asked == shape)
-    return next((index for index in indices if index in master.splits), None)
+def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
+    """Pools whose nodes can come and go in a quarter."""
+    found = {}
+    for number, supply in enumerate(master.problem.supplies):
+        pool, cents = master.problem.pools[supply.pool], supply.unit_cost_cents[quarter]
+        if pool.hire and cents is not None and (number, quarter) in master.acquire:
+            offer = ~number if supply.offer is None else supply.offer
+            found[supply.pool] = HourlyPool(pool, offer, supply.maximum, cents)
+    return found
 
 
 def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Placed]) -> list[Cap]:
@@ -137,11 +118,17 @@ def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Plac
     return found
 
 
-def _with_rentals(
-    master: MasterProgram, values: tuple[float, ...], rentals: Rentals
+def _as_scheduled(
+    master: MasterProgram, values: tuple[float, ...], schedule: Schedule, rentals: Rentals
 ) -> tuple[float, ...]:
-    """A solution in which what is paid of nodes that come and go is what their runs need."""
+    """A solution that counts runs where they are, and what they need of nodes that come and go."""
     changed = list(values)
+    for quarter, placed in schedule.items():
+        there = Counter((one.pool, one.shape) for one in placed)
+        for (pool, now), usages in master.usages.items():
+            for usage in usages if now == quarter else ():
+                if usage.asked.is_run and usage.terms[0][0] in master.splits:
+                    changed[usage.terms[0][0]] = float(there[pool, usage.asked])
     for (number, quarter), index in master.acquire.items():
         pool = master.problem.supplies[number].pool
         if master.problem.pools[pool].hire:
@@ -158,13 +145,25 @@ def rooms_of(
 ) -> Iterator[tuple[int, Room]]:
     """Nodes that runs may use, pool after pool: in the order of their layouts, then empty ones.
 
-    Each comes with the number of its pattern, or -1. Of empty nodes, no more than runs could use.
+    Each comes with the number of its pattern, or -1. Of empty nodes, no more than runs could use,
+    on whichever pool of their GPU type these are.
     """
+    runs: dict[str, Counter[Shape]] = defaultdict(Counter)
+    for (pool, now), usages in master.usages.items():
+        for usage in usages if now == quarter else ():
+            if usage.asked.is_run:
+                pieces = round(usage.pieces(values))
+                runs[master.problem.pools[pool].gpu_type][usage.asked] += pieces
     for key in master.usages:
         if key[1] != quarter or master.problem.pools[key[0]].hire:
             continue
-        node, packed = master.problem.pools[key[0]].node, packings[key]
-        most = sum(round(usage.units(values)) for usage in master.usages[key] if usage.asked.is_run)
+        kind, packed = master.problem.pools[key[0]], packings[key]
+        node, here = kind.node, {usage.asked for usage in master.usages[key]}
+        most = sum(
+            pieces * max(1, shape.gpus // node.gpus)
+            for shape, pieces in runs[kind.gpu_type].items()
+            if shape in here
+        )
         if not most:
             continue
         free = round(master.shared_nodes(*key, values))
@@ -184,11 +183,18 @@ def rooms_of(
 
 
 def _waiting(master: MasterProgram, values: tuple[float, ...], quarter: int) -> Iterator[Waiting]:
-    for key, usages in master.usages.items():
-        for usage in usages if key[1] == quarter else ():
+    pools = master.problem.pools
+    ways: dict[tuple[str, Shape], list[Waiting]] = defaultdict(list)
+    pieces = []
+    for (pool, now), usages in master.usages.items():
+        for usage in usages if now == quarter else ():
             if usage.asked.is_run:
-                run = Waiting(key[0], usage.asked, usage.shape, usage.times)
-                yield from [run] * round(usage.pieces(values))
+                alike = ways[pools[pool].gpu_type, usage.asked]
+                alike.append(Waiting(pool, usage.asked, usage.shape, usage.times))
+                pieces.append((alike[-1], alike, round(usage.pieces(values))))
+    for run, alike, number in pieces:
+        elsewhere = tuple(other for other in alike if other is not run)
+        yield from [replace(run, elsewhere=elsewhere)] * number
 
 
 def _caps(

@@ -146,10 +146,17 @@ def with_at_least(
     nodes: Mapping[PoolInQuarter, int],
     opened: Mapping[PoolInQuarter, int] | None = None,
 ) -> Program:
-    """The program in which some pools have at least so many usable nodes, or opened GPUs."""
+    """The program in which some pools have at least so many usable nodes, or opened GPUs.
+
+    Of a pool whose nodes come and go, at most so many runs are there.
+    """
     extra = []
     for (pool, quarter), wanted in sorted(nodes.items()):
         if master.problem.pools[pool].hire:
+            runs: Terms = defaultdict(float)
+            for usage in master.usages[pool, quarter]:
+                usage.weigh(runs, 1 / usage.times, 1.0)
+            extra.append(Row(f"at-most[{pool},{quarter}]", tuple(runs.items()), "<=", wanted))
             continue
         terms, owned = master.usable_nodes(pool, quarter)
         row = Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", wanted - owned)

@@ -49,7 +49,8 @@ def dual_feasible(size: int, offered: int, order: int) -> int:
 def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
     """Spans of hours in which runs must hold more GPUs than on the average of the quarter.
 
-    Each run comes with the GPUs of all that are like it. The fullest spans come first.
+    Each run comes with the GPUs of all that are like it. The fullest spans come first. They begin
+    and end with windows, or with hours that a run takes whenever it starts.
     """
     held: Counter[RunWindow] = Counter()
     for run, gpus in runs:
@@ -60,8 +61,12 @@ def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
         for run, gpus in held.items()
         if run.latest + run.hours - run.earliest < RUN_HOURS
     ]
-    firsts = sorted({run.earliest for run, _ in bounded})
-    ends = sorted({run.until for run, _ in bounded})
+    firsts = {run.earliest for run, _ in bounded}
+    ends = {run.until for run, _ in bounded}
+    for run, _ in bounded:
+        if run.latest < run.earliest + run.hours:
+            firsts.add(run.latest)
+            ends.add(run.earliest + run.hours)
     fullest = []
     for first, end in product(firsts, ends):
         if first < end:

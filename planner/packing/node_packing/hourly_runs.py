@@ -1,19 +1,23 @@
 """Runs on nodes that are had, and paid, for some hours: few hours, shared by many runs.
 
-Each run in turn goes where it adds the least to what is paid: beside others on a node that is there
-anyway, after them, or on a node of its own. Several orders are tried.
+Each run in turn goes where it adds the least to what is paid: beside others on nodes that are there
+anyway, before or after them, or on nodes of its own. Runs that are there start later where that
+shortens the time between. Several orders are tried.
 """
 
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing import work
 from planner.packing.node_packing.list_schedule import (
     ORDERS,
+    Placed,
     Room,
     UsageProfile,
     allowed_by,
@@ -21,87 +25,180 @@ from planner.packing.node_packing.list_schedule import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from planner.packing.node_packing.list_schedule import Cap, Waiting
     from planner.packing.problem import HourlyTerms, Pool, Shape
 
-__all__ = ["Rental", "hired"]
+__all__ = ["HourlyPool", "Rental", "hired"]
 
-_EVERY_ORDER, _SHUFFLED, _WORK = 6, 100, 4000
-"""Runs of which every order is tried; beyond, orders drawn at random, and runs placed in them."""
+_Interval = tuple[int, int]
+"""First hour, and the hour by which it has ended."""
+
+_EVERY_ORDER, _SHUFFLED, _LOOKS = 6, 100, 10_000
+"""Runs of which every order is tried; beyond, orders drawn at random; and how often a run is looked
+at beside another, or beside a node, until the order is the last."""
+_LOOK_S = 3e-5
+"""What that takes on a usual machine."""
 _MORE = 2
 """Steps beyond the least for which one node is filled GPU by GPU."""
+_SHIFTED = 24
+"""Runs beyond which none of them starts later for another."""
+
+
+class HourlyPool(NamedTuple):
+    """Nodes that come and go within a quarter, as an offer has them at one site."""
+
+    pool: Pool
+    offer: int
+    """Pools of one offer share the most that it gives."""
+    most: int | None
+    """Nodes at any one hour; None: as many as are asked for."""
+    cents: int
+    """Of each step."""
+
+    @property
+    def hire(self) -> HourlyTerms:
+        """How they are paid."""
+        assert self.pool.hire is not None
+        return self.pool.hire
+
+    @property
+    def cents_per_hour(self) -> float:
+        """Of a GPU."""
+        return self.cents / self.hire.step_hours / self.pool.node.gpus
 
 
 @dataclass(frozen=True, slots=True)
 class Rental:
-    """A node from when it comes to when it goes, and the runs on it."""
+    """A node from when it comes to when it goes."""
 
     start: int
     end: int
     """All hours between them are paid."""
     steps: int
     """As they are counted: hours or terms."""
-    runs: tuple[tuple[Shape, int, int], ...]
-    """A run as it is asked for, its first hour, and the first of its GPUs."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run with its place."""
+
+    way: Waiting
+    shape: Shape
+    """What it takes of each of its nodes."""
+    start: int
+    nodes: Sequence[_Node]
+    gpu: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.shape.run.hours
+
+    def meets(self, other: _Run) -> bool:
+        """Whether they have a GPU in common, on the one node."""
+        return self.gpu < other.gpu + other.shape.gpus and other.gpu < self.gpu + self.shape.gpus
 
 
 @dataclass(slots=True)
 class _Node:
     """A node that is being filled."""
 
+    number: int
+    pool: int
+    kind: HourlyPool
     room: Room
-    start: int
-    hire: HourlyTerms
+    runs: list[_Run] = field(default_factory=list)
+    start: int = 0
+    """The hour at which its first run begins."""
     last: int = 0
     """The hour at which its last run ends."""
-    runs: list[tuple[Shape, int, int]] = field(default_factory=list)
 
     @property
     def steps(self) -> int:
-        return self.hire.steps(self.last - self.start)
+        return self.kind.hire.steps(self.last - self.start)
 
     @property
-    def end(self) -> int:
-        """When what is paid ends."""
-        return self.start + self.steps * self.hire.step_hours
+    def paid(self) -> _Interval:
+        """From when to when it is paid."""
+        return self.paid_with(self.start, self.last)
 
-    def added(self, shape: Shape, start: int) -> int:
-        """Steps that a run adds."""
-        end = max(self.last, start + shape.run.hours)
-        return self.hire.steps(end - self.start) - self.steps
+    def steps_with(self, start: int, end: int) -> int:
+        """Steps when it is had for these hours, too."""
+        return self.kind.hire.steps(max(self.last, end) - min(self.start, start))
+
+    def paid_with(self, start: int, end: int) -> _Interval:
+        """The hours that are paid then."""
+        first = min(self.start, start)
+        return first, first + self.steps_with(start, end) * self.kind.hire.step_hours
+
+
+class _Place(NamedTuple):
+    """Where a run may go; the least is the best."""
+
+    cents: int
+    """What it adds."""
+    opened: int
+    """New nodes."""
+    start: int
+    pool: int
+    nodes: tuple[int, ...]
+    """By number; new ones are those beyond the last."""
+    gpu: int
+    later: tuple[tuple[int, int], ...] = ()
+    """Runs of the one node, by position, that start later then, and when."""
 
 
 def hired(
-    pool: Pool,
-    most: int | None,
+    pools: Mapping[int, HourlyPool],
     runs: Sequence[Waiting],
     caps: Callable[[], Sequence[Cap]],
-) -> tuple[list[Rental], list[Waiting]]:
-    """Nodes with all runs in the order that pays for the least, and runs that found no room.
+) -> tuple[dict[int, tuple[Rental, ...]], list[Placed], list[Waiting]]:
+    """Nodes of each pool and the places of runs there, at the least that is found; runs left over.
 
-    `most` nodes at once. `caps` gives what quotas leave, anew for each order.
+    `caps` gives what quotas leave, anew for each order.
     """
-    best: tuple[tuple[int, int], list[_Node], list[Waiting]] | None = None
-    least = _least(pool, runs)
-    for steps in range(least, least + _MORE + 1):
-        node = None if most == 0 else _stacked(pool, steps, runs, caps())
-        if node is not None:
-            best = (0, node.steps), [node], []
-            break
-    for order in _orders(runs):
-        if best is not None and best[0] <= (0, least):
-            break
-        nodes, left = _filled(pool, most, order, caps())
-        short = sum(one.shape.gpus * one.shape.run.hours for one in left)
-        paid = short, sum(node.steps for node in nodes)
+    best: tuple[tuple[int, int], _Filling, list[Waiting]] | None = None
+    by_pool: dict[int, list[Waiting]] = defaultdict(list)
+    for one in runs:
+        by_pool[one.pool].append(one)
+    least = sum(
+        _least_steps(pools[pool], mine) * pools[pool].cents for pool, mine in by_pool.items()
+    )
+    looks = 0
+    for filling, order in _tries(pools, by_pool, caps):
+        filling.shifts = len(runs) <= _SHIFTED
+        left = [one for one in order if not filling.add(one)]
+        work.add(filling.looks * _LOOK_S)
+        looks += filling.looks
+        paid = sum(one.shape.gpus * one.shape.run.hours for one in left), filling.cents
         if best is None or paid < best[0]:
-            best = paid, nodes, left
+            best = paid, filling, left
+        if best[0] <= (0, least) or looks > _LOOKS:
+            break
     assert best is not None
-    _, nodes, left = best
-    rentals = [Rental(one.start, one.end, one.steps, tuple(one.runs)) for one in nodes]
-    return sorted(rentals, key=lambda one: (one.start, one.end, one.runs)), left
+    return *best[1].result(), best[2]
+
+
+def _tries(
+    pools: Mapping[int, HourlyPool],
+    by_pool: Mapping[int, Sequence[Waiting]],
+    caps: Callable[[], Sequence[Cap]],
+) -> Iterator[tuple[_Filling, Sequence[Waiting]]]:
+    """Nodes to begin with, and an order of the runs to add.
+
+    First, all runs of a pool are on one node where that can be; then, each is on the pool on which
+    it is counted; and then, on any.
+    """
+    stacked = _Filling(pools, caps(), free=False)
+    rest = [one for pool, mine in by_pool.items() if not stacked.stack(pool, mine) for one in mine]
+    runs = [one for mine in by_pool.values() for one in mine]
+    if len(rest) < len(runs):
+        yield stacked, sorted(rest, key=ORDERS[0])
+    elsewhere = any(way.pool in pools for one in runs for way in one.elsewhere)
+    for free in (False, True) if elsewhere else (False,):
+        for order in _orders(runs):
+            yield _Filling(pools, caps(), free=free), order
 
 
 def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
@@ -112,51 +209,326 @@ def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
     for key in ORDERS:
         yield sorted(runs, key=key)
     rng, order = random.Random(0), sorted(runs, key=ORDERS[0])
-    for _ in range(min(_SHUFFLED, _WORK // len(runs))):
+    for _ in range(_SHUFFLED):
         rng.shuffle(order)
         yield order
 
 
-def _least(pool: Pool, runs: Sequence[Waiting]) -> int:
-    """Steps without which these cannot be: for the hours of the longest, and for all GPU-hours."""
-    assert pool.hire is not None
-    node, hours = pool.node, [one.shape.run.hours for one in runs]
+def _least_steps(kind: HourlyPool, runs: Sequence[Waiting]) -> int:
+    """Steps without which these cannot be: for the longest, all GPU-hours, and the minimum."""
+    node, hours = kind.pool.node, [one.shape.run.hours for one in runs]
+    spent = [one.nodes * one.shape.run.hours for one in runs]
     taken = (
-        sum(one.shape.gpus * one.shape.run.hours for one in runs) / node.gpus,
-        sum(one.shape.cpus * one.shape.run.hours for one in runs) / node.cpus,
-        sum(one.shape.memory_mb * one.shape.run.hours for one in runs) / node.memory_mb,
+        sum(one.on_node.gpus * each for one, each in zip(runs, spent, strict=True)) / node.gpus,
+        sum(one.on_node.cpus * each for one, each in zip(runs, spent, strict=True)) / node.cpus,
+        sum(one.on_node.memory_mb * each for one, each in zip(runs, spent, strict=True))
+        / node.memory_mb,
         max(hours),
     )
-    return pool.hire.steps(-int(-max(taken) // 1))
+    at_once = max(one.nodes for one in runs)
+    return max(kind.hire.steps(-int(-max(taken) // 1)), at_once * kind.hire.steps(min(hours)))
 
 
-def _stacked(pool: Pool, steps: int, runs: Sequence[Waiting], caps: Sequence[Cap]) -> _Node | None:
-    """One node for so many steps that has all runs, the GPUs one after another as full as can be.
+class _Filling:
+    """Nodes that are being filled with runs, one after another."""
 
-    None where that leaves a run out, or a window, the host or a quota forbids its hours.
+    def __init__(self, pools: Mapping[int, HourlyPool], caps: Sequence[Cap], *, free: bool) -> None:
+        """Without a node; runs that are `free` go to any pool that can have them."""
+        self._pools, self._caps, self._free = pools, caps, free
+        self._nodes: list[_Node] = []
+        self._runs: list[_Run] = []
+        limits = {one.offer: one.most for one in pools.values() if one.most is not None}
+        self._there = {offer: UsageProfile(most) for offer, most in limits.items()}
+        """By offer with a limit: nodes that are paid, hour by hour."""
+        self.shifts = True
+        """Whether runs start later for others."""
+        self.looks = 0
+        """How often a run was looked at beside a node or another run."""
+
+    @property
+    def cents(self) -> int:
+        """What is paid."""
+        return sum(node.steps * node.kind.cents for node in self._nodes)
+
+    def result(self) -> tuple[dict[int, tuple[Rental, ...]], list[Placed]]:
+        """The nodes of each pool, by time, and where on them the runs are."""
+        rentals: dict[int, list[Rental]] = defaultdict(list)
+        position = {}
+        for node in sorted(self._nodes, key=lambda node: (*node.paid, node.number)):
+            position[node.number] = len(rentals[node.pool])
+            rentals[node.pool].append(Rental(*node.paid, node.steps))
+        placed = [
+            Placed(
+                run.way.pool,
+                run.way.shape,
+                run.start,
+                tuple((position[node.number], run.gpu) for node in run.nodes),
+            )
+            for run in self._runs
+        ]
+        return {pool: tuple(nodes) for pool, nodes in rentals.items()}, placed
+
+    def add(self, one: Waiting) -> bool:
+        """Put a run where it adds the least; False where there is no room."""
+        ways = [way for way in (one.ways if self._free else (one,)) if way.pool in self._pools]
+        found = min((place for way in ways for place in self._places(way)), default=None)
+        if found is None:
+            return False
+        way = next(way for way in ways if way.pool == found.pool)
+        self._put(way, found)
+        return True
+
+    def stack(self, pool: int, runs: Sequence[Waiting]) -> bool:
+        """Put all runs of a pool on one node, the GPUs one after another as full as can be.
+
+        False, and nothing is put, where that takes many more steps than the least, or a window, the
+        host, the offer or a quota forbids their hours.
+        """
+        kind, number = self._pools[pool], len(self._nodes)
+        if any(one.nodes > 1 for one in runs):
+            return False
+        least = _least_steps(kind, runs)
+        for steps in range(least, least + _MORE + 1):
+            hours = min(steps * kind.hire.step_hours, RUN_HOURS)
+            places = list(_stacked(kind.pool.node, runs, hours))
+            if not self._gives(kind, (), [(0, hours)]):
+                return False
+            for one, start, gpu in places if len(places) == len(runs) else ():
+                mine = [cap for cap in self._caps if cap.counts(one)]
+                if allowed_by(mine, one.shape, start) != start:
+                    break
+                self._put(one, _Place(0, 0, start, pool, (number,), gpu))
+            else:
+                if len(places) == len(runs):
+                    return True
+            if len(self._nodes) > number:
+                self._drop_last()
+        return False
+
+    def _put(self, one: Waiting, place: _Place) -> None:
+        """Let a run have its place."""
+        kind = self._pools[place.pool]
+        for number in range(len(self._nodes), max(place.nodes) + 1):
+            room = _empty(kind.pool.node)
+            self._nodes.append(_Node(number, place.pool, kind, room, start=RUN_HOURS))
+        nodes = [self._nodes[number] for number in place.nodes]
+        run = _Run(one, _on_node(one), place.start, nodes, place.gpu)
+        self._runs.append(run)
+        self._hold(run, 1)
+        for node in nodes:
+            if node.runs:
+                self._pay(node, -1)
+            node.runs.append(run)
+            node.start, node.last = min(node.start, run.start), max(node.last, run.end)
+            if place.later:
+                for position, start in place.later:
+                    node.runs[position].start = start
+                node.start = min(other.start for other in node.runs)
+                node.room.clear()
+            for other in node.runs if place.later else (run,):
+                node.room.take(other.shape, other.start, other.gpu)
+            self._pay(node, 1)
+
+    def _drop_last(self) -> None:
+        """Take back the last node with its runs, none of which is on another."""
+        node = self._nodes.pop()
+        self._pay(node, -1)
+        for run in node.runs:
+            self._hold(run, -1)
+            self._runs.remove(run)
+
+    def _hold(self, run: _Run, times: int) -> None:
+        """Count a run against the quotas."""
+        for cap in self._caps:
+            if cap.counts(run.way):
+                cap.use.take(times * run.way.shape.gpus, run.start, run.end)
+
+    def _pay(self, node: _Node, times: int) -> None:
+        """Count a node among those that its offer gives."""
+        there = self._there.get(node.kind.offer)
+        if there is not None:
+            there.take(times, *node.paid)
+
+    def _gives(
+        self, kind: HourlyPool, before: Sequence[_Interval], after: Sequence[_Interval]
+    ) -> bool:
+        """Whether an offer gives nodes for some hours, where these give back others."""
+        there = self._there.get(kind.offer)
+        if there is None:
+            return True
+        for one in before:
+            there.take(-1, *one)
+        taken = []
+        for one in after:
+            if not there.allows(1, *one):
+                break
+            there.take(1, *one)
+            taken.append(one)
+        for one in taken:
+            there.take(-1, *one)
+        for one in before:
+            there.take(1, *one)
+        return len(taken) == len(after)
+
+    def _places(self, one: Waiting) -> Iterator[_Place]:
+        """Where a run may go on the pool that it names."""
+        kind, mine = self._pools[one.pool], [cap for cap in self._caps if cap.counts(one)]
+        nodes = [node for node in self._nodes if node.pool == one.pool]
+        if one.nodes > 1:
+            yield from self._on_several(one, kind, mine, nodes)
+            return
+        for node in nodes:
+            for place, paid in self._beside(node, one, mine):
+                if self._gives(kind, [node.paid], [paid]):
+                    yield place
+        alone, steps = self._alone(one, kind, mine), kind.hire.steps(one.shape.run.hours)
+        if alone is not None:
+            yield _Place(steps * kind.cents, 1, alone, one.pool, (len(self._nodes),), 0)
+
+    def _beside(
+        self, node: _Node, one: Waiting, caps: Sequence[Cap]
+    ) -> Iterator[tuple[_Place, _Interval]]:
+        """Places on a node that is there, each with the hours that are paid then.
+
+        As soon as it is there; and as soon as the run can, where others start as late as they can.
+        """
+        shape, hire = _on_node(one), node.kind.hire
+        earliest = max(node.start, shape.run.earliest)
+        for after in dict.fromkeys((earliest, shape.run.earliest) if self.shifts else (earliest,)):
+            self.looks += 1
+            found = _free(node.room, shape, after, caps)
+            if found is None:
+                continue
+            firsts = node.room.open_to(shape, found)
+            for gpu in dict.fromkeys((firsts[0], firsts[-1]) if self.shifts else firsts[:1]):
+                run = _Run(one, shape, found, (node,), gpu)
+                first, last = min(node.start, found), max(node.last, run.end)
+                later: tuple[tuple[int, int], ...] = ()
+                if self.shifts and hire.steps(last - first) > node.steps:
+                    first, later = self._later(node, run)
+                steps = hire.steps(last - first)
+                cents = (steps - node.steps) * node.kind.cents
+                place = _Place(cents, 0, found, node.pool, (node.number,), gpu, later)
+                yield place, (first, first + steps * hire.step_hours)
+                if steps == node.steps:
+                    return
+
+    def _later(self, node: _Node, new: _Run) -> tuple[int, tuple[tuple[int, int], ...]]:
+        """The hour at which a node can come once a run is on it, and runs that start later then.
+
+        Each starts as late as it can before those that follow it. Those on several nodes, or of a
+        quota, stay where they are.
+        """
+        every = [*node.runs, new]
+        last, starts = max(one.end for one in every), [one.start for one in every]
+        order = sorted(range(len(every)), key=lambda at: -starts[at])
+        for position in order:
+            self.looks += len(every)
+            one, hours = every[position], every[position].shape.run.hours
+            if len(one.nodes) > 1 or any(cap.counts(one.way) for cap in self._caps):
+                continue
+            others = [(every[at], start) for at, start in enumerate(starts) if at != position]
+            behind = [start for other, start in others if start >= one.start and one.meets(other)]
+            start = min(one.shape.run.latest, last - hours, *(after - hours for after in behind))
+            beside = [
+                other.shape
+                for other, begins in others
+                if begins < start + hours and start < begins + other.shape.run.hours
+            ]
+            if (
+                sum(shape.cpus for shape in (one.shape, *beside)) <= node.room.cpus
+                and sum(shape.memory_mb for shape in (one.shape, *beside)) <= node.room.memory_mb
+            ):
+                starts[position] = start
+        pairs = enumerate(zip(every, starts, strict=True))
+        return min(starts), tuple((at, start) for at, (one, start) in pairs if start > one.start)
+
+    def _alone(self, one: Waiting, kind: HourlyPool, caps: Sequence[Cap]) -> int | None:
+        """First hour of a run on a node of its own."""
+        paid = kind.hire.steps(one.shape.run.hours) * kind.hire.step_hours
+        start: int | None = one.shape.run.earliest
+        while start is not None and start <= one.shape.run.latest:
+            start = allowed_by(caps, one.shape, start)
+            if start is None or self._gives(kind, (), [(start, start + paid)]):
+                return start
+            start += 1
+        return None
+
+    def _on_several(
+        self, one: Waiting, kind: HourlyPool, caps: Sequence[Cap], nodes: Sequence[_Node]
+    ) -> Iterator[_Place]:
+        """Whole nodes together for the hours of a run: those that are there, and new ones."""
+        shape, run, alone = _on_node(one), one.shape.run, kind.hire.steps(one.shape.run.hours)
+        there = [node for node in self._nodes if node.kind.offer == kind.offer]
+        starts = {run.earliest, *(hour for node in there for hour in (node.last, node.paid[1]))}
+        starts |= {node.start - run.hours for node in there}
+        for start in {allowed_by(caps, one.shape, max(hour, run.earliest)) for hour in starts}:
+            if start is None or start > run.latest:
+                continue
+            end = start + run.hours
+            free = [
+                node
+                for node in nodes
+                if (found := node.room.earliest(shape, start)) is not None and found[0] == start
+            ]
+            free.sort(key=lambda node: (node.steps_with(start, end) - node.steps, node.number))
+            cheap = [node for node in free if node.steps_with(start, end) - node.steps <= alone]
+            for mine in (cheap[: one.nodes], free[: one.nodes]):
+                new = one.nodes - len(mine)
+                paid = [node.paid_with(start, end) for node in mine]
+                paid += [(start, start + alone * kind.hire.step_hours)] * new
+                if self._gives(kind, [node.paid for node in mine], paid):
+                    steps = sum(node.steps_with(start, end) - node.steps for node in mine)
+                    numbers = [node.number for node in mine]
+                    numbers += range(len(self._nodes), len(self._nodes) + new)
+                    cents = (steps + new * alone) * kind.cents
+                    yield _Place(cents, new, start, one.pool, tuple(numbers), 0)
+                    break
+
+
+def _on_node(one: Waiting) -> Shape:
+    """What a run takes of each of its nodes, and when."""
+    return one.on_node._replace(run=one.shape.run)
+
+
+def _empty(node: Shape) -> Room:
+    room = Room(0, node.gpus, node.cpus, node.memory_mb, scarce=True)
+    room.clear()
+    return room
+
+
+def _free(room: Room, shape: Shape, after: int, caps: Sequence[Cap]) -> int | None:
+    """First hour of a run on a node that is there, from an hour on."""
+    while True:
+        place = room.earliest(shape, after)
+        if place is None:
+            return None
+        allowed = allowed_by(caps, shape, place[0])
+        if allowed is None or allowed == place[0]:
+            return allowed
+        after = allowed
+
+
+def _stacked(
+    node: Shape, runs: Sequence[Waiting], hours: int
+) -> Iterator[tuple[Waiting, int, int]]:
+    """Runs on one node that is had for so many hours, each with its first hour and GPU.
+
+    The GPUs one after another as full as can be; it ends where a window or the host forbids that.
     """
-    assert pool.hire is not None
-    hours = min(steps * pool.hire.step_hours, RUN_HOURS)
-    node = _new(pool, 0)
+    room = _empty(node)
     for size in sorted({one.shape.gpus for one in runs}, reverse=True):
         rest = sorted((one for one in runs if one.shape.gpus == size), key=ORDERS[0])
-        firsts = offsets_of(pool.node.gpus, size)
-        for first in sorted(firsts, key=lambda at: -node.room.end(at, size)):
-            start = node.room.end(first, size)
+        for first in sorted(offsets_of(node.gpus, size), key=lambda at: -room.end(at, size)):
+            start = room.end(first, size)
             for place in reversed(_fullest([one.shape.run.hours for one in rest], hours - start)):
                 one = rest.pop(place)
-                shape = one.on_node._replace(run=one.shape.run)
-                uses = (cap.use for cap in caps if cap.counts(one))
-                end = start + shape.run.hours
-                if not node.room.allows(shape, start) or not all(
-                    use.allows(one.shape.gpus, start, end) for use in uses
-                ):
-                    return None
-                _put(node, one, start, first, caps)
+                shape = _on_node(one)
+                if not room.allows(shape, start):
+                    return
+                room.take(shape, start, first)
+                yield one, start, first
                 start += shape.run.hours
-        if rest:
-            return None
-    return node
 
 
 def _fullest(sizes: Sequence[int], most: int) -> list[int]:
@@ -170,93 +542,3 @@ def _fullest(sizes: Sequence[int], most: int) -> list[int]:
             found.append(place)
             total -= sizes[place]
     return found[::-1]
-
-
-def _put(node: _Node, one: Waiting, start: int, gpu: int, caps: Sequence[Cap]) -> None:
-    shape = one.on_node._replace(run=one.shape.run)
-    node.room.take(shape, start, gpu)
-    node.runs.append((one.shape, start, gpu))
-    node.last = max(node.last, start + shape.run.hours)
-    for cap in caps:
-        if cap.counts(one):
-            cap.use.take(one.shape.gpus, start, start + shape.run.hours)
-
-
-def _filled(
-    pool: Pool, most: int | None, order: Sequence[Waiting], caps: Sequence[Cap]
-) -> tuple[list[_Node], list[Waiting]]:
-    nodes: list[_Node] = []
-    left: list[Waiting] = []
-    there = None if most is None else UsageProfile(most)
-    for one in order:
-        mine = [cap for cap in caps if cap.counts(one)]
-        found = min(_places(pool, nodes, there, one, mine), default=None)
-        if found is None:
-            left.append(one)
-            continue
-        _, _, start, number, gpu = found
-        if number == len(nodes):
-            nodes.append(_new(pool, start))
-        node = nodes[number]
-        before = node.end if node.runs else node.start
-        _put(node, one, start, gpu, mine)
-        if there is not None:
-            there.take(1, before, node.end)
-    return nodes, left
-
-
-def _new(pool: Pool, start: int) -> _Node:
-    assert pool.hire is not None
-    node = pool.node
-    room = Room(0, node.gpus, node.cpus, node.memory_mb, scarce=True)
-    room.clear()
-    return _Node(room, start, pool.hire, start)
-
-
-def _places(
-    pool: Pool,
-    nodes: Sequence[_Node],
-    there: UsageProfile | None,
-    one: Waiting,
-    caps: Sequence[Cap],
-) -> Iterator[tuple[int, bool, int, int, int]]:
-    """Steps that it adds, whether on a new node, first hour, number of the node, first GPU."""
-    shape = one.on_node._replace(run=one.shape.run)
-    for number, node in enumerate(nodes):
-        place = _beside(node, shape, caps)
-        if place is not None:
-            start, gpu = place
-            added = node.added(shape, start)
-            after = node.end + added * node.hire.step_hours
-            if not added or there is None or there.allows(1, node.end, after):
-                yield added, False, start, number, gpu
-    alone = _alone(pool, shape, there, caps)
-    if alone is not None:
-        assert pool.hire is not None
-        yield pool.hire.steps(shape.run.hours), True, alone, len(nodes), 0
-
-
-def _beside(node: _Node, shape: Shape, caps: Sequence[Cap]) -> tuple[int, int] | None:
-    """First hour and GPU of a run on a node that is there."""
-    after = max(node.start, shape.run.earliest)
-    while True:
-        place = node.room.earliest(shape, after)
-        if place is None:
-            return None
-        allowed = allowed_by(caps, shape, place[0])
-        if allowed is None or allowed == place[0]:
-            return (place[0], place[2]) if allowed is not None else None
-        after = allowed
-
-
-def _alone(pool: Pool, shape: Shape, there: UsageProfile | None, caps: Sequence[Cap]) -> int | None:
-    """First hour of a run on a node of its own."""
-    assert pool.hire is not None
-    paid = pool.hire.steps(shape.run.hours) * pool.hire.step_hours
-    start: int | None = shape.run.earliest
-    while start is not None and start <= shape.run.latest:
-        start = allowed_by(caps, shape, start)
-        if start is None or there is None or there.allows(1, start, start + paid):
-            return start
-        start += 1
-    return None

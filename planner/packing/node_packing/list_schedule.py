@@ -107,10 +107,20 @@ class Room:
                 start = self._with_host(first, shape, start)
             if start is None or (best is not None and start > best[0]):
                 continue
-            idle = sum(start - _end_before(one, start) for one in self._lanes(first, shape))
+            idle = self._idle(first, shape, start)
             if best is None or (start, idle, first) < best:
                 best = start, idle, first
         return best
+
+    def open_to(self, shape: Shape, start: int) -> list[int]:
+        """First GPUs of neighbours on which a run can start then, those least idle before first."""
+        firsts = offsets_of(self.gpus, shape.gpus)
+        free = (first for first in firsts if self._free(first, shape, start) == start)
+        return sorted(free, key=lambda first: self._idle(first, shape, start))
+
+    def _idle(self, first: int, shape: Shape, start: int) -> int:
+        """GPU-hours for which nobody takes these GPUs before an hour."""
+        return sum(start - _end_before(one, start) for one in self._lanes(first, shape))
 
     def allows(self, shape: Shape, start: int) -> bool:
         """Whether a run may be in these hours by its window, cores and memory."""
@@ -206,6 +216,13 @@ class Waiting:
     on_node: Shape
     """What it takes of each of its nodes, for the same hours."""
     nodes: int
+    elsewhere: tuple[Waiting, ...] = ()
+    """The same run on other pools, for where its own leaves it no room."""
+
+    @property
+    def ways(self) -> tuple[Waiting, ...]:
+        """Itself on each pool, its own first."""
+        return (self, *self.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +233,7 @@ class Placed:
     shape: Shape
     start: int
     places: tuple[tuple[int, int], ...]
-    """(position of the node among the rooms, first GPU there)."""
+    """(position of the node, first GPU there); of the rooms, or of its pool's nodes by the hour."""
 
 
 def scheduled(
@@ -264,10 +281,10 @@ def _orders(runs: Sequence[Waiting]) -> Iterator[list[Waiting]]:
 
 def _mark_scarce(rooms: Iterable[Room], runs: Sequence[Waiting]) -> None:
     most: dict[int, tuple[float, float]] = {}
-    for one in runs:
-        shape = one.on_node
-        cpus, memory_mb = most.get(one.pool, (0.0, 0.0))
-        most[one.pool] = (
+    for way in {way for one in set(runs) for way in one.ways}:
+        shape = way.on_node
+        cpus, memory_mb = most.get(way.pool, (0.0, 0.0))
+        most[way.pool] = (
             max(cpus, shape.cpus / shape.gpus),
             max(memory_mb, shape.memory_mb / shape.gpus),
         )
@@ -286,21 +303,23 @@ def _filled(
         by_pool.setdefault(room.pool, []).append(number)
     hopeless: set[Waiting] = set()
     for one in runs:
-        mine = [cap for cap in caps if cap.counts(one)]
         found = None
-        if one not in hopeless:
-            found = _place(rooms, by_pool.get(one.pool, []), one, mine)
+        for way in one.ways if one not in hopeless else ():
+            mine = [cap for cap in caps if cap.counts(way)]
+            found = _place(rooms, by_pool.get(way.pool, []), way, mine)
+            if found is not None:
+                break
         if found is None:
             hopeless.add(one)
             left.append(one)
             continue
         start, places = found
-        on_node = one.on_node._replace(run=one.shape.run)
+        on_node = way.on_node._replace(run=one.shape.run)
         for number, first in places:
             rooms[number].take(on_node, start, first)
         for cap in mine:
             cap.use.take(one.shape.gpus, start, start + one.shape.run.hours)
-        placed.append(Placed(one.pool, one.shape, start, tuple(places)))
+        placed.append(Placed(way.pool, one.shape, start, tuple(places)))
     return placed, left
 
 

@@ -153,13 +153,15 @@ def _node(node: NodeType) -> Shape:
 
 
 def _hired(inputs: Inputs) -> Iterator[Pool]:
-    """Nodes that come and go within a quarter, by offer; a run takes part of one."""
+    """Nodes that come and go within a quarter, by offer and site."""
     for offer in inputs.offers:
         if offer.step_hours:
             node = inputs.catalog.nodes[offer.node_type]
             hire = HourlyTerms(offer.step_hours, offer.minimum_hours)
-            place = (offer.node_type, offer.sites[0], node.gpu_type, _node(node))
-            yield Pool(*place, 0, 0, fabric=False, hire=hire, offer=offer.name)
+            fabric = node.scale_out_fabric is not None
+            for site in offer.sites:
+                place = (offer.node_type, site, node.gpu_type, _node(node))
+                yield Pool(*place, 0, 0, fabric=fabric, hire=hire, offer=offer.name)
 
 
 def held_name(place: NodePlace) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from planner.planning.plan import Node, Occupant
     from planner.sizing.candidate import Candidate
 
+_ROUNDED = 1e-9
+"""Share of a rate that is lost where it is stored as a float."""
+
 
 def _jobs(view: View) -> Findings:
     names = tuple(job.name for job in view.plan.jobs)
@@ -88,6 +91,36 @@ def _replicas(view: View) -> Findings:
             what = "runs" if runs else "replicas"
             yield from differences(f"{label}: {what} of unit {unit} of {job}", replicas, wanted)
     return "each unit has the replicas that its load takes on its GPU type, and its runs"
+
+
+def _traffic(view: View) -> Findings:
+    """What arrives at each endpoint, as its load says, against all that is there to take it."""
+    horizon, loaded = view.inputs.scenario.horizon, 0
+    for name, job in sorted(view.inputs.scenario.jobs.items()):
+        load = job.load
+        if load is None or name in view.short:
+            continue
+        loaded += 1
+        counts = job.counts(horizon)
+        begins = next((quarter for quarter, count in enumerate(counts) if count), 0)
+        peaks = load.peaks(horizon, begins)
+        for quarter, count in enumerate(counts):
+            arriving = float(count * peaks[quarter])
+            taken = sum(
+                candidate.serving.planned_requests_per_second
+                for (of, _, _), places in view.seats[quarter].items()
+                if of == name
+                and (candidate := view.candidate(of, *places[0])) is not None
+                and candidate.serving is not None
+            )
+            on_apis = sum(units[quarter] for _, units in view.on_apis.get(name, ()))
+            taken += on_apis * float(peaks[quarter]) / job.shares
+            if taken < arriving * (1 - _ROUNDED):
+                yield (
+                    f"{view.labels[quarter]}: {arriving:,.4g} requests a second arrive at {name}, "
+                    f"what is there takes {taken:,.4g}"
+                )
+    return f"{count_of(loaded, 'endpoint')} can take what arrives, on GPUs or on APIs"
 
 
 def _needs(view: View) -> Findings:
@@ -187,4 +220,4 @@ def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(units.items(), key=lambda item: (-item[1], item[0])))
 
 
-CHECKS = (_jobs, _once, _replicas, _needs, _nodes_used, _keeps)
+CHECKS = (_jobs, _once, _replicas, _traffic, _needs, _nodes_used, _keeps)

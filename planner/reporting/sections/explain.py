@@ -293,7 +293,8 @@ def _unit_names(place: PlacedUnits) -> Iterator[str]:
 
 def _verdicts(told: Explanation) -> Table:
     def gpus(row: ModeVerdict) -> str:
-        return copies_of(row.candidate.replicas, row.candidate.gpus) if row.candidate else "–"
+        one = row.candidate
+        return copies_of(one.replicas, one.gpus, one.prefill_gpus) if one else "–"
 
     def extra(row: ModeVerdict) -> str:
         return "–" if row.extra_cents is None else usd(row.extra_cents).replace("$", "")

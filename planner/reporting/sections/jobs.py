@@ -200,7 +200,7 @@ def jobs_section(
 def _copies(candidate: Candidate) -> str:
     """`3 × 2`, and `1–3 × 2` where replicas follow traffic."""
     least = min(candidate.replicas_by_quarter, default=candidate.replicas)
-    told = copies_of(candidate.replicas, candidate.gpus)
+    told = copies_of(candidate.replicas, candidate.gpus, candidate.prefill_gpus)
     return told if least == candidate.replicas else f"{least:,}–{told}"
 
 

@@ -209,8 +209,19 @@ def _hourly_line(plan: Plan, one: HourlyUse) -> str:
         )
     return (
         f"{one.offer}: {one.gpu_hours:,} GPU-hours for {count_of(len(one.jobs), 'job')}, "
-        f"{some_of(one.jobs, _JOBS)}, at ${each:,.2f}{told}"
+        f"{_at_sites(plan, one)}, at ${each:,.2f}{told}"
     )
+
+
+def _at_sites(plan: Plan, one: HourlyUse) -> str:
+    """The jobs on nodes by the hour; of an offer at several sites, with the site of each."""
+    sites = {node.id: node.site for node in plan.nodes if node.hours and node.entry == one.offer}
+    jobs: dict[str, set[str]] = defaultdict(set)
+    for use in (use for uses in plan.placements for use in uses if use.node in sites):
+        jobs[sites[use.node]].update(occupant.job for occupant in use.occupants)
+    if len(jobs) == 1:
+        return some_of(one.jobs, _JOBS)
+    return listed([f"{some_of(sorted(jobs[site]), _JOBS)} at {site}" for site in sorted(jobs)])
 
 
 def _committed_line(line: Acquisition, charged: bool) -> str:

@@ -148,11 +148,17 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("Quarter", "text", lambda row: quarter_runs(plan.quarters, _labels(plan, row))),
         ("Req/s", "number", lambda row: figure(row, f"peaks[{row.quarters[-1]}]")),
         ("Takes", "number", takes),
-        ("Replicas", "number", lambda row: copies_of(row.replicas, row.candidate.gpus)),
+        ("Replicas", "number", _copies),
         ("TTFT", "number", lambda row: figure(row, "ttft_ms")),
         ("TPOT", "number", lambda row: figure(row, "tpot_ms")),
         ("Full", "text", lambda row: _full(plan, row)),
     )
+    if any(row.candidate.prefill_gpus for row in shown):
+        yield Paragraph(
+            "2 × (1+3) are two replicas of four GPUs, of which one takes prompts in and three "
+            "decode.",
+            tone="faint",
+        )
     if len(rows) > len(shown):
         yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
     of_job = {row.job.name: row for row in reversed(rows)}
@@ -181,6 +187,10 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted; "
         "If full is what a million tokens would cost if all day as much arrived as replicas take",
     )
+
+
+def _copies(row: _Row) -> str:
+    return copies_of(row.replicas, row.candidate.gpus, row.candidate.prefill_gpus)
 
 
 def runs_section(traced: TracedPlan) -> Iterator[Block]:

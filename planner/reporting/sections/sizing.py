@@ -148,6 +148,7 @@ _OF_SERVING = (
 _BY_LOAD = (
     "3 × 2 GPUs are three replicas of two, as many as the load takes; all else is of one replica."
 )
+_BY_PHASE = "(1+3) are four GPUs, of which one takes prompts in and three decode."
 _BLANK = "\0"
 """Stands for the GPU type where several share a message."""
 
@@ -177,6 +178,8 @@ def sizing_document(
         blocks.append(Paragraph(_told_of_prices(ranked, book), tone="faint"))
         if any(one.replicas > 1 for one in sizing.candidates):
             blocks.append(Paragraph(_BY_LOAD, tone="faint"))
+        if any(one.prefill_gpus for one in sizing.candidates):
+            blocks.append(Paragraph(_BY_PHASE, tone="faint"))
         blocks += peak_blocks(sizing.candidates) if sums else ()
         blocks += evidence_blocks(sizing.candidates)
     else:
@@ -227,7 +230,11 @@ def _candidates(ranked: Sequence[RentedCandidate], *, full: bool) -> Table:
     return table(
         ranked,
         ("GPU type", "name", lambda one: one.way.way),
-        ("GPUs", "number", lambda one: copies_of(one.way.replicas, one.way.gpus)),
+        (
+            "GPUs",
+            "number",
+            lambda one: copies_of(one.way.replicas, one.way.gpus, one.way.prefill_gpus),
+        ),
         ("USD/h", "number", lambda one: _usd(one.usd_per_hour)),
         ("USD a run", "number", lambda one: _usd(one.usd_per_run)),
         ("Passes", "number", lambda one: str(one.way.gradient_accumulation or 1)),

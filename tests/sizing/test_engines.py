@@ -1,0 +1,112 @@
+"""The engine of an endpoint: what memory its defaults leave, and what is known of its speed."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.inputs.load import load_catalog
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
+from planner.sizing import Sizer
+
+H100, H200, B200, MI300X = "h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "mi300x-192gb"
+LOAD = {"requests_per_second": 4, "input_tokens": 1000, "output_tokens": 400}
+
+
+@pytest.fixture(scope="module")
+def size(rules, settings):
+    sizer = Sizer(load_catalog([])[0], rules, settings(), Policies())
+
+    def sized(**serve):
+        return sizer.size(Job.model_validate({"serve": {"model": "llama-3.1-8b", **serve}}))
+
+    return sized
+
+
+def on(sizing, gpu_type):
+    return next(one for one in sizing.candidates if one.gpu_type == gpu_type)
+
+
+def shape(sizing):
+    return [
+        (one.way, one.gpus, one.gpu_memory_mb, one.replicas, one.serving)
+        for one in sizing.candidates
+    ]
+
+
+def test_vllm_is_what_is_planned_where_nothing_is_said(size):
+    stated, left_open = size(load=LOAD, engine="vllm"), size(load=LOAD)
+
+    assert shape(stated) == shape(left_open)
+    assert any("engine" in said for said in left_open.assumptions)
+    assert not any("engine" in said for said in stated.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("gpu_type", "reserved_mib"), [(H100, 13952), (H200, 13952), (B200, 26240)]
+)
+def test_sglang_keeps_free_what_its_defaults_say(size, gpu_type, reserved_mib):
+    """512 MiB, 1.5 for each token of a chunk, 2 for each request of the graphs, 128 for the GPU."""
+    found = on(size(context=8192, concurrency=16, engine="sglang"), gpu_type)
+    parts = {part.name: part.mb for part in found.memory.parts}
+
+    expected = parts["weights"] + parts["KV cache"] + reserved_mib * 1.048576
+    assert found.memory.needed_mb == pytest.approx(expected, abs=3)
+
+
+def test_tensorrt_llm_gives_nine_tenths_of_what_is_free_to_the_cache(size):
+    found = on(size(context=8192, concurrency=16, engine="tensorrt-llm"), H100)
+    parts = {part.name: part.mb for part in found.memory.parts}
+
+    assert found.memory.needed_mb == pytest.approx(
+        found.memory.peak_mb + parts["KV cache"] / 9, abs=2
+    )
+
+
+def test_requests_take_whole_blocks_of_the_engines_cache(size):
+    """Of 1,025 tokens: 65 blocks of 16, 1,025 pages, 33 blocks of 32."""
+    cache = {
+        engine: next(
+            part.mb
+            for part in on(size(context=1025, concurrency=100, engine=engine), H100).memory.parts
+            if part.name == "KV cache"
+        )
+        for engine in ("vllm", "sglang", "tensorrt-llm")
+    }
+    tokens = {engine: mb * 10**6 / (100 * 4096 * 32) for engine, mb in cache.items()}
+    assert {engine: round(each) for engine, each in tokens.items()} == {
+        "vllm": 1040,
+        "sglang": 1025,
+        "tensorrt-llm": 1056,
+    }
+
+
+def test_speed_of_other_engines_is_not_guessed_and_the_spread_is_told(size):
+    vllm = on(size(load=LOAD, concurrency=32), H100).serving
+    for engine, name in (("sglang", "SGLang"), ("tensorrt-llm", "TensorRT-LLM")):
+        sizing = size(load=LOAD, concurrency=32, engine=engine)
+        assert on(sizing, H100).serving == vllm
+        assert any(f"{name} is planned at the speed of vLLM" in said for said in sizing.warnings)
+    assert not any("speed" in said for said in size(load=LOAD).warnings)
+
+
+def test_tensorrt_llm_runs_on_nvidia_alone(size):
+    sizing = size(load=LOAD, engine="tensorrt-llm")
+
+    refused = {one.gpu_type: one.rule for one in sizing.rejections}
+    assert refused[MI300X] == "serving/tensorrt-llm-on-nvidia"
+    assert H100 not in refused
+
+
+def test_memory_of_an_engine_that_was_not_started_is_not_called_measured(size):
+    def rests(**serve):
+        evidence = on(size(load=LOAD, **serve), H100).evidence
+        return next(one.rests for one in evidence if one.figure == "memory")
+
+    assert rests() == "measured"
+    assert rests(engine="sglang") == "extrapolated"
+
+
+def test_engine_and_version_stand_in_the_summary(size):
+    assert " on SGLang 0.5.6," in size(load=LOAD, engine="sglang", engine_version="0.5.6").summary
+    assert " on " not in size(load=LOAD).summary

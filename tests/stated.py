@@ -1,0 +1,34 @@
+"""A scenario of a test as a file, read with all that it stands on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from planner.inputs.load import load_inputs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.inputs.settled import Inputs
+
+__all__ = ["edited", "stated"]
+
+
+def edited(text: str, *changes: tuple[str, str]) -> str:
+    """The text with some of its words, which stand in it, exchanged."""
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def stated(folder: Path, scenario: str | dict[str, Any]) -> Inputs:
+    """The inputs of a scenario, text or data, in a file of this folder."""
+    if not isinstance(scenario, str):
+        scenario = yaml.safe_dump(json.loads(json.dumps(scenario)))  # without anchors
+    path = folder / "scenario.yaml"
+    path.write_text(scenario, encoding="utf-8")
+    return load_inputs(path)
