@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
@@ -54,13 +55,13 @@ def test_the_same_portfolio_gives_the_same_plan(build, solve):
 def test_a_few_unlike_units_take_fewer_nodes_than_first_fit_finds(build, solve, faults):
     """The time went into patterns of which none came twice, and first-fit decided."""
     rng = random.Random("unlike 0")
-    sizes = [tuple(rng.randrange(100, 400) for _ in range(3)) for _ in range(60)]
-    units = [build.units(1, ("h100", *size)) for size in sizes]
+    draw = partial(rng.randrange, 100, 400)
+    shapes = [Shape(draw(), draw(), draw()) for _ in range(60)]
+    units = [build.units(1, ("h100", *shape[:3])) for shape in shapes]
     node = (1000, 1000, 1000)
     problem = build.problem([build.pool(node=node)], [build.buy(100)], units)
     solution = solve(problem, time_limit_s=1.0)
     assert not faults(problem, solution)
-    shapes = [Shape(*size) for size in sizes]
     assert nodes_in(fullest_first_fit(Shape(*node), shapes, [1] * 60)) == 18
     assert (solution.cost_cents, solution.bound_cents) == (1600, 1600)
 
