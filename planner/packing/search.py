@@ -56,7 +56,7 @@ _SLOW = 0.1
 """Of the time left: a linear program that takes more is not solved again for more cuts."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 """How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
-what it may take at the least, as may counting nodes, where time is over before there is a plan."""
+for how long at the least."""
 _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
@@ -230,7 +230,7 @@ class Search:
         limited = sites or self._runs
         answer = solve_integer(
             self._master.program,
-            time_limit_s=max(self._left_s() * _BOUND_TIME, _LEAST_S),
+            time_limit_s=self._left_s() * _BOUND_TIME,
             relative_gap=self._asked_gap * _BOUND_GAP * self._share_of_cost() if limited else 0.0,
             relaxed=relaxed,
             effort="branching" if relaxed else "usual",
