@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from planner.api.knowledge import examine_rules as examine_rules
     from planner.api.knowledge import rules as rules
     from planner.api.knowledge import schema as schema
+    from planner.api.measuring import MeasureResult as MeasureResult
+    from planner.api.measuring import measure as measure
     from planner.api.planning import Effort as Effort
     from planner.api.planning import ExplainResult as ExplainResult
     from planner.api.planning import JobsResult as JobsResult
@@ -75,6 +77,7 @@ _MODULES = {
     "comparing": ("ComparisonResult", "ReplayResult", "compare", "replay"),
     "documents": ("ExportResult", "ReportResult", "export", "report"),
     "knowledge": ("KnowledgeResult", "catalog", "doctor", "rules", "schema", "examine_rules"),
+    "measuring": ("MeasureResult", "measure"),
     "planning": (
         "Effort",
         "ExplainResult",

@@ -104,6 +104,8 @@ def _origins(made: Board, world: World, runs: Sequence[MeasuredPair]) -> None:
         score = _score(part)
         rows.append((f"all origins {title}", *_cells(score)))
         made.figures["origins/fitted/error" if fitted else "origins/not-fitted/error"] = score.error
+        if not fitted:
+            made.figures["origins/not-fitted/far-under"] = score.far_under
         for method in () if fitted else METHODS[:3]:
             score = _score([run for run in part if run.run.tune.method == method])
             rows.append((f"… {method}", *_cells(score)))

@@ -14,6 +14,9 @@ __all__ = ["Decisions", "Score", "decided", "scored"]
 UNDER: Final = 0.02
 """A prediction that is lower by more than this is one that runs out of memory."""
 
+FAR_UNDER: Final = 0.05
+"""A prediction that is lower by more than this no usual margin makes good."""
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -47,6 +50,13 @@ class Score:
         if not self.errors:
             return float("nan")
         return sum(error < -UNDER for error in self.errors) / len(self.errors)
+
+    @property
+    def far_under(self) -> float:
+        """Share that says more than 5 % too little."""
+        if not self.errors:
+            return float("nan")
+        return sum(error < -FAR_UNDER for error in self.errors) / len(self.errors)
 
     @property
     def worst(self) -> float:

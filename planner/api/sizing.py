@@ -144,7 +144,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
     """
     attempts = Attempts()
     model = attempts.take(lambda: read_model_config(Path(config))) if config is not None else None
-    stated = attempts.take(lambda: _stated(job, None if model is None else model[0]))
+    stated = attempts.take(lambda: stated_job(job, None if model is None else model[0]))
     asked = None
     # Without the configuration that was named it is not known what the job describes.
     if stated is not None and attempts.sound:
@@ -158,7 +158,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
     if asked is not None:
         attempts.findings += _without_effect(asked, mig, shared_gpus, faster)
     if asked is not None and facts is not None:
-        attempts.findings += [*_unknown_names(asked, facts), *_contradictions(asked, facts)]
+        attempts.findings += [*unknown_names(asked, facts), *contradicting(asked, facts)]
     if attempts.findings or not (asked and policies and facts and ruled):
         raise InputError(*attempts.findings)
     book = ruled[0]
@@ -174,7 +174,7 @@ def size(  # noqa: PLR0913 - a parameter for each option
     return SizeResult(sizing, facts, calibration, sums=sums)
 
 
-def _stated(job: Mapping[str, Any] | str, model: str | None) -> dict[str, Any]:
+def stated_job(job: Mapping[str, Any] | str, model: str | None) -> dict[str, Any]:
     """The job as plain data, its model put in where a configuration gives it."""
     data = parse_document(job, "<text>").data if isinstance(job, str) else plain_data(job)
     for kind in ("tune", "serve"):
@@ -211,13 +211,13 @@ def _without_effect(job: Job, mig: bool, shared_gpus: bool, faster: bool) -> Ite
         yield Finding("needs the hours of a run", path="faster", hint="give `dataset_tokens`")
 
 
-def _contradictions(job: Job, facts: Catalog) -> Iterator[Finding]:
+def contradicting(job: Job, facts: Catalog) -> Iterator[Finding]:
     """What contradicts itself or the model, as in a scenario."""
     for found in contradictions(job, facts):
         yield Finding(found.message, path=dotted(found.path), hint=found.hint)
 
 
-def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
+def unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
     """Names that stand for nothing, in the words in which a scenario is refused."""
     asked = job.tune or job.serve
     model = asked.model if asked is not None else None

@@ -156,6 +156,7 @@ GROUPS = {
         "init": ("tables", "Write a first scenario of a few answers, or of what a cluster tells."),
         "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
         "size": ("size", "Size one job on every GPU type, the cheapest first."),
+        "measure": ("size", "Run one tuning job for some steps on the GPU at hand."),
         "check": ("plan", "Find all mistakes of scenarios at once."),
     },
     "Understand": {

@@ -1,4 +1,4 @@
-"""`planner size`: one job on every GPU type.
+"""`planner size` and `measure`: one job on every GPU type, or on the GPU at hand.
 
 The job is described by options: each key of `tune:` and `serve:` that rules ask for is one.
 """
@@ -12,7 +12,7 @@ import click
 
 import planner
 from planner.cli.options import catalog_option, file_option, rules_option
-from planner.cli.screen import print_result
+from planner.cli.screen import print_exact, print_result
 from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.job import Serve, Tune
@@ -88,6 +88,18 @@ def _job_options(command: Callable[..., None]) -> Callable[..., None]:
         if option is first:
             told = "Serve it, instead of `--method`."
             command = click.option("--serve", is_flag=True, help=told)(command)
+    return command
+
+
+def _tuning_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add every option that describes a tuning job; `--method` is required."""
+    for option in reversed([one for one in OPTIONS if one.tune]):
+        command = click.option(
+            flag(option.name),
+            metavar=option.metavar,
+            help=option.help,
+            required=option.name == "method",
+        )(command)
     return command
 
 
@@ -196,6 +208,41 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
             *(_on_options(one, serves="serve" in job) for one in error.findings)
         ) from None
     print_result(sized, "json" if as_json else "terminal")
+
+
+@click.command()
+@_tuning_options
+@file_option(
+    "--config",
+    metavar="PATH",
+    says="A model's config.json (Hugging Face), instead of `--model`.",
+)
+@click.option("--gpu-type", metavar="ID", help="Type of the GPU here, if its name does not tell.")
+@click.option(
+    "--steps",
+    type=click.IntRange(1, 1000),
+    default=4,
+    show_default=True,
+    help="Optimizer steps that are timed, after one that is not.",
+)
+@click.option("--no-header", is_flag=True, help="Without the line of columns, to be appended.")
+@catalog_option
+def measure(steps: int, no_header: bool, **given: Any) -> None:  # noqa: ANN401 - click's values
+    """Run one tuning job for some steps on the GPU at hand, with random weights.
+
+    Prints a table that `planner size --measured` reads. Needs the extra `measure`.
+
+    For example: planner measure --model llama-3.1-8b --method lora --sequence 2048 --batch 4
+    """
+    unsaid = dict.fromkeys(option.name for option in OPTIONS)
+    job = _described_job({**unsaid, "serve": False, **given, "gpu_type": ()})
+    asked = {name: given[name] for name in ("config", "gpu_type", "catalog")}
+    try:
+        seen = planner.measure(job, steps=steps, **asked)
+    except InputError as error:
+        raise InputError(*(_on_options(one, serves=False) for one in error.findings)) from None
+    print_exact(seen.to_csv(header=not no_header))
+    click.echo(seen.summary[0], err=True)
 
 
 _IN_OPTIONS = {

@@ -22,7 +22,7 @@ JOB_KEYS = {
     for one in OPTIONS
     if not (one.tune and one.serve)
 }
-"""Options of `planner size`, with the kind of job of which each is a key."""
+"""Options of `planner size` and `measure`, with the kind of job of which each is a key."""
 COMMANDS = {" ".join(words): command for words, command in all_commands()}
 
 
@@ -63,7 +63,8 @@ def block(name: str) -> str:
     usage = " ".join(("   ", *name.split(), *command.collect_usage_pieces(ctx)))
     told = " ".join((command.help or "").split())
     shared = [one for one in SHARED if one in options and row(options[one]) == row(known[one])]
-    keys = JOB_KEYS if name == "planner size" else {}
+    describes = name in ("planner size", "planner measure")
+    keys = {key: kind for key, kind in JOB_KEYS.items() if describes and key in options}
     own = table([one for key, one in options.items() if key not in {*shared, *keys}])
     also = [f"`{key}`" for key in shared]
     more = f"Also: {', '.join(also)}." if also else ""

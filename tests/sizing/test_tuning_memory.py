@@ -37,13 +37,6 @@ QKVO = OLD | {"adapter_targets": "attention"}
 FUSED = {"loss_kernel": "fused"}
 
 
-def test_full_tuning_over_all_gpus_takes_what_the_estimator_of_deepspeed_says(memory):
-    """Release 38327e07, ZeRO-3: 18 bytes for each parameter."""
-    job = {"model": "llama-3.1-70b", "method": "full", "batch": 8, "sequence": 64}
-    told = memory(8, **job, sharding="zero-3")
-    assert told.allocator_peak_mb * 1e6 == pytest.approx(18 * 70.553706496e9 / 8, rel=0.02)
-
-
 GB = 10**9
 PUBLISHED = [
     # source, GPUs, bytes of one GPU, the job
@@ -124,6 +117,7 @@ MORE = [
     ({"embeddings_trained": True}, BASE | {"method": "qlora"}, 4),
     ({"sync_each_batch": False}, FULL | TWICE | {"sharding": "fsdp2"}, 4),
     ({"loss_kernel": "chunked"}, BASE | {"loss_kernel": "fused-linear"}, 1),
+    ({"loading": "whole"}, BASE, 8),
     *(
         ({"adapter_dora": True}, LAYERS_DECIDE | {"adapter_targets": targets, **kept}, 1)
         for targets in ("qv", "attention", "mlp", "all-linear")
@@ -191,6 +185,34 @@ def test_fsdp2_keeps_no_second_copy_and_no_whole_gradients(memory):
     whole_mb = 2 * 8030.261248
     assert forward_mb[0] == forward_mb[1]
     assert forward_mb[2] - forward_mb[0] == pytest.approx(whole_mb * 3 / 4, abs=2)
+
+
+def test_a_model_that_is_loaded_whole_has_a_floor_that_no_number_of_gpus_lowers(memory):
+    many = BASE | {"batch": 256, "sequence": 512, "loading": "whole"}
+    floors = {gpus: memory(gpus, **many).allocator_peak_mb for gpus in (64, 128)}
+    assert floors[64] == floors[128] > 16_000
+    assert memory(128, **(many | {"loading": "sharded"})).allocator_peak_mb < floors[128] / 2
+
+
+def test_a_step_of_zero_3_takes_what_a_group_of_parameters_does(memory):
+    """Its estimators (18 bytes for each parameter) know no groups, and are exact at 3 billion."""
+    job = {
+        "model": "llama-3.1-70b",
+        "method": "full",
+        "precision": "bf16-mixed",
+        "batch": 64,
+        "sequence": 512,
+        "loss_kernel": "fused-linear",
+        "sharding": "zero-3",
+    }
+    step_mb = {
+        gpus: next(part.mb for part in memory(gpus, **job).phases if part.name == "step")
+        for gpus in (8, 16, 32, 128)
+    }
+    per_gpu = {gpus: 70.553706496 / gpus for gpus in step_mb}
+    for gpus, billion in per_gpu.items():
+        group = min(1, billion)
+        assert step_mb[gpus] == pytest.approx(1000 * (16 * billion + 6 * group), rel=0.001)
 
 
 WAYS_TO_SUM: tuple[dict[str, object], ...] = (

@@ -215,6 +215,12 @@ class Tune(Frozen):
     ] = None
     """With `fsdp` or `fsdp2` and accumulation: whether every pass reduces gradients, so that only a
     shard of them stays; if left out, `fsdp2` does and `fsdp` does not."""
+    loading: Annotated[
+        Literal["sharded", "whole"], AsFact("what of a sharded model each GPU holds at the start")
+    ] = "sharded"
+    """With `fsdp`, `fsdp2` or `zero-3`: whether a GPU loads its shard, or the whole model before it
+    is sharded (DeepSpeed without `zero.Init`, `--fsdp` of ms-swift before September 2026, 4-bit
+    bases under FSDP2 of accelerate): a floor that no number of GPUs lowers."""
     offload: Annotated[
         Literal["none", "optimizer", "all"], AsFact("what is kept in host memory")
     ] = "none"
@@ -322,6 +328,15 @@ class Tune(Frozen):
             raise ValueError(
                 "`sync_each_batch` goes with `sharding: fsdp` or `fsdp2`, "
                 f"not with {self.sharding!r}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _loads_whole_what_is_sharded(self) -> Tune:
+        if self.loading == "whole" and self.sharding not in ("fsdp", "fsdp2", "zero-3"):
+            raise ValueError(
+                "`loading: whole` goes with `sharding: fsdp`, `fsdp2` or `zero-3`, which shard "
+                f"what was loaded, not with {self.sharding!r}"
             )
         return self
 

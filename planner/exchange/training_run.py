@@ -1,0 +1,241 @@
+"""Some optimizer steps of a tuning job on the GPU at hand: what PyTorch holds, how long it takes.
+
+The only module that knows PyTorch. Weights are random: neither peak nor speed depends on them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from planner.errors import Finding, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from planner.inputs.scenario.job import Tune
+
+
+_TARGETS: Final[Mapping[str, str | list[str]]] = {
+    "qv": ["q_proj", "v_proj"],
+    "attention": ["q_proj", "k_proj", "v_proj", "o_proj"],
+    "mlp": ["gate_proj", "up_proj", "down_proj"],
+    "all-linear": "all-linear",
+}
+_DROPOUT: Final = 0.05
+_SPREAD: Final = 0.02
+"""Standard deviation of random weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """What was seen."""
+
+    gpu: str
+    """The product, as its driver calls it; empty on a CPU."""
+    framework: str
+    """The packages that trained, with versions."""
+    allocated_bytes: int | None
+    """The allocator's peak; None where the run did not fit, and on a CPU."""
+    seconds_per_step: float | None
+    """Median of all steps but the first; None where the run did not fit."""
+
+
+def observe(
+    config: Mapping[str, Any],
+    tune: Tune,
+    rank: int,
+    steps: int,
+    *,
+    device: Literal["cuda", "cpu"] = "cuda",
+) -> TrainingRun:
+    """Take `steps` optimizer steps, and one before them, of a model of this configuration.
+
+    `config` is a Hugging Face configuration, `rank` that of an adapter. Raises InputError where
+    packages or a GPU are missing, or the configuration is none that they know.
+    """
+    torch, transformers, peft = _packages(tune)
+    if device == "cuda" and not torch.cuda.is_available():
+        hint = "run it on the machine whose GPU is to be measured; `nvidia-smi` must show one"
+        raise InputError(Finding("PyTorch finds no GPU here to measure on", hint=hint))
+    versions = [f"torch {torch.__version__}", f"transformers {transformers.__version__}"]
+    versions += [f"peft {peft.__version__}"] if tune.method != "full" else []
+    gpu = torch.cuda.get_device_name() if device == "cuda" else ""
+    try:
+        model = _model(config, tune, rank, device)
+        allocated, seconds = _train(model, tune, steps, device)
+    except torch.OutOfMemoryError:
+        allocated, seconds = None, None
+    return TrainingRun(gpu, ", ".join(versions), allocated, seconds)
+
+
+def _packages(tune: Tune) -> tuple[Any, Any, Any]:
+    """PyTorch, transformers and PEFT; raises InputError that names what is missing."""
+    try:
+        import peft  # noqa: PLC0415 - an extra
+        import torch  # noqa: PLC0415
+        import transformers  # noqa: PLC0415
+
+        if tune.method == "qlora" or "8bit" in tune.optimizer or "paged" in tune.optimizer:
+            import bitsandbytes  # noqa: F401, PLC0415
+    except ImportError as missing:
+        hint = "install it with `pip install 'gpu-fit-planner[measure]'`"
+        message = f"`planner measure` needs the package `{missing.name}`, which is not installed"
+        raise InputError(Finding(message, hint=hint)) from None
+    return torch, transformers, peft
+
+
+def _model(config: Mapping[str, Any], tune: Tune, rank: int, device: str) -> Any:  # noqa: ANN401
+    import torch  # noqa: PLC0415
+    from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415
+
+    kinds = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+    narrow = tune.method != "full" or tune.precision in ("bf16", "fp16")
+    kind = kinds[str(tune.precision or "bf16").removesuffix("-mixed")] if narrow else torch.float32
+    stated = dict(config)
+    longest = max(int(stated.get("max_position_embeddings") or 0), int(tune.sequence or 0))
+    stated |= {"max_position_embeddings": longest, "use_cache": False}
+    try:
+        settings = AutoConfig.for_model(**stated)
+    except (KeyError, ValueError, TypeError) as error:
+        told, _, _ = str(error).partition(". ")
+        raise InputError(Finding(f"transformers refuses the configuration: {told}")) from None
+    attention = "eager" if tune.attention_kernel == "eager" else "sdpa"
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(
+            settings, dtype=kind, attn_implementation=attention
+        )
+    if tune.method == "qlora":
+        model = _quantized(model, tune, device)
+    _materialize(model, device)
+    checkpointing = tune.gradient_checkpointing == "on"
+    if tune.method == "qlora" and tune.precision != "bf16":
+        from peft import prepare_model_for_kbit_training  # noqa: PLC0415
+
+        model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=checkpointing)
+    if checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+        model.enable_input_require_grads()
+    if tune.method == "full":
+        return model.train()
+    from peft import LoraConfig, get_peft_model  # noqa: PLC0415
+
+    adapter = LoraConfig(
+        r=rank,
+        target_modules=_TARGETS[tune.adapter_targets],
+        lora_dropout=_DROPOUT if tune.adapter_dropout else 0,
+        use_dora=tune.adapter_dora,
+        task_type="CAUSAL_LM",
+    )
+    wide = tune.adapter_precision != "bf16"
+    return get_peft_model(model, adapter, autocast_adapter_dtype=wide).train()
+
+
+def _quantized(model: Any, tune: Tune, device: str) -> Any:  # noqa: ANN401
+    """The same model with quantized matrices, each filled as soon as it is there."""
+    import bitsandbytes as bnb  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+
+    head = model.get_output_embeddings()
+    places = [
+        (module, name, child)
+        for module in model.modules()
+        for name, child in module.named_children()
+        if isinstance(child, torch.nn.Linear) and child is not head
+    ]
+    for module, name, linear in places:
+        filled = torch.randn(linear.weight.shape, dtype=linear.weight.dtype) * _SPREAD
+        made = bnb.nn.Linear4bit(
+            linear.in_features,
+            linear.out_features,
+            bias=linear.bias is not None,
+            compute_dtype=linear.weight.dtype,
+            compress_statistics=tune.double_quantization,
+            quant_type="nf4",
+            device="meta",
+        )
+        made.weight = bnb.nn.Params4bit(
+            filled,
+            requires_grad=False,
+            compress_statistics=tune.double_quantization,
+            quant_type="nf4",
+            module=made,
+        ).to(device)
+        setattr(module, name, made)
+    model.is_loaded_in_4bit = True
+    return model
+
+
+def _materialize(model: Any, device: str) -> None:  # noqa: ANN401
+    """Fill what is still without memory; tied weights stay one."""
+    import torch  # noqa: PLC0415
+
+    made: dict[int, Any] = {}
+    for module in model.modules():
+        for name, weight in list(module.named_parameters(recurse=False)):
+            if weight.is_meta:
+                if id(weight) not in made:
+                    filled = torch.empty(weight.shape, dtype=weight.dtype, device=device)
+                    made[id(weight)] = torch.nn.Parameter(filled.normal_(std=_SPREAD))
+                setattr(module, name, made[id(weight)])
+        for name, buffer in list(module.named_buffers(recurse=False)):
+            if buffer.is_meta:
+                setattr(module, name, torch.ones(buffer.shape, dtype=buffer.dtype, device=device))
+
+
+def _optimizer(model: Any, tune: Tune) -> Any:  # noqa: ANN401
+    import torch  # noqa: PLC0415
+
+    trained = [one for one in model.parameters() if one.requires_grad]
+    if tune.optimizer in ("adamw", "adamw-fused"):
+        fused = tune.optimizer == "adamw-fused"
+        return torch.optim.AdamW(trained, fused=fused or None, foreach=None if fused else True)
+    if tune.optimizer == "sgd":
+        return torch.optim.SGD(trained, lr=1e-4, momentum=0.9)
+    import bitsandbytes as bnb  # noqa: PLC0415
+
+    kinds = {
+        "adamw-8bit": bnb.optim.AdamW8bit,
+        "paged-adamw-8bit": bnb.optim.PagedAdamW8bit,
+        "paged-adamw-32bit": bnb.optim.PagedAdamW32bit,
+    }
+    return kinds[tune.optimizer](trained)
+
+
+def _train(
+    model: Any,  # noqa: ANN401
+    tune: Tune,
+    steps: int,
+    device: str,
+) -> tuple[int | None, float]:
+    """Peak bytes and median seconds of a step."""
+    import torch  # noqa: PLC0415
+
+    batch, passes = int(tune.batch or 1), int(tune.gradient_accumulation)
+    vocabulary = model.get_input_embeddings().weight.shape[0]
+    shape = (batch // passes, int(tune.sequence or 1))
+    mixed = tune.precision in ("bf16-mixed", "fp16-mixed") or tune.method != "full"
+    kind = torch.float16 if str(tune.precision).startswith("fp16") else torch.bfloat16
+    optimizer = _optimizer(model, tune)
+    settle: Callable[[], None] = torch.cuda.synchronize if device == "cuda" else lambda: None
+
+    def timed() -> Iterator[float]:
+        for _ in range(steps + 1):
+            settle()
+            started = time.perf_counter()
+            for _ in range(passes):
+                tokens = torch.randint(vocabulary, shape, device=device)
+                with torch.autocast(device, kind, enabled=mixed):
+                    loss = model(input_ids=tokens, labels=tokens).loss
+                loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            settle()
+            yield time.perf_counter() - started
+
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    seconds = median(list(timed())[1:])
+    return (torch.cuda.max_memory_allocated() if device == "cuda" else None), seconds
