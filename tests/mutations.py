@@ -202,9 +202,9 @@ MUTATIONS = (
     ),
     Mutation(
         "runs that are rounded down to hours",
-        "planner/sizing/count.py",
-        "planned_hours=None if planned is None else ceil(planned)",
-        "planned_hours=None if planned is None else floor(planned)",
+        "rules/time/hours.yaml",
+        "formula: ceil(run_hours_stated / run_utilization)",
+        "formula: floor(run_hours_stated / run_utilization)",
         "tests/sizing/test_count.py",
     ),
     Mutation(

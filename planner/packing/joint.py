@@ -189,13 +189,13 @@ def joint_stocks(
 
 
 def _most_pieces(problem: Problem) -> dict[tuple[str, Shape], int]:
-    """By GPU type and shape: pieces that there can be in any one quarter."""
+    """By GPU type and shape on a node: pieces that there can be at any one time."""
     pieces: Counter[tuple[str, Shape, int]] = Counter()
     for demand in problem.demands:
         copies: dict[tuple[str, Shape, int], int] = {}
         for choice in demand.choices:
             for quarter in demand.quarters:
-                kind = (choice.gpu_type, choice.shape, quarter)
+                kind = (choice.gpu_type, choice.shape.while_running, quarter)
                 copies[kind] = max(choice.copies_in(quarter), copies.get(kind, 0))
         pieces.update({kind: times * demand.count for kind, times in copies.items()})
     most: dict[tuple[str, Shape], int] = defaultdict(int)

@@ -113,6 +113,13 @@ class Shape(NamedTuple):
         return self.gpus if self.part == WHOLE else 0
 
     @property
+    def while_running(self) -> Shape:
+        """What one node holds of it at any hour: of a run, without when and whose it is."""
+        if not self.is_run:
+            return self
+        return Shape(self.gpus, self.cpus, self.memory_mb, part=self.part)
+
+    @property
     def bundles(self) -> bool:
         """Whether its GPUs may be those of other pieces as well: at other hours, or in parts."""
         return self.is_run or self.part != WHOLE
@@ -217,11 +224,9 @@ class Pool:
 
     def on_node(self, shape: Shape) -> Shape:
         """What a piece that can run here takes of each of its nodes while it runs."""
-        if not shape.is_run:
-            return shape
-        if self.nodes_taken(shape):
+        if shape.is_run and self.nodes_taken(shape):
             return self.node
-        return Shape(shape.gpus, shape.cpus, shape.memory_mb, part=shape.part)
+        return shape.while_running
 
     def _hosts(self, shape: Shape, nodes: int) -> bool:
         """Whether so many nodes have the cores and the memory that a piece takes."""

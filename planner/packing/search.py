@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
@@ -18,7 +19,6 @@ from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.formulation.variants import (
     at_random,
     on_cheapest_gpus,
-    rounded_up,
     with_at_least,
     with_reserve,
     with_room,
@@ -33,7 +33,7 @@ from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 from planner.packing.work import polled, spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from planner.packing.node_packing.cutting import Cut
     from planner.packing.problem import Problem
@@ -46,24 +46,17 @@ _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 _ROOT_GAIN = 2e-4
 """Where demands are very many, cuts that raise the bound by less than this share are the last."""
 _ROUNDS = 60
-_BOUND_GAP, _BOUND_TIME = 0.7, 0.4
-"""Where sites limit the nodes, what the bound may take of the asked gap, and of the time left."""
-_WHOLE_TIME = 0.6
-"""Of the time left, what counting whole units may take where GPUs are shared: laying them out
-takes some as well."""
+_ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
+"""Of the time left: what all rounds may take, and of theirs, counting nodes once."""
+_BOUND_GAP = 0.7
+"""Of the asked gap, what the bound may take where sites limit the nodes, or runs take turns."""
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
-_UNLIKE_RESERVE = 0.006
-"""Share of cores and memory left free where very many demands do not fit on the bound's nodes."""
-_RESERVE_GAP = 1e-3
-"""How exactly those nodes are counted."""
 _SLOW = 0.1
 """Of the time left: a linear program that takes more is not solved again for more cuts."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 """How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
 for how long at the least."""
-_LAST_CHANCE_S = 1.0
-"""Time beyond the limit while there is no plan at all."""
 _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
@@ -76,10 +69,10 @@ _DRAWN = 6
 """Ways to run units that are drawn where few units find no room in time."""
 _RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
 """Likewise, of nodes that come and go within a quarter."""
-_NODES = 500
-"""Of the solver's tree, for each of these."""
 _RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
 """Further ones where runs that must be at the same time find no room beside each other."""
+_NODES = 500
+"""Of the solver's tree, for each of these."""
 
 
 def search(
@@ -132,6 +125,9 @@ class Search:
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._runs = any(shape.is_run for shape in shapes)
         """Whether pieces share GPUs in time."""
+        runs = self._master.run_variables
+        self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
+        """Variables that are rounded."""
         self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
         self._movable = problem.quarters == 1 and not (bundles or self._master.short)
@@ -144,6 +140,8 @@ class Search:
         self._joint_stocks = joint_stocks(self._master, self._stocks, self._in_time)
         self._rounded: tuple[float, ...] = ()
         """The last whole units on the bound's node counts, laid out or not."""
+        self._counted: tuple[float, ...] = ()
+        """The last solution of the master program, with whole units where these were asked for."""
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried, or one run less."""
 
@@ -154,19 +152,16 @@ class Search:
         if not self._master.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
-        for number in range(1, _ROUNDS + 1):
-            self._found.rounds = number
-            if self._closed() or self._over():
-                break
-            self._say(f"counting and laying out nodes, round {number}")
-            if not self._round() or self._closed() or self._unlike or self._left_s() <= 0:
-                break
-        if not (self._over() or self._closed() or (self._unlike and self._found.cost_cents)):
-            self._more_hours()
-            self._beyond_need()
-        if self._found.cost_cents is None:
-            self._say("placing units by first-fit")
-            self._by_first_fit()
+        with self._within(_ROUNDS_TIME):
+            for number in range(1, _ROUNDS + 1):
+                self._found.rounds = number
+                if self._closed() or self._over():
+                    break
+                self._say(f"counting and laying out nodes, round {number}")
+                if not self._round() or self._left_s() <= 0:
+                    break
+        if not self._closed():
+            self._improve()
         if self._found.cost_cents is None:
             cause = "no plan was found, though time was left"
             if not self._in_time():
@@ -180,11 +175,21 @@ class Search:
         self._bound(self._master.shared_unit_variables)
         return self._found.bound_cents
 
-    def _by_first_fit(self) -> None:
-        """A plan near the linear relaxation, where the search has found none: dear, but there."""
-        relaxed = solve_linear(self._master.program)
-        if relaxed is not None:
-            begin(self._found, relaxed.values, _FIRST_FIT_S)
+    def _improve(self) -> None:
+        """A plan by first-fit at the least, then what time allows for cheaper ones."""
+        self._say("placing units by first-fit")
+        relaxed = None if self._counted else solve_linear(self._master.program)
+        if not self._counted and relaxed is None:
+            raise Infeasible(self._master)
+        begin(self._found, relaxed.values if relaxed else self._counted, _FIRST_FIT_S)
+        if self._movable:
+            self._say("exchanging units")
+            if self._unlike and self._counted and self._in_time() and not self._closed():
+                self._place(self._counted, more_nodes=True)
+            self._with_fewer_nodes()
+        if not self._unlike:
+            self._more_hours()
+            self._beyond_need()
 
     def _closed(self) -> bool:
         return self._found.closed(self._asked_gap)
@@ -198,47 +203,44 @@ class Search:
 
     def _round(self) -> bool:
         """One pass of bound, units and layouts; False where another would gain nothing."""
-        cuts = self._found.cuts
-        counts = self._master
+        cuts, counts = self._found.cuts, self._master
         bounded = self._bound(
             counts.unit_variables if self._unlike else counts.shared_unit_variables
         )
-        if self._unlike and self._by_local_search(bounded):
-            return False
         if bounded is None or self._closed() or self._over():
             return False
-        self._rounded = ()
-        if self._on_nodes(bounded.values):
+        if not self._unlike:
+            self._rounded = ()
+            if self._on_nodes(bounded.values):
+                return False
+            if self._found.cuts > cuts:
+                return True
+        if self._movable and self._place(bounded.values, more_nodes=False):
             return False
-        if self._found.cuts > cuts:
-            return True
-        if self._movable and self._place(bounded.values, self._in_time, more_nodes=False):
+        if self._unlike or self._rounded or self._over():
             return False
-        if self._rounded or self._over():
-            return False
-        whole = self._bound(frozenset(), _WHOLE_TIME if self._master.opened else 1.0)
+        whole = self._bound(frozenset())
         if whole is None or self._lay_out(whole.values) or self._on_nodes(whole.values):
             return False
         return self._found.cuts > cuts
 
-    def _bound(self, relaxed: frozenset[int], share: float = 1.0) -> Answer | None:
-        """Solve the master program and keep its bound; None where time ended without values.
-
-        It may take a share of the time left.
-        """
+    def _bound(self, relaxed: frozenset[int]) -> Answer | None:
+        """Solve the master program and keep its bound; None where time ended without values."""
         sites = bool(self._problem.limits or self._problem.racks)
         limited = sites or self._runs
         answer = solve_integer(
             self._master.program,
-            time_limit_s=self._left_s() * (_BOUND_TIME if limited else share),
+            time_limit_s=self._left_s() * _BOUND_TIME,
             relative_gap=self._asked_gap * _BOUND_GAP * self._share_of_cost() if limited else 0.0,
             relaxed=relaxed,
-            effort="branching" if relaxed and (self._cost_alone or not sites) else "usual",
+            effort="branching" if relaxed else "usual",
         )
         if answer.outcome is Outcome.INFEASIBLE:
             raise Infeasible(self._master, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
+        if answer.values:
+            self._counted = answer.values
         return answer if answer.values else None
 
     def _share_of_cost(self) -> float:
@@ -265,75 +267,73 @@ class Search:
             programs.insert(0, any_gpus if self._cost_alone else on_cheapest_gpus(self._master))
         if self._runs and len(self._master.choice) <= _FEW_DEMANDS:
             programs += (at_random(self._master, seed) for seed in range(_DRAWN))
-        runs = self._master.run_variables
-        loose = runs if len(runs) > _MANY_RUNS else frozenset()
         for program in programs:
             if self._over():
                 return False
-            answer = self._whole_units(program.fixed(held), loose)
+            answer = self._whole_units(program.fixed(held))
             if answer.values:
-                self._rounded = self._with_whole_runs(answer.values) if loose else answer.values
+                self._rounded = self._with_whole_runs(answer.values)
                 if self._lay_out(self._rounded):
                     return True
-            elif answer.outcome is Outcome.INFEASIBLE:
-                break  # room or not, these nodes do not hold whole units
-        return self._hiring_more(held, loose)
+            if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
+                break  # room or not, these nodes do not hold whole units; or time is over
+        return self._hiring_more(held)
 
-    def _whole_units(self, program: Program, loose: frozenset[int]) -> Answer:
+    def _whole_units(self, program: Program) -> Answer:
         """Whole units, but for those that are loose, where node counts are held."""
         return solve_integer(
             program,
             time_limit_s=max(self._left_s(), _LEAST_S),
             relative_gap=_TIE_GAP,
             node_limit=_TIE_NODES,
-            relaxed=loose,
-            effort="branching" if loose else "rounding",
+            relaxed=self._loose,
+            effort="branching" if self._loose else "rounding",
         )
 
-    def _hiring_more(self, held: dict[int, float], loose: frozenset[int]) -> bool:
+    def _hiring_more(self, held: dict[int, float]) -> bool:
         """Lay units out on these nodes, and on more of those that come and go within a quarter."""
         hired = self._master.hired_variables
         if not hired or self._over():
             return False
         nodes = {index: number for index, number in held.items() if index not in hired}
-        answer = self._whole_units(self._master.program.fixed(nodes), loose)
-        if not answer.values:
-            return False
-        return self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
+        answer = self._whole_units(self._master.program.fixed(nodes))
+        return bool(answer.values) and self._lay_out(self._with_whole_runs(answer.values))
 
     def _with_whole_runs(self, values: tuple[float, ...]) -> tuple[float, ...]:
-        """Runs in whole numbers, near a solution in which they are fractions."""
+        """Runs in whole numbers, near a solution in which they may be fractions."""
+        if not self._loose:
+            return values
         changed = list(values)
         for index, number in whole_near(self._master, values).items():
             changed[index] = number
         return tuple(changed)
 
-    def _by_local_search(self, bounded: Answer | None) -> bool:
-        """Place units on the bound's nodes by a local search; else on nodes with a reserve."""
-        values = bounded.values if bounded else rounded_up(self._master)
-        if self._place(values, self._in_time, more_nodes=False):
-            return True
-        if self._in_time():
-            reserved = solve_integer(
-                with_reserve(self._master, _UNLIKE_RESERVE),
-                time_limit_s=self._left_s(),
-                relative_gap=_RESERVE_GAP,
-                relaxed=self._master.unit_variables,
-            )
-            values = reserved.values if reserved.outcome is Outcome.OPTIMAL else values
-        return self._place(values, self._at_last, more_nodes=True)
-
-    def _place(
-        self, values: tuple[float, ...], go_on: Callable[[], bool], *, more_nodes: bool
-    ) -> bool:
-        placed = place_unlike(self._master, self._stocks, values, go_on, more_nodes=more_nodes)
+    def _place(self, values: tuple[float, ...], *, more_nodes: bool) -> bool:
+        """Place units on the nodes of a solution by a local search; True where that worked."""
+        placed = place_unlike(
+            self._master, self._stocks, values, self._in_time, more_nodes=more_nodes
+        )
         return placed is not None and self._found.keep(*placed)
+
+    def _with_fewer_nodes(self) -> None:
+        """Take nodes away one by one, the dearest first, while all units find a place."""
+        supplies = self._problem.supplies
+        offers = [
+            (supplies[number].unit_cost_cents[quarter] or 0, index)
+            for (number, quarter), index in self._master.acquire.items()
+            if not supplies[number].releases
+        ]
+        for _, index in sorted(offers, reverse=True):
+            while self._found.values and round(self._found.values[index]) > 0:
+                if self._closed() or not self._in_time():
+                    return
+                values = [*self._found.values]
+                values[index] -= 1.0
+                if not self._place(tuple(values), more_nodes=False):
+                    break
 
     def _in_time(self) -> bool:
         return self._deadline > polled()
-
-    def _at_last(self) -> bool:
-        return self._deadline + _LAST_CHANCE_S > polled()
 
     def _more_hours(self) -> None:
         """Leave some room on nodes that come and go, where runs take more than was counted.
@@ -341,58 +341,56 @@ class Search:
         Where one more hour is paid as a week, others may do.
         """
         for share in _RESERVES_FOR_HOURS if self._master.hired_variables else ():
-            if self._closed() or not self._in_time():
+            program = with_reserve(self._master, share, hired=True)
+            answer = self._cheaper(program, self._loose)
+            if answer is None:
                 return
-            runs = self._master.run_variables
-            loose = runs if len(runs) > _MANY_RUNS else frozenset()
-            answer = solve_integer(
-                with_reserve(self._master, share, hired=True),
-                time_limit_s=self._left_s() * _BOUND_TIME,
-                relative_gap=self._asked_gap,
-                node_limit=_NODES,
-                relaxed=loose,
-            )
-            if answer.values:
-                self._lay_out(self._with_whole_runs(answer.values) if loose else answer.values)
+            self._lay_out(self._with_whole_runs(answer.values))
 
     def _beyond_need(self) -> None:
-        """Give the pools whose units could not be laid out one more node at a time."""
+        """Count more nodes than are needed on paper, as long as that is cheaper than the plan."""
         for share in (*_RESERVES, *(_RESERVES_FOR_RUNS if self._runs else ())):
-            if self._over() or (not self._in_time() and share > _RESERVES[0]):
-                break
-            program = with_reserve(self._master, share)
-            relaxed = self._master.unit_variables
-            answer = solve_integer(
-                program,
-                time_limit_s=max(self._left_s() * _BOUND_TIME, _LAST_CHANCE_S),
-                relative_gap=self._asked_gap * _RESERVED_GAP,
-                relaxed=relaxed,
-            )
-            if answer.values and self._on_nodes(answer.values):
+            answer = self._cheaper(with_reserve(self._master, share), self._master.unit_variables)
+            if answer is None or self._on_nodes(answer.values):
                 return
-        if self._found.cost_cents is not None and not self._stuck:
-            return
         at_least: dict[tuple[int, int], int] = {}
         for _ in range(_ROUNDS):
-            if not self._at_last():
-                return
             at_least |= self._stuck
-            program = with_at_least(self._master, at_least)
-            answer = solve_integer(
-                program, time_limit_s=max(self._left_s(), 1.0), relative_gap=self._asked_gap
-            )
-            if not answer.values or self._lay_out(answer.values) or not self._stuck:
+            answer = self._cheaper(with_at_least(self._master, at_least), frozenset())
+            if answer is None or self._lay_out(answer.values) or not self._stuck:
                 return
+
+    def _cheaper(self, program: Program, relaxed: frozenset[int]) -> Answer | None:
+        """A solution of a variant of the master program that costs less than the plan so far."""
+        if self._closed() or not self._in_time():
+            return None
+        answer = solve_integer(
+            program,
+            time_limit_s=self._left_s() * _BOUND_TIME,
+            relative_gap=self._asked_gap * _RESERVED_GAP,
+            node_limit=_NODES,
+            relaxed=relaxed,
+        )
+        cost = self._found.cost_cents
+        if not answer.values or (cost is not None and self._found.cents(answer.objective) >= cost):
+            return None
+        return answer
 
     def cut_root(self) -> Incumbent:
         """Cuts that the linear relaxation violates, before any integer program is solved."""
-        deadline = self._deadline
-        self._deadline = spent() + self._left_s() * _ROOT_TIME
-        try:
+        with self._within(_ROOT_TIME):
             self._cut_relaxation()
+        return self._found
+
+    @contextmanager
+    def _within(self, share: float) -> Iterator[None]:
+        """What is done in a share of the time left."""
+        deadline = self._deadline
+        self._deadline = spent() + self._left_s() * share
+        try:
+            yield
         finally:
             self._deadline = deadline
-        return self._found
 
     def _cut_relaxation(self) -> None:
         before = 0.0

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from planner.reporting.format import Style, styled
+from planner.reporting.format import Style, count_of, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import date
     from fractions import Fraction
 
@@ -162,6 +162,12 @@ def columns_for(
         return lambda row: cell(row, key)
 
     return tuple((title, kind, of(key)) for title, key in keys)
+
+
+def rest(left: int, noun: str, where: str) -> Iterator[Paragraph]:
+    """`… 3 more rows, all of them in plan.json`; nothing where none is left out."""
+    if left > 0:
+        yield Paragraph(f"… {count_of(left, f'more {noun}')}{where}", tone="faint")
 
 
 def titled(sections: Iterable[tuple[str, Iterable[Block]]], level: int = 2) -> tuple[Block, ...]:

@@ -146,7 +146,7 @@ def test_ctrl_c_while_solving_ends_at_once_with_130_and_nothing_written(scenario
 DROPPED = """\
 import signal, time, weakref
 import click
-from planner.cli import guard
+from planner.cli import app
 class Thing: pass
 def command():
     thing = Thing()
@@ -156,7 +156,7 @@ def command():
 @click.command()
 @click.pass_context
 def run(ctx):
-    guard.guarded(ctx, lambda _: command())
+    app.guarded(ctx, lambda _: command())
 run()
 """
 

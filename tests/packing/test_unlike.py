@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
 from planner.packing.formulation.build import build_master
 from planner.packing.formulation.layout import cutting_stocks
 from planner.packing.heuristics.unlike import place_unlike
+from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
 from planner.packing.problem import Pool, Shape
 from planner.packing.solvers.solver import solve_integer
 
@@ -48,6 +50,20 @@ def test_a_portfolio_without_two_units_alike_is_planned_soundly(build, solve, fa
 def test_the_same_portfolio_gives_the_same_plan(build, solve):
     problem = many(build, 3)
     assert solve(problem) == solve(problem)
+
+
+def test_a_few_unlike_units_take_fewer_nodes_than_first_fit_finds(build, solve, faults):
+    """The time went into patterns of which none came twice, and first-fit decided."""
+    rng = random.Random("unlike 0")
+    draw = partial(rng.randrange, 100, 400)
+    shapes = [Shape(draw(), draw(), draw()) for _ in range(60)]
+    units = [build.units(1, ("h100", *shape[:3])) for shape in shapes]
+    node = (1000, 1000, 1000)
+    problem = build.problem([build.pool(node=node)], [build.buy(100)], units)
+    solution = solve(problem, time_limit_s=1.0)
+    assert not faults(problem, solution)
+    assert nodes_in(fullest_first_fit(Shape(*node), shapes, [1] * 60)) == 18
+    assert (solution.cost_cents, solution.bound_cents) == (1600, 1600)
 
 
 def placed(master, values, go_on=always, *, more_nodes=True):

@@ -35,6 +35,7 @@ def test_one_unit_too_many_for_a_node_is_told_with_what_it_costs():
     assert fewer.purchases[0]["count"] < made.purchases[0]["count"]
     assert "1 unit fewer of chat would save $" in made.to_text(brief=True)
     assert "What would save a node" in made.to_markdown()
+    assert "1 unit fewer of chat would save $" in planner.report(made, what_if="none").to_markdown()
 
 
 def test_full_nodes_and_half_empty_ones_are_no_near_misses():

@@ -8,13 +8,11 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import replace
-from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.moves import stay_rewards
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program, Row, Variable
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ __all__ = [
     "at_random",
     "gpu_prices",
     "on_cheapest_gpus",
-    "rounded_up",
     "with_at_least",
     "with_reserve",
     "with_room",
@@ -142,24 +139,6 @@ def with_reserve(master: MasterProgram, share: float, *, hired: bool = False) ->
         )
         rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
     return Program(master.program.variables, rows)
-
-
-def rounded_up(master: MasterProgram) -> tuple[float, ...]:
-    """A fractional plan on whole nodes, for a program that has a fractional solution."""
-    relaxed = solve_linear(master.program)
-    if relaxed is None:
-        raise ValueError("a program that was relaxed before has a fractional solution")
-    kept = frozenset(
-        index
-        for (number, _), index in master.acquire.items()
-        if master.problem.supplies[number].releases
-    )
-    return tuple(
-        value
-        if index in master.unit_variables
-        else float((floor if index in kept else ceil)(round(value, 6)))
-        for index, value in enumerate(relaxed.values)
-    )
 
 
 def with_at_least(

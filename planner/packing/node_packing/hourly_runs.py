@@ -167,7 +167,6 @@ def hired(
     )
     looks = 0
     for filling, order in _tries(pools, by_pool, caps):
-        filling.shifts = len(runs) <= _SHIFTED
         left = [one for one in order if not filling.add(one)]
         work.add(filling.looks * _LOOK_S)
         looks += filling.looks
@@ -190,7 +189,8 @@ def _tries(
     First, all runs of a pool are on one node where that can be; then, each is on the pool on which
     it is counted; and then, on any.
     """
-    stacked = _Filling(pools, caps(), free=False)
+    shifts = sum(map(len, by_pool.values())) <= _SHIFTED
+    stacked = _Filling(pools, caps(), free=False, shifts=shifts)
     rest = [one for pool, mine in by_pool.items() if not stacked.stack(pool, mine) for one in mine]
     runs = [one for mine in by_pool.values() for one in mine]
     if len(rest) < len(runs):
@@ -198,7 +198,7 @@ def _tries(
     elsewhere = any(way.pool in pools for one in runs for way in one.elsewhere)
     for free in (False, True) if elsewhere else (False,):
         for order in _orders(runs):
-            yield _Filling(pools, caps(), free=free), order
+            yield _Filling(pools, caps(), free=free, shifts=shifts), order
 
 
 def _orders(runs: Sequence[Waiting]) -> Iterator[Sequence[Waiting]]:
@@ -232,16 +232,19 @@ def _least_steps(kind: HourlyPool, runs: Sequence[Waiting]) -> int:
 class _Filling:
     """Nodes that are being filled with runs, one after another."""
 
-    def __init__(self, pools: Mapping[int, HourlyPool], caps: Sequence[Cap], *, free: bool) -> None:
-        """Without a node; runs that are `free` go to any pool that can have them."""
-        self._pools, self._caps, self._free = pools, caps, free
+    def __init__(
+        self, pools: Mapping[int, HourlyPool], caps: Sequence[Cap], *, free: bool, shifts: bool
+    ) -> None:
+        """Without a node; runs that are `free` go to any pool that can have them.
+
+        Where it `shifts`, runs start later for others.
+        """
+        self._pools, self._caps, self._free, self._shifts = pools, caps, free, shifts
         self._nodes: list[_Node] = []
         self._runs: list[_Run] = []
         limits = {one.offer: one.most for one in pools.values() if one.most is not None}
         self._there = {offer: UsageProfile(most) for offer, most in limits.items()}
         """By offer with a limit: nodes that are paid, hour by hour."""
-        self.shifts = True
-        """Whether runs start later for others."""
         self.looks = 0
         """How often a run was looked at beside a node or another run."""
 
@@ -394,17 +397,17 @@ class _Filling:
         """
         shape, hire = _on_node(one), node.kind.hire
         earliest = max(node.start, shape.run.earliest)
-        for after in dict.fromkeys((earliest, shape.run.earliest) if self.shifts else (earliest,)):
+        for after in dict.fromkeys((earliest, shape.run.earliest) if self._shifts else (earliest,)):
             self.looks += 1
             found = _free(node.room, shape, after, caps)
             if found is None:
                 continue
             firsts = node.room.open_to(shape, found)
-            for gpu in dict.fromkeys((firsts[0], firsts[-1]) if self.shifts else firsts[:1]):
+            for gpu in dict.fromkeys((firsts[0], firsts[-1]) if self._shifts else firsts[:1]):
                 run = _Run(one, shape, found, (node,), gpu)
                 first, last = min(node.start, found), max(node.last, run.end)
                 later: tuple[tuple[int, int], ...] = ()
-                if self.shifts and hire.steps(last - first) > node.steps:
+                if self._shifts and hire.steps(last - first) > node.steps:
                     first, later = self._later(node, run)
                 steps = hire.steps(last - first)
                 cents = (steps - node.steps) * node.kind.cents

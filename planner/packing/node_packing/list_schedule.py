@@ -35,8 +35,9 @@ __all__ = [
 _PASSES, _SHUFFLED, _WORK = 8, 100, 4000
 """Times that an order is tried again, orders drawn at random, and runs placed in all of them."""
 
-_RUN_S, _ROOM_S = 3e-5, 3e-5
-"""What placing one run takes on a usual machine: for itself, and for each node that it tries."""
+_RUN_S, _ROOM_S, _CAP_S = 3e-5, 3e-5, 4e-4
+"""What placing one run takes on a usual machine: for itself, for each node that it tries, and for
+each quota that may put it off."""
 
 _Interval = tuple[int, int]
 """First hour, and the hour by which it has ended."""
@@ -247,8 +248,9 @@ def scheduled(
     for order in _orders(runs):
         for room in rooms:
             room.clear()
-        placed, left = _filled(rooms, order, caps())
-        work.add(len(order) * (_RUN_S + _ROOM_S * len(rooms)))
+        limits = caps()
+        placed, left = _filled(rooms, order, limits)
+        work.add(len(order) * (_RUN_S + _ROOM_S * len(rooms) + _CAP_S * len(limits)))
         short = sum(one.shape.gpus * one.shape.run.hours for one in left)
         if best is None or short < best[0]:
             best = short, placed, left

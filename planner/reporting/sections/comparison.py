@@ -19,6 +19,7 @@ from planner.reporting.document import (
     Series,
     beneath,
     columns_for,
+    rest,
     table,
     titled,
 )
@@ -49,6 +50,7 @@ OPEN = ("Purchases and rents", "Cost", "Jobs that give way")
 _TRACE = "how-since"
 """Where it is said in which file the figures stand."""
 _NONE = "–"
+_IN_FILE = ", all of them in compare.json"
 _LONGEST = 48
 _ROWS = 500
 _DIGITS = 12
@@ -152,13 +154,7 @@ def _changes(
     """At most so many rows, each with its mark first, and how many more there are."""
     if rows:
         yield table(rows[:most], ("", "name", mark), *columns)
-    yield from _rest(rows, most)
-
-
-def _rest(rows: Sequence[object], most: int) -> Iterator[Block]:
-    if len(rows) > most:
-        more = count_of(len(rows) - most, "more row")
-        yield Paragraph(f"… {more}, all of them in compare.json", tone="faint")
+    yield from rest(len(rows) - most, "row", _IN_FILE)
 
 
 def _inputs(compared: Comparison, most: int) -> Iterator[Block]:
@@ -370,7 +366,7 @@ def _warnings(compared: Comparison, most: int) -> Iterator[Block]:
     lines += [f"+ {text}" for text in compared.warnings_new]
     if lines:
         yield Bullets(tuple(lines[:most]), "warning")
-        yield from _rest(lines, most)
+        yield from rest(len(lines) - most, "row", _IN_FILE)
 
 
 def replay_document(replayed: Replay, most: int) -> Document:

@@ -16,6 +16,7 @@ from planner.reporting.document import (
     Paragraph,
     Table,
     columns_for,
+    rest,
     table,
 )
 from planner.reporting.format import (
@@ -190,10 +191,8 @@ def jobs_section(
         if full
         else "",
     )
-    if len(jobs) > most:
-        more = count_of(len(jobs) - most, "more job")
-        tags = dollars(sum(job.tag_cents for job in jobs[most:]))
-        yield Paragraph(f"… {more} with tags of {tags} USD, all of them in plan.json", tone="faint")
+    tags = dollars(sum(job.tag_cents for job in jobs[most:]))
+    yield from rest(len(jobs) - most, "job", f" with tags of {tags} USD, all of them in plan.json")
     yield from _derived(plan)
 
 

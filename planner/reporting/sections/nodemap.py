@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import groupby
 from string import ascii_letters
 from types import MappingProxyType
@@ -17,6 +16,7 @@ from planner.reporting.document import (
     NodeMap,
     Paragraph,
     Verbatim,
+    rest,
     table,
 )
 from planner.reporting.format import cells_of, code, count_of, filled, quarter_span
@@ -145,9 +145,8 @@ def node_map_picture(
         numbers=numbers,
         why=why,
     )
-    if hidden := sum(len(ids) for _, ids in alike[_ROWS:]):
-        more = count_of(hidden, "more node")
-        yield Paragraph(f"… {more}, all of them in plan.json", tone="faint")
+    hidden = sum(len(ids) for _, ids in alike[_ROWS:])
+    yield from rest(hidden, "node", ", all of them in plan.json")
     held = {job for row, _ in shown for cells in row if cells for jobs in cells for job in jobs}
     yield table(
         [(number, job) for job, number in numbers.items() if job in held],
@@ -195,9 +194,7 @@ def _grid(
         plan, places, lambda held: held if isinstance(held, str) else _cells(held, letters)
     )
     lines = _chunks(plan, [(range_of_ids(ids), row) for row, ids in rows], most_lines, page)
-    if hidden := sum(len(ids) for _, ids in rows[most_lines:]):
-        more = count_of(hidden, "more node")
-        lines.append(f"… {more}, all of them in {code('placements')} of plan.json")
+    lines += _hidden(rows[most_lines:])
     spanning = {job for job, _, _ in _spanning(plan, places)}
     named = (
         f"{letter}={job}{' (spans nodes)' if job in spanning else ''}"
@@ -276,29 +273,6 @@ def _spanning(plan: Plan, quarters: Sequence[int]) -> set[tuple[str, int, int]]:
     return {piece for (_, piece), nodes in seats.items() if nodes > 1}
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """What a node shows in a quarter."""
-
-    node_type: str
-    site: str
-    origin: str
-    held: _Held
-    units: tuple[tuple[str, int, bool], ...]
-    """Job, units of it on this node, and whether a unit spans nodes."""
-
-    @property
-    def line(self) -> tuple[str, str]:
-        """Cells in letters of its own, and what they stand for."""
-        marks = dict(zip((job for job, _, _ in self.units), _LETTERS, strict=False))
-        parts = (
-            f"{marks.get(job, _OTHER)} {job}{f' ×{units}' if units > 1 else ''}"
-            f"{' (spans nodes)' if spans else ''}"
-            for job, units, spans in self.units
-        )
-        return _cells(self.held, marks), ", ".join(parts)
-
-
 def _by_quarter(plan: Plan, most_lines: int, aid: str) -> tuple[Block, ...]:
     nodes = {node.id: node for node in plan.nodes}
     blocks: list[Block] = [
@@ -319,40 +293,45 @@ def _by_quarter(plan: Plan, most_lines: int, aid: str) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _contents(
-    plan: Plan, place: int, nodes: Mapping[str, Node]
-) -> list[tuple[_Content, list[str]]]:
+_Contents = list[tuple[tuple[str, ...], list[str]]]
+"""What nodes show, cells and the jobs in them last, each with the nodes that show it."""
+
+
+def _contents(plan: Plan, place: int, nodes: Mapping[str, Node]) -> _Contents:
     """Each distinct content with the ids of the nodes that show it, in the order of the fleet."""
     spanning = _spanning(plan, (place,))
-    alike: dict[_Content, list[str]] = {}
+    alike: dict[tuple[str, ...], list[str]] = {}
     for use in plan.placements[place]:
         node = nodes[use.node]
         units = Counter(held.job for held in sorted(use.occupants, key=lambda held: held.gpus))
         spans = {held.job for held in use.occupants if held.piece in spanning}
-        content = _Content(
-            node.node_type,
-            node.site,
-            node.origin,
-            _holders(use, node.gpus),
-            tuple((job, number, job in spans) for job, number in units.items()),
+        marks = dict(zip(units, _LETTERS, strict=False))
+        told = ", ".join(
+            f"{marks.get(job, _OTHER)} {job}{f' ×{number}' if number > 1 else ''}"
+            f"{' (spans nodes)' if job in spans else ''}"
+            for job, number in units.items()
         )
-        alike.setdefault(content, []).append(use.node)
+        cells = _cells(_holders(use, node.gpus), marks)
+        alike.setdefault((node.node_type, node.site, node.origin, cells, told), []).append(node.id)
     return list(alike.items())
 
 
-def _lines(contents: Sequence[tuple[_Content, list[str]]], most: int) -> tuple[str, ...]:
+def _lines(contents: _Contents, most: int) -> tuple[str, ...]:
     if not contents:
         return ("no node runs a job",)
-    shown = [(range_of_ids(ids), *content.line) for content, ids in contents[:most]]
+    shown = [(range_of_ids(ids), *content[-2:]) for content, ids in contents[:most]]
     names, width = (max(cells_of(line[column]) for line in shown) for column in (0, 1))
     lines = [
         f"{filled(name, names)}{_GAP}{cells:<{width}}{_GAP}{told}".rstrip()
         for name, cells, told in shown
     ]
-    if hidden := sum(len(ids) for _, ids in contents[most:]):
+    return (*lines, *_hidden(contents[most:]))
+
+
+def _hidden(rows: Sequence[tuple[object, list[str]]]) -> Iterator[str]:
+    if hidden := sum(len(ids) for _, ids in rows):
         more = count_of(hidden, "more node")
-        lines.append(f"… {more}, all of them in {code('placements')} of plan.json")
-    return tuple(lines)
+        yield f"… {more}, all of them in {code('placements')} of plan.json"
 
 
 def _summary(plan: Plan, place: int) -> str:

@@ -16,6 +16,7 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     beneath,
+    rest,
     table,
     titled,
 )
@@ -225,9 +226,8 @@ def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
                 ("Who holds what of each", "text", lambda row: row[2]),
                 ("Free", "text", lambda row: row[3]),
             )
-        if len(rows) > most_lines:
-            more = count_of(len(rows) - most_lines, "more row")
-            yield Paragraph(f"… {more}, all in {code('placements')} of plan.json", tone="faint")
+        there = f", all in {code('placements')} of plan.json"
+        yield from rest(len(rows) - most_lines, "row", there)
     if saving := plan.partition_saving:
         cost = f"{usd(saving.cents or 0)} net present cost"
         told = f"Parts of GPUs save {cost}: the best plan on whole GPUs costs so much more."
@@ -297,8 +297,7 @@ def moves_section(plan: Plan, most: int) -> Iterator[Block]:
         ("GPU type then", "text", lambda row: row[0][3]),
         sums={"From": "Sum", "Units": f"{len(changes):,}"},
     )
-    if len(alike) > most:
-        yield Paragraph(f"… {count_of(len(alike) - most, 'more row')}", tone="faint")
+    yield from rest(len(alike) - most, "row", "")
 
 
 def _from_today(current: CurrentPlacement, most: int) -> Iterator[Block]:
@@ -327,9 +326,7 @@ def _from_today(current: CurrentPlacement, most: int) -> Iterator[Block]:
             "Cost, USD": dollars(current.cost_cents),
         },
     )
-    if len(rows) > most:
-        rest = count_of(len(rows) - most, "more move")
-        yield Paragraph(f"… {rest}, each in {code('current')} of plan.json", tone="faint")
+    yield from rest(len(rows) - most, "move", f", each in {code('current')} of plan.json")
 
 
 def _sentence(current: CurrentPlacement) -> str:

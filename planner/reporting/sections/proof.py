@@ -16,6 +16,7 @@ from planner.reporting.document import (
     Paragraph,
     Table,
     columns_for,
+    rest,
     table,
 )
 from planner.reporting.format import code, count_of, gap_percent, listed, percent, shortened, usd
@@ -70,9 +71,7 @@ def notes_section(notes: Sequence[Note], most: int, tone: Tone, *, whole: bool) 
     lines = [_line(note) for note in notes] if whole else list(_merged(notes))
     if lines:
         yield Bullets(tuple(lines[:most]), tone)
-    if len(lines) > most:
-        more = count_of(len(lines) - most, "more note")
-        yield Paragraph(f"… {more}, all of them in plan.json", tone="faint")
+    yield from rest(len(lines) - most, "note", ", all of them in plan.json")
 
 
 def _line(note: Note) -> str:

@@ -8,7 +8,7 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.reporting.document import Block, Cell, Paragraph, columns_for, table
+from planner.reporting.document import Block, Cell, Paragraph, columns_for, rest, table
 from planner.reporting.format import copies_of, percent, quarter_runs, usd
 
 if TYPE_CHECKING:
@@ -159,8 +159,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
             "decode.",
             tone="faint",
         )
-    if len(rows) > len(shown):
-        yield Paragraph(f"… {len(rows) - len(shown):,} more rows, all in plan.json", tone="faint")
+    yield from rest(len(rows) - len(shown), "row", ", all in plan.json")
     of_job = {row.job.name: row for row in reversed(rows)}
     places = [at for at, use in enumerate(plan.endpoints[:_MANY_ROWS]) if use.job in of_job]
 

@@ -20,6 +20,7 @@ from planner.reporting.document import (
     Series,
     cell_text,
     columns_for,
+    rest,
     table,
 )
 from planner.reporting.format import code, count_of, figure, listed, quarter_runs, quarter_span
@@ -260,9 +261,7 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
             ("In", "name", lambda rack: plan.quarters[peaks[rack][0]] if rack in peaks else "?"),
             caption="Which nodes stand in which rack and when, and its peak by nameplates",
         )
-    if len(held) > most:
-        more = count_of(len(held) - most, "more rack")
-        yield Paragraph(f"… {more}, each in {code('nodes')} of plan.json", tone="faint")
+    yield from rest(len(held) - most, "rack", f", each in {code('nodes')} of plan.json")
 
 
 def facility_section(traced: TracedPlan) -> Iterator[Block]:
