@@ -29,31 +29,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs, Settings, SettledOffer
     from planner.sizing.candidate import Candidate, SizedJob
 
-__all__ = [
-    "CAPEX",
-    "NOT_PAID",
-    "OF_A_SALE",
-    "PRICED",
-    "CostStream",
-    "Entering",
-    "Released",
-    "api_costs",
-    "change_costs",
-    "entry_quarters",
-    "in_cents",
-    "in_usd",
-    "node_costs",
-    "owned_costs",
-    "portfolio_costs",
-    "present_cents",
-    "released_costs",
-    "rented_usd_per_hour",
-    "sale_quarters",
-    "sale_usd",
-    "spent_cents",
-    "token_costs",
-]
-
 CAPEX = frozenset({"purchase", "network"})
 """Components that are capital expenditure."""
 OF_A_SALE = ("sale", "residual value given up")

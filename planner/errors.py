@@ -13,18 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = [
-    "CheckError",
-    "DisagreementError",
-    "ExitCode",
-    "Finding",
-    "InfeasibleError",
-    "InputError",
-    "LimitError",
-    "PlannerError",
-    "PlannerWarning",
-]
-
 
 class ExitCode(IntEnum):
     """What the process tells its caller."""

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from planner.packing.solvers.linear import Duals
     from planner.packing.solvers.program import Variable
 
-__all__ = ["answer"]
-
 Part = tuple[int, int]
 """(demand, choice)."""
 

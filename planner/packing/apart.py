@@ -18,8 +18,6 @@ from planner.packing.problem import ALWAYS
 if TYPE_CHECKING:
     from planner.packing.problem import Demand, Problem
 
-__all__ = ["kept_apart"]
-
 
 def kept_apart(problem: Problem) -> Problem:
     """The problem with a pool more for each whose nodes do not mix; those come last.

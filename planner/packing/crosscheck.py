@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from planner.packing.solvers.program import Program
     from planner.packing.solvers.solver import Answer
 
-__all__ = ["Assertion", "keeps_rows", "require_agreement", "second_opinions"]
-
 _TOLERANCE = 1e-6
 """Relative: objectives and rows of floating-point solvers agree no closer than this."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.packed import Packed
     from planner.packing.problem import Shape
 
-__all__ = ["Incumbent", "Infeasible"]
-
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
     """Proved: the master program has no solution, so neither has the packing."""

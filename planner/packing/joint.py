@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.shared_gpus import Held
     from planner.packing.problem import Pool, Problem, Shape
 
-__all__ = ["JointStock", "joint_stocks"]
-
 _TOLERANCE = 1e-6
 _SAFETY = 1 - 1e-7
 """Taken off the weights that come from prices, against rounding in the programs."""

@@ -10,8 +10,6 @@ from planner.inputs.text.words import usd
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Limit", "RackSpace", "Reserve", "SharedSpares", "SpendLimit"]
-
 
 @dataclass(frozen=True, slots=True)
 class SpendLimit:

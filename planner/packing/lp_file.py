@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from planner.packing.incumbent import Incumbent
     from planner.packing.statement.translate import Translation
 
-__all__ = ["written_program"]
-
 _USD_PER_UNIT = CENTS_PER_UNIT / 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.]+")
 _PLACED = re.compile(r"(?!stays|units|buy|rent|reserve\[)([\w.-]+)\[([0-9]+),([0-9]+)\]")

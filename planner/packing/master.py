@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.cutting import Cut
     from planner.packing.problem import Pool, Problem, RunWindow, Shape
 
-__all__ = ["CENTS_PER_UNIT", "MasterProgram", "PoolInQuarter", "Terms", "Usage"]
-
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""
 

@@ -10,8 +10,6 @@ import resource
 
 from planner.errors import LimitError
 
-__all__ = ["require_memory"]
-
 _LEAST_MIB = ((resource.RLIMIT_AS, "v", 400), (resource.RLIMIT_DATA, "d", 250))
 """By limit and its letter in `ulimit`: what planning `scenarios/` took, and a margin."""
 _M_ARENA_MAX = -8

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
     from planner.packing.solution import Solution
 
-__all__ = ["Aim", "Reached", "reach"]
-
 _TOLERANCE = 1e-6
 
 

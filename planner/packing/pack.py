@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from planner.packing.solution import Solution
     from planner.packing.statement.translate import Translation
 
-__all__ = ["attempt", "solve"]
-
 _MOST_CENTS = 2**53
 """From here on not every whole number is a floating-point number, which solvers calculate with."""
 

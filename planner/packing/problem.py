@@ -18,25 +18,6 @@ if TYPE_CHECKING:
 
     from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 
-__all__ = [
-    "ALWAYS",
-    "NOWHERE",
-    "WHOLE",
-    "Choice",
-    "Demand",
-    "Division",
-    "HourlyTerms",
-    "Part",
-    "Pool",
-    "PriceTier",
-    "Problem",
-    "Quota",
-    "RunWindow",
-    "Shape",
-    "Supply",
-    "SupplyKind",
-]
-
 
 NOWHERE = "~"
 """What the name of a GPU type that is none begins with: a unit that has one is not run."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from planner.packing.master import MasterProgram
     from planner.packing.problem import Problem
 
-__all__ = ["Future", "Hedged", "Mean", "future_of", "hedged"]
-
 _Purchase = tuple[str, str, int]
 """Offer, site, and quarter of entry, from 0."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
     from planner.packing.solvers.program import Program
 
-__all__ = ["Search", "bound_cents", "rooted", "search"]
-
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 """Cuts before any integer program: so often, in at most this share of the time left."""
 _ROOT_GAIN = 2e-4

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner.packing.master import MasterProgram
     from planner.packing.problem import Problem
 
-__all__ = ["Searches"]
-
 
 class Searches:
     """What is asked one after the other; each answer is the best known for the next question."""

@@ -5,22 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-__all__ = [
-    "RUNNING_COST",
-    "TOKENS",
-    "WHOLE_NODES",
-    "Bundle",
-    "Layout",
-    "Member",
-    "Opinion",
-    "PriceTag",
-    "Racked",
-    "Solution",
-    "Status",
-    "Verdict",
-]
-
-
 RUNNING_COST, WHOLE_NODES = "running cost of owned nodes", "whole nodes"
 """Two terms of the bound: what nothing decides, and what it costs that nodes come whole."""
 TOKENS = "units on APIs"

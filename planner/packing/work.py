@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["GUARD", "add", "guarded", "guarded_s", "polled", "spent"]
-
 GUARD = 10.0
 """Seconds of the wall after which all work ends, as a multiple of the seconds of work allowed."""
 _POLL_S = 5e-4

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from planner.inputs.rules.expression import Exact
     from planner.sizing.sizer import Sizer
 
-__all__ = ["calibrate", "compare"]
-
 _BYTES_PER_MIB: Final = 2**20
 _PRIOR_RUNS: Final = {
     PEAKS: "calibration_prior_runs",

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.job import Job
     from planner.sizing.memory import Memory
 
-__all__ = [
-    "HOURS",
-    "PEAKS",
-    "SERVING_TIMES",
-    "Calibration",
-    "Factors",
-    "MeasuredGroup",
-    "MeasuredPair",
-]
-
 _MB_PER_GB: Final = 1000
 
 

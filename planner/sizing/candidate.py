@@ -17,22 +17,6 @@ from planner.sizing.memory import Memory
 if TYPE_CHECKING:
     from pydantic import ConfigDict, GetCoreSchemaHandler
 
-__all__ = [
-    "Candidate",
-    "DerivationStep",
-    "Evidence",
-    "EvidenceOf",
-    "MissedTarget",
-    "Quantity",
-    "Rejection",
-    "Rests",
-    "ServingFigures",
-    "SizedJob",
-    "Sizing",
-    "Trace",
-    "way_of",
-]
-
 
 EvidenceOf = Literal["memory", "hours", "rate"]
 Rests = Literal["measured", "interpolated", "extrapolated", "published", "estimated", "stated"]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from planner.sizing.engine import Derivation, Known, Reasoning
     from planner.sizing.tries import Tries
 
-__all__ = ["NEEDED", "Counter", "Placement"]
-
 NEEDED: Final = (
     "gpus",
     "nodes_at_most",

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from planner.sizing.count import Counter, Placement
     from planner.sizing.engine import Reasoning
 
-__all__ = ["Endpoint"]
-
 _MANY: Final = 1000
 """Engines that never let a prompt wait."""
 _NEED: Final = "needed_gb_per_gpu"

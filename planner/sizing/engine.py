@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner.inputs.rules.expression import Exact
     from planner.inputs.rules.rule import Rule, RuleInput
 
-__all__ = ["ASSUMED", "Derivation", "Known", "Reasoning"]
-
 ASSUMED: Final = "assumed"
 """Origin of a value that nobody stated."""
 

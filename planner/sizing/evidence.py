@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from planner.sizing.candidate import Candidate, EvidenceOf, Rests
     from planner.sizing.engine import Reasoning
 
-__all__ = ["evidence_of"]
-
 _TOKENS: Final = "tokens_on_gpu"
 """By which a figure of tuning grows, beside the model; of a replica, its requests at once."""
 

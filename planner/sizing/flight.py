@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     Figures = Callable[[str], Exact | float | None]
     """Gives the figure of a name; None where it is unknown."""
 
-__all__ = [
-    "HIGH",
-    "PLANNED",
-    "RATE",
-    "TOLD",
-    "Flight",
-    "in_flight_at",
-    "latency_at",
-    "most_of",
-    "rate_with_room",
-]
-
 HIGH: Final = "in_flight_high"
 PLANNED: Final = "planned_requests_per_second"
 RATE: Final = "requests_per_second_per_replica"

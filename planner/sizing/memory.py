@@ -10,8 +10,6 @@ from planner.inputs.base import Frozen
 if TYPE_CHECKING:
     from planner.sizing.engine import Reasoning
 
-__all__ = ["MEMORY_RESULTS", "Memory", "MemoryPart", "memory_at"]
-
 _PHASES: Final = {
     "load": "load_gb_per_gpu",
     "forward": "forward_gb_per_gpu",

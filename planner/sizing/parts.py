@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     Place = Callable[[str, Mapping[str, Known]], Placement | Rejection]
     """Sizes the job on what these facts tell of a GPU, under this name."""
 
-__all__ = ["Parts"]
-
 _SMALLEST = "partitions"
 
 

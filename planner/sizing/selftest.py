@@ -15,8 +15,6 @@ from planner.sizing.engine import Known, Reasoning
 if TYPE_CHECKING:
     from planner.inputs.rules.book import RuleBook
 
-__all__ = ["ExampleResult", "run_examples"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExampleResult:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from planner.sizing.count import Placement
     from planner.sizing.memory import Memory
 
-__all__ = ["LENGTH_UNKNOWN", "Sizer", "summary"]
-
 _METHODS = {
     "full": "full fine-tuning",
     "lora": "LoRA tuning",

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.sizing.engine import Derivation, Reasoning
 
-__all__ = ["Sizers", "deployment", "size_portfolio"]
-
 WIDEST_SERVED = 16
 """Bits; serving rules know no wider weights, and a model tuned in fp32 is served at 16."""
 

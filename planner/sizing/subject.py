@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
     from planner.inputs.settled import Settings
 
-__all__ = [
-    "GPU_FACTS",
-    "gpu_facts",
-    "job_facts",
-    "partition_facts",
-    "run_facts",
-    "setting_facts",
-    "shared_facts",
-]
-
 Plain = Decimal | int | str | bool | None
 
 _DIVIDED = {

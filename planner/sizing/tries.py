@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from planner.inputs.rules.rule import Rule, Value
     from planner.sizing.engine import Derivation, Reasoning
 
-__all__ = ["COUNT_FACTS", "Recorder", "Tries", "rules_of", "walk"]
-
 
 class Recorder:
     """Writes the steps of one job; what its GPU types have in common is written once and shared."""

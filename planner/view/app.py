@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from planner.view.executions import Execution, Kind
     from planner.view.study import Opened
 
-__all__ = ["Viewer"]
-
 _HERE = Path(__file__).parent / "pages"
 _LARGEST_FORM_BYTES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from planner import Result
 
-__all__ = ["Execution", "Executions", "Failure", "Kind", "Task", "lines_of"]
-
 _AT_A_TIME, _KEPT = 2, 12
 State = Literal["waiting", "at work", "done", "failed", "cancelled"]
 Kind = Literal["plan", "causes", "alternatives", "sensitivity"]

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from planner import Scenario
 
-__all__ = ["Lever", "levers_of", "offers_of", "settings_of", "words_of"]
-
 _TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 _RENT, _LEAD = "price_usd_per_gpu_hour", "lead_time_weeks"
 _SHARE = re.compile(r"([+-]?[0-9.]+)\s*(%?)")

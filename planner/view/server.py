@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["serve"]
-
 _ADDRESS = "127.0.0.1"
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from planner import PlanResult
 
-__all__ = ["FoundPlan", "Opened", "Study"]
-
 K = TypeVar("K")
 _Key: TypeAlias = tuple[object, ...]
 """A path, the time of its last change, and its size; or what else tells one from another."""

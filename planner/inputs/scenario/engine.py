@@ -8,9 +8,6 @@ from pydantic import Field, model_validator
 
 from planner.inputs.base import AsFact, Frozen, NotNegative, PositiveCount, PositiveNumber, Share
 
-__all__ = ["Disaggregated", "Speculative"]
-
-
 _Engines = Annotated[PositiveCount, Field(le=64)]
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 
-__all__ = ["add_hire"]
-
 _FEW = 60
 """Lengths of runs for which moments are counted, the longest ones: beyond, the average decides."""
 _WINDOWS = 8

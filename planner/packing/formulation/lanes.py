@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 
-__all__ = ["add_lanes"]
-
 
 def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
     """Whole lanes for runs of each width, in rows `wide` and `beside-wide`.

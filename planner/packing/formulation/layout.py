@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.packed import Packed
     from planner.packing.problem import Shape
 
-__all__ = ["cutting_stocks", "lay_out", "load_of"]
-
 Shapes = dict[int, tuple["Shape", ...]]
 """By pool: what the indices of its patterns mean."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.cutting import Cut
     from planner.packing.problem import Pool
 
-__all__ = ["add_opened", "cut_shared", "gpu_stocks"]
-
 
 def add_opened(master: MasterProgram) -> None:
     """Count the GPUs that parts are taken of; where one is partitioned, by how it is."""

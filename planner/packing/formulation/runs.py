@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.packed import Packed
     from planner.packing.problem import Shape
 
-__all__ = ["Rentals", "Schedule", "rooms_of", "schedule_runs"]
-
 Schedule = dict[int, tuple["Placed", ...]]
 """By quarter. Nodes are numbered as `rooms_of` gives them, pool after pool."""
 Rentals = dict["PoolInQuarter", tuple["Rental", ...]]

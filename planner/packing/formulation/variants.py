@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms
     from planner.packing.problem import Choice, Problem
 
-__all__ = [
-    "at_random",
-    "gpu_prices",
-    "on_cheapest_gpus",
-    "with_at_least",
-    "with_reserve",
-    "with_room",
-]
-
 _USEFUL_ROOM = 0.08
 """Share of a pool's cores and memory beyond which more room makes no layout easier."""
 

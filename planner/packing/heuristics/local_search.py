@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-__all__ = ["NodesWithExcess"]
-
 _EPSILON = 1e-9
 _TROUBLE = 50.0
 """How much more a node's excess counts each time that no exchange helps it, over 1 at first.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.cutting import CuttingStock
     from planner.packing.problem import Shape
 
-__all__ = ["begin", "whole_near"]
-
 _GAP, _NODES = 0.01, 200
 """How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
 _ROOM = 1.1

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.cutting import CuttingStock
     from planner.packing.problem import Problem, Shape
 
-__all__ = ["place_unlike"]
-
 _STEPS = 300
 """Exchanges in one stage."""
 _FEW_STAGES, _MANY_STAGES = 2, 20

@@ -23,8 +23,6 @@ from planner.packing.solvers.linear import LinearMaster
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["Cut", "CuttingStock"]
-
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150
 _CLASSES = 40

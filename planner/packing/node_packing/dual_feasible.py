@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import RunWindow
 
-__all__ = [
-    "ORDERS",
-    "PARTS",
-    "TURNS",
-    "dual_feasible",
-    "turns_of",
-    "weights_by_order",
-    "windows_of",
-]
-
 ORDERS = range(8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
 TURNS = range(3)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Pool
 
-__all__ = ["OPENED", "Fill", "fewest", "fillings", "starts"]
-
 OPENED = Shape(1, 0, 0)
 """An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
 

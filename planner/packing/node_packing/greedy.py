@@ -12,16 +12,6 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import Shape
 
-__all__ = [
-    "Pattern",
-    "fill",
-    "first_fit",
-    "fullest_first_fit",
-    "nodes_in",
-    "orders",
-    "shares",
-]
-
 _Key = tuple[float, ...]
 Pattern = tuple[tuple[int, int], ...]
 """What one node holds: (index of the shape, units)."""

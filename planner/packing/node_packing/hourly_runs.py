@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.list_schedule import Cap, Waiting
     from planner.packing.problem import HourlyTerms, Pool, Shape
 
-__all__ = ["HourlyPool", "Rental", "hired"]
-
 _Interval = tuple[int, int]
 """First hour, and the hour by which it has ended."""
 

@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 
     from planner.packing.problem import RunWindow, Shape
 
-__all__ = [
-    "ORDERS",
-    "Cap",
-    "Placed",
-    "Room",
-    "UsageProfile",
-    "Waiting",
-    "allowed_by",
-    "offsets_of",
-    "scheduled",
-]
-
 _PASSES, _SHUFFLED, _WORK = 8, 100, 4000
 """Times that an order is tried again, orders drawn at random, and runs placed in all of them."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Shape
 
-__all__ = ["least_slack"]
-
 _STEPS_PER_NODE = 1_500
 _GOOD_ENOUGH = 0.002
 """Share of a node's scarce room that may stay free before the search goes on to the next node."""

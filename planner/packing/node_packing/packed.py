@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Shape
 
-__all__ = ["Packed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Packed:

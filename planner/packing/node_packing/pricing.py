@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner.packing.problem import Part, Pool, Shape
     from planner.packing.solvers.solver import Effort
 
-__all__ = ["Pricing"]
-
 _TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 
 

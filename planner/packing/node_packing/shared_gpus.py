@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Pool
 
-__all__ = [
-    "Arrangement",
-    "Held",
-    "arranged",
-    "gpu_of",
-    "lay_out_bundles",
-    "on_fewest_gpus",
-]
-
 _MANY = 100
 """Pieces with parts beyond which they are not tried one by one."""
 

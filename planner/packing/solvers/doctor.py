@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from planner.packing.solvers.program import Sense
     from planner.packing.solvers.solver import Answer
 
-__all__ = ["Case", "Examined", "cases", "examine"]
-
 _LIMIT_S = 10.0
 _ORDERS = 40
 """In how many orders of columns and rows a program is tried whose answer hung on the order."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from planner.packing.solvers.program import Program
 
-__all__ = ["Duals", "LinearMaster", "highs_lp", "is_infeasible", "solve_linear"]
-
 
 _SOLVE_S, _CELL_S = 1e-3, 5e-6
 """What a linear program takes on a usual machine: for itself, and for each of its cells."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-__all__ = ["Program", "Row", "Sense", "Variable"]
-
 Sense = Literal["<=", ">=", "=="]
 
 

@@ -24,18 +24,6 @@ from planner.packing.solvers.linear import highs_lp, is_infeasible
 if TYPE_CHECKING:
     from planner.packing.solvers.program import Program
 
-__all__ = [
-    "Answer",
-    "Effort",
-    "Outcome",
-    "cbc_version",
-    "lp_text",
-    "mps_text",
-    "solve_integer",
-    "solve_with_cbc",
-    "solver_version",
-]
-
 _CHECK_S, _CELL_S = 1e-3, 1.4e-6
 """What HiGHS does from one look at its limits to the next, on a usual machine: for itself, and for
 each cell of the program."""
