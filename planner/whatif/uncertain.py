@@ -6,13 +6,14 @@ scenarios, or one that gains an uncertainty, are tried with the same draws (comm
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from math import floor, isqrt
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -32,12 +33,12 @@ from planner.whatif.sweep import placed, unknown_names
 from planner.whatif.variants import AS_STATED, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path as FilePath
 
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.job import Latency, Serve
-    from planner.inputs.scenario.offer import Offer
+    from planner.inputs.scenario.offer import Offer, Sale
     from planner.inputs.settled import Inputs
     from planner.whatif.variants import VariantPlanner
 
@@ -69,13 +70,17 @@ class UncertainFigure:
 
 
 def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
-    """Prices of offers and APIs, growth, traffic, lead times and settings of cost, if stated."""
+    """Prices, growth, traffic, latency, lead times and settings of cost, where stated."""
     for offer in inputs.offers:
         yield _price(inputs, offer.name)
     if any(map(inputs.scenario.apis_of, inputs.scenario.jobs)):
         apis = ", ".join(sorted(inputs.scenario.apis))
         yield UncertainFigure(
             "prices by the token", "share", apis, lambda by: tuple(_by_the_token(inputs, by))
+        )
+    if sold := {name: own.sale for name, own in sorted(inputs.scenario.fleet.items()) if own.sale}:
+        yield UncertainFigure(
+            "prices of nodes that are sold", "share", ", ".join(sold), lambda by: _sold(sold, by)
         )
     if growing := _growing(inputs):
         one, *others = growing.values()
@@ -139,6 +144,26 @@ def _by_the_token(inputs: Inputs, by: Fraction) -> Iterator[Override]:
                 yield Override.of(("apis", name, key), _moved(stated, by))
 
 
+def _sold(sold: Mapping[str, Sale], by: Fraction) -> tuple[Override, ...]:
+    return tuple(
+        override
+        for name, sale in sold.items()
+        for key in ("price_usd", "paid_usd")
+        for override in _by_quarter(("fleet", name, "sale", key), getattr(sale, key), by)
+    )
+
+
+def _by_quarter(
+    path: tuple[str, ...], stated: Mapping[Any, Decimal] | Decimal | None, by: Fraction
+) -> Iterator[Override]:
+    """Moves one figure, or one for each of some quarters; nothing where none is stated."""
+    if isinstance(stated, Mapping):
+        for at, one in stated.items():
+            yield Override.of((*path, at), _moved(one, by))
+    elif stated is not None:
+        yield Override.of(path, _moved(stated, by))
+
+
 def _growing(inputs: Inputs) -> dict[str, Decimal]:
     return {
         name: job.growth_per_quarter
@@ -173,15 +198,14 @@ def _of_serving(inputs: Inputs) -> Iterator[UncertainFigure]:
 
 
 def _busier(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
-    found = []
-    for name, serve in served.items():
-        for key in TRAFFIC:
-            stated, path = getattr(serve.load, key), ("jobs", name, "serve", "load", key)
-            if isinstance(stated, dict):
-                found += [Override.of((*path, at), _moved(one, by)) for at, one in stated.items()]
-            elif stated is not None:
-                found.append(Override.of(path, _moved(stated, by)))
-    return tuple(found)
+    return tuple(
+        override
+        for name, serve in served.items()
+        for key in TRAFFIC
+        for override in _by_quarter(
+            ("jobs", name, "serve", "load", key), getattr(serve.load, key), by
+        )
+    )
 
 
 def _longer(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.inputs.catalog.modelconfig.section import model_types
+
 HERE = Path(__file__).parent
 
 SCENARIO = """\
@@ -22,7 +24,8 @@ jobs:
 
 @pytest.fixture
 def small_world(monkeypatch):
-    """Stand in for the shipped catalog and rules."""
+    """Stand in for the shipped catalog and rules; how configurations are read stays."""
+    model_types()
     monkeypatch.setattr(
         "planner.inputs.reading.locate.shipped", lambda kind: HERE / "shipped" / kind
     )

@@ -205,7 +205,7 @@ def test_a_node_kept_empty_as_spare_is_no_free_node(plan):
     assert text.count("<title>kept empty as spare: 8</title>") == 2
     drawn = markdown.render(plan_document(kept, FULL))
     assert "xe9680-h100/dc-east/03  [········]  [--------]" in drawn
-    assert "- one of a node that is kept empty as spare" in drawn
+    assert "-=spare, kept empty" in drawn
     assert "Kept empty as spare" in text
 
 

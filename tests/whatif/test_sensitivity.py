@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import planner as public
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.inputs.reading.document import parts_of, settable
@@ -323,6 +324,25 @@ def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_pric
         "offers.'h200.v2'.price_breaks=[{from_nodes: 5, price_usd: 288000}]",
     )
     assert "price of energy" not in by_name
+
+
+def test_what_nodes_sell_for_is_moved_in_every_quarter():
+    sale = {"price_usd": {"2027Q1": 60_000, "2027Q3": 40_000}}
+    found = public.sensitivity(
+        {
+            "format": 1,
+            "name": "Sale",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 4},
+            "fleet": {
+                "old": {"node_type": "xe9680-a100", "count": 3, "sale": {"price_usd": prices}}
+            },
+            "jobs": {"chat": {"fixed": {"gpus": 4}}},
+        }
+    )
+    sold = next(one for one in found.rows() if one["figure"] == "prices of nodes that are sold")
+    spread = sold["low_cost_usd"] - sold["high_cost_usd"]
+    # Two nodes leave at once; what they would have brought after four quarters is given up.
+    assert spread == pytest.approx(2 * 0.4 * (60_000 - 40_000 / 1.08), abs=0.02)
 
 
 NAMES = ["plain", "h200.v2", "a=b", "it's", 'say "x"', "ü #1: {", """both '"'" of=them""", "''"]

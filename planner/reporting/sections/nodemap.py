@@ -176,19 +176,22 @@ def node_map(plan: Plan, most_lines: int, page: int) -> tuple[Block, ...]:
         for use in uses
         for jobs in _holders(use, gpus[use.node])
     )
-    aid = f" {_SEVERAL} is one that several jobs share, in time or in parts." if shared else ""
     if len(first_seen) <= len(_LETTERS):
         letters = dict(zip(first_seen, _LETTERS, strict=False)) | {SPARE: _KEPT}
-        return _grid(plan, letters, most_lines, page, aid)
+        return _grid(plan, letters, most_lines, page, shared=shared)
+    aid = f" {_SEVERAL} is one that several jobs share, in time or in parts." if shared else ""
     return _by_quarter(plan, most_lines, aid)
 
 
 def _grid(
-    plan: Plan, letters: Mapping[str, str], most_lines: int, page: int, aid: str
+    plan: Plan, letters: Mapping[str, str], most_lines: int, page: int, *, shared: bool
 ) -> tuple[Block, ...]:
-    """Lines of nodes under their quarters, then what each letter stands for."""
-    kept = any(any(pool.nodes_spare) for pool in plan.pools)
-    spare = f" {_KEPT} one of a node that is kept empty as spare;" if kept else ""
+    """Lines of nodes under their quarters, then what each sign and letter stands for."""
+    signs = [f"{_FREE}=free"]
+    if shared:
+        signs.append(f"{_SEVERAL}=shared by jobs, in time or in parts")
+    if any(any(pool.nodes_spare) for pool in plan.pools):
+        signs.append(f"{_KEPT}=spare, kept empty")
     places = range(len(plan.quarters))
     rows = _alike(
         plan, places, lambda held: held if isinstance(held, str) else _cells(held, letters)
@@ -203,13 +206,12 @@ def _grid(
     )
     return (
         Paragraph(
-            f"One cell per GPU, a letter for each job, {_FREE} is a free GPU;{spare} blank: the "
-            f"node is not in service. {code('planner explain')} tells which unit sits where.{aid}"
-            f"{_told_of_let_go(plan)}",
+            "One cell per GPU, a letter for each job; blank: the node is not in service. "
+            f"{code('planner explain')} tells which unit sits where.{_told_of_let_go(plan)}",
             tone="faint",
         ),
         Verbatim(tuple(lines)),
-        Paragraph(f"{', '.join(named)}."),
+        Paragraph(f"{', '.join((*signs, *named))}."),
     )
 
 
