@@ -333,9 +333,7 @@ def test_what_nodes_sell_for_is_moved_in_every_quarter():
             "format": 1,
             "name": "Sale",
             "horizon": {"first_quarter": "2027Q1", "quarters": 4},
-            "fleet": {
-                "old": {"node_type": "xe9680-a100", "count": 3, "sale": {"price_usd": prices}}
-            },
+            "fleet": {"old": {"node_type": "xe9680-a100", "count": 3, "sale": sale}},
             "jobs": {"chat": {"fixed": {"gpus": 4}}},
         }
     )
