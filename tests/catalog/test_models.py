@@ -96,6 +96,7 @@ def test_parameters_of_mixtures_follow_from_their_shape_and_so_do_those_used_per
         ("qwen3.5-397b-a17b", 397),
         ("nemotron-3-super-120b-a12b", 120),
         ("granite-4.0-h-small", 32),
+        ("qwen3.5-9b", "8.953803264"),
         ("lfm2-8b-a1b", "8.34"),
         ("lfm2-1.2b", "1.17"),
     ],
