@@ -126,7 +126,11 @@ def test_a_value_model_is_as_large_as_the_reward_model_that_it_starts_from(on_ei
 def test_ppo_computes_two_models_and_four_scores(on_eight):
     alone, ppo, without = (
         step_of(one, "gflop_per_token")
-        for one in (on_eight(), on_eight(objective="ppo"), on_eight(objective="ppo", reference_model=False))
+        for one in (
+            on_eight(),
+            on_eight(objective="ppo"),
+            on_eight(objective="ppo", reference_model=False),
+        )
     )
     # For each of two models: 8 a parameter with recomputation, and two passes of scoring.
     assert ppo / alone == pytest.approx((8 + 2 * 2) / 8)
@@ -136,9 +140,7 @@ def test_ppo_computes_two_models_and_four_scores(on_eight):
 
 def step_of(candidate, name):
     return next(
-        step["result"]["value"]
-        for step in candidate["trace"]
-        if step["result"]["name"] == name
+        step["result"]["value"] for step in candidate["trace"] if step["result"]["name"] == name
     )
 
 
@@ -153,12 +155,16 @@ def test_answers_of_ppo_take_as_long_as_those_of_grpo(on_eight):
 
 
 def test_adapters_of_ppo_share_no_base_with_those_of_the_value_model(on_eight):
-    ppo, alone = (on_eight(method="lora", objective=one, rollout_share=0) for one in ("ppo", "grpo"))
+    ppo, alone = (
+        on_eight(method="lora", objective=one, rollout_share=0) for one in ("ppo", "grpo")
+    )
     # A second base and a reward model; adapters switched off are the reference.
     more_mb = phase(ppo, "load") - phase(alone, "load") - embeddings_mb()
     assert more_mb == pytest.approx(2 * WEIGHTS_MB / 8, rel=0.02)
 
 
 def test_the_tuned_asset_is_the_policy_alone(on_eight):
-    ppo, alone = (step_of(one, "trained_size_gb") for one in (on_eight(objective="ppo"), on_eight()))
+    ppo, alone = (
+        step_of(one, "trained_size_gb") for one in (on_eight(objective="ppo"), on_eight())
+    )
     assert ppo == alone

@@ -115,7 +115,9 @@ class Tune(Frozen):
     """With `parameters_b`: the family whose shape it has."""
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
-    objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact("what is learned from")] = "sft"
+    objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact("what is learned from")] = (
+        "sft"
+    )
     """`sft`: samples as they are; `dpo`: pairs of a better and a worse answer, so that each
     sequence of the batch is two; `grpo`: rewards of answers that the model gives itself
     (`sequence` holds prompt and answer); `ppo`: as `grpo`, with a value model that is trained
@@ -130,8 +132,8 @@ class Tune(Frozen):
         Annotated[NotNegative, Field(le=100_000)] | None,
         AsFact("parameters of the reward model, if the job states them", "10^9 parameters"),
     ] = None
-    """`ppo`: parameters of the reward model in billions; 0 where rewards come from a program or from
-    GPUs of their own. As large as the model that is tuned if left out, rule
+    """`ppo`: parameters of the reward model in billions; 0 where rewards come from a program or
+    from GPUs of their own. As large as the model that is tuned if left out, rule
     `tuning/reward-share-as-policy`."""
     value_parameters_b: Annotated[
         ParametersB | None,
