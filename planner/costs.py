@@ -271,11 +271,6 @@ def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
     return tuple(found)
 
 
-def in_usd(cents: float | None) -> float | None:
-    """US dollars; None stays None."""
-    return None if cents is None else cents / 100
-
-
 def _running(
     inputs: Inputs, node_type: str, served: range, *, on: bool = True
 ) -> Iterator[CostStream]:

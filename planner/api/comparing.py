@@ -12,9 +12,8 @@ from planner.api.folder import plan_text
 from planner.api.planning import PlanResult, read_plan, require_effort, text_of
 from planner.api.result import Result
 from planner.api.scenario import Scenario, load
-from planner.costs import in_usd
 from planner.planning.make import make_plan
-from planner.reporting.format import count_of, record, usd
+from planner.reporting.format import count_of, in_usd, record, usd
 from planner.reporting.sections.comparison import (
     OPEN,
     comparison_document,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
 from planner.api.folder import plan_text
 from planner.api.result import Result, paths, require, warn
 from planner.api.scenario import load
-from planner.costs import in_usd
 from planner.errors import Finding, InputError
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.reading.reader import parse_document
@@ -24,7 +23,7 @@ from planner.planning.rolling_horizon import carried_over
 from planner.planning.saved import Saved, checked, read_saved, scenario_of, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
-from planner.reporting.format import gap_percent, listed, record, usd
+from planner.reporting.format import gap_percent, in_usd, listed, record, usd
 from planner.reporting.plan import (
     FULL,
     SCREEN,

@@ -25,9 +25,8 @@ from planner.api.scenario import (
     placed,
     require_known_keys,
 )
-from planner.costs import in_usd
 from planner.inputs.load import Question
-from planner.reporting.format import count_of, money_short, percent, record
+from planner.reporting.format import count_of, in_usd, money_short, percent, record
 from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (

@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from planner.costs import in_usd
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, usd
 
@@ -90,6 +89,11 @@ Style = Literal[
 
 
 @lru_cache(maxsize=4096, typed=True)  # each document draws the same figure three times
+def in_usd(cents: float | None) -> float | None:
+    """US dollars; None stays None."""
+    return None if cents is None else cents / 100
+
+
 def styled(value: Fraction | date, style: Style) -> str:
     """A figure in the unit of plan.json, as a reader sees it."""
     if isinstance(value, date):

@@ -276,7 +276,7 @@ PEAKS_MISSED = {
     "LitGPT": 12,
     "NeMo Automodel": 1,
     "PEFT": 2,
-    "Qwen": 44,
+    "Qwen": 38,
     "fms-acceleration": 26,
     "fsdp_qlora": 15,
     "ms-swift": 14,

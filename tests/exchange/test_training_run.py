@@ -1,14 +1,10 @@
-"""Steps of tiny models on the CPU; needs the extra `measure`, and is skipped without it."""
+"""Steps of tiny models on the CPU; taken up where the extra `measure` is installed."""
 
 import pytest
 
 from planner.errors import InputError
 from planner.exchange.training_run import observe
 from planner.inputs.scenario.job import Tune
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("peft")
 
 TINY = {
     "model_type": "llama",

@@ -241,6 +241,7 @@ BY_THE_WRITER = (
     r"write a number alone, in the unit of the key",
     r"write the quarter in which they entered service",
     r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
+    r"take a smaller model of the same family|raise `context`, or leave it out",
     r"count the weights of the checkpoint|count all tokens of the data set, .*",
     r"a rank is a small part of the width|a name has at most 120 characters",
     r"write `rules:`, then .*|replace that rule by its id|give one of them another id",

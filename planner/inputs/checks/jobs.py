@@ -90,7 +90,11 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         return
     remedy = None
     if serve.context is not None:
-        longest, who, remedy = serve.context, "`context` allows", "raise `context`"
+        longest, who, remedy = (
+            serve.context,
+            "`context` allows",
+            "raise `context`, or leave it out",
+        )
     elif model is not None:
         longest, who = model.longest_context, f"{serve.model} takes"
     else:
