@@ -234,7 +234,7 @@ def test_ppo_reads_well_on_a_terminal(run):
     stated = ("--reward-parameters-b", "0", "--value-parameters-b", "1.5")
     result = run("size", "--model", "qwen2.5-7b", *asked, *stated)
     assert result.exit_code == 0, result.stderr
-    assert "batch 64, no reward model, value model of 1.5 B" in result.stdout
+    assert "batch 64, no reward model, value model of 1.5 B" in " ".join(result.stdout.split())
     assert "reward model of unknown size" not in result.stdout
 
 
