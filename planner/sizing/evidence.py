@@ -50,7 +50,7 @@ def evidence_of(
         ]
         by = None if load is None or (method == "serve" and figure == "memory") else float(load)
         found = _from(figure, here, of_figure, float(size or 0), by)
-        unlike = at.value("objective") in ("dpo", "grpo")
+        unlike = at.value("objective") in ("dpo", "grpo", "ppo")
         if figure == "rate":
             unlike = any(at.number(name) for name in ("draft_tokens", "decode_engines"))
         elif kind == "serve":

@@ -49,6 +49,7 @@ _STATED = {
     "attention_kernel": "{} attention",
     "loss_kernel": "{} loss",
     "layer_kernels": "{} layer kernels",
+    "value_parameters_b": "value model of {} B",
     "sharding": "sharding {}",
     "offload": "offload {}",
 }
@@ -84,6 +85,9 @@ def _tune(tune: Tune) -> str:
         parts.append(f"sequence {tune.sequence:,}")
     if tune.batch is not None:
         parts.append(f"batch {tune.batch:,}")
+    if tune.reward_parameters_b is not None:
+        size = tune.reward_parameters_b
+        parts.append(f"reward model of {size} B" if size else "no reward model")
     parts += [told.format(getattr(tune, key)) for key, told in _STATED.items() if _says(tune, key)]
     return ", ".join(parts)
 

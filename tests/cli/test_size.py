@@ -219,3 +219,26 @@ def test_a_partition_costs_its_share_of_the_memory_slices():
         for row in planner.size({**asked, "gpu_types": ["h100-80gb-sxm"]}, mig=True).rows()
     }
     assert by_part["3g.40gb"] == pytest.approx(by_part[None] / 2)
+
+
+def test_ppo_reads_well_on_a_terminal(run):
+    asked = ("--method", "full", "--batch", "64", "--sequence", "4096", "--objective", "ppo")
+    result = run("size", "--model", "qwen2.5-7b", *asked, "--gpu-type", "h200-141gb-sxm")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("full fine-tuning of qwen2.5-7b by PPO, sequence 4,096")
+    told = " ".join(result.stdout.split())
+    assert "A reward model of unknown size is as large as the model that is tuned" in told
+    assert "PPO trains a value model as large as its reward model" in told
+    assert max(map(len, result.stdout.splitlines())) <= 100
+
+    stated = ("--reward-parameters-b", "0", "--value-parameters-b", "1.5")
+    result = run("size", "--model", "qwen2.5-7b", *asked, *stated)
+    assert result.exit_code == 0, result.stderr
+    assert "batch 64, no reward model, value model of 1.5 B" in " ".join(result.stdout.split())
+    assert "reward model of unknown size" not in result.stdout
+
+
+def test_a_reward_model_without_ppo_is_refused(run):
+    result = run("size", "--model", "qwen2.5-7b", *LORA, "--reward-parameters-b", "7")
+    assert result.exit_code == 2
+    assert "go with `objective: ppo`" in result.stderr

@@ -1,6 +1,8 @@
-"""Preference and reward tuning by their parts: pairs, a reference model, a rollout engine."""
+"""Preference and reward tuning by their parts: pairs, frozen and trained models, rollouts."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import pytest
 
@@ -20,6 +22,12 @@ def sized():
         return result.to_dict()["candidates"][0]
 
     return one
+
+
+@pytest.fixture(scope="module")
+def on_eight(sized):
+    """`on_eight(objective="ppo")`: as `sized`, on twice the GPUs, which hold four models."""
+    return partial(sized, gpus=8)
 
 
 def phase(candidate, name):
@@ -80,3 +88,83 @@ def test_an_engine_that_cannot_hold_the_model_moves_the_run_to_more_gpus():
 def test_where_nothing_is_stated_the_published_average_says_what_it_leaves_out():
     result = planner.size({"tune": {"model": "qwen2.5-7b", "method": "full", "objective": "dpo"}})
     assert any("neither pairs nor a reference model" in one for one in result.to_dict()["warnings"])
+
+
+def test_ppo_holds_two_models_that_are_trained_and_two_that_are_not(on_eight):
+    ppo = on_eight(objective="ppo", precision="bf16")
+    alone = on_eight(precision="bf16")
+    shard_mb = WEIGHTS_MB / 8
+    # Of the second trained model: weights and two states; of reference and reward model: weights.
+    assert phase(ppo, "save") - phase(alone, "save") == pytest.approx(
+        (3 + 2) * shard_mb + embeddings_mb(), abs=3
+    )
+
+
+def embeddings_mb():
+    """Embeddings and head of Qwen2.5-7B in 16 bit, which the value model gathers, too."""
+    return 2 * 2 * 152064 * 3584 / 1e6
+
+
+def test_a_reward_model_of_nothing_leaves_the_gpus(on_eight):
+    with_one = on_eight(objective="ppo")
+    by_program = on_eight(objective="ppo", reward_parameters_b=0)
+    assert phase(with_one, "load") - phase(by_program, "load") == pytest.approx(
+        WEIGHTS_MB / 8, abs=2
+    )
+    assert by_program["hours"] < with_one["hours"]
+
+
+def test_a_value_model_is_as_large_as_the_reward_model_that_it_starts_from(on_eight):
+    of_reward, stated = (
+        on_eight(objective="ppo", reward_parameters_b=1.5, **more)
+        for more in ({}, {"value_parameters_b": 1.5})
+    )
+    assert of_reward["memory"]["peak_mb"] == stated["memory"]["peak_mb"]
+    assert of_reward["memory"]["peak_mb"] < on_eight(objective="ppo")["memory"]["peak_mb"]
+
+
+def test_ppo_computes_two_models_and_four_scores(on_eight):
+    alone, ppo, without = (
+        step_of(one, "gflop_per_token")
+        for one in (
+            on_eight(),
+            on_eight(objective="ppo"),
+            on_eight(objective="ppo", reference_model=False),
+        )
+    )
+    # For each of two models: 8 a parameter with recomputation, and two passes of scoring.
+    assert ppo / alone == pytest.approx((8 + 2 * 2) / 8)
+    assert without / alone == pytest.approx((8 + 1.5 * 2) / 8)
+    assert on_eight(objective="ppo")["hours"] > 2 * on_eight()["hours"]
+
+
+def step_of(candidate, name):
+    return next(
+        step["result"]["value"] for step in candidate["trace"] if step["result"]["name"] == name
+    )
+
+
+def test_answers_of_ppo_take_as_long_as_those_of_grpo(on_eight):
+    def answers(objective):
+        return (
+            on_eight(objective=objective, rollout_tokens=1024)["hours"]
+            - on_eight(objective=objective)["hours"]
+        )
+
+    assert answers("ppo") == pytest.approx(answers("grpo"))
+
+
+def test_adapters_of_ppo_share_no_base_with_those_of_the_value_model(on_eight):
+    ppo, alone = (
+        on_eight(method="lora", objective=one, rollout_share=0) for one in ("ppo", "grpo")
+    )
+    # A second base and a reward model; adapters switched off are the reference.
+    more_mb = phase(ppo, "load") - phase(alone, "load") - embeddings_mb()
+    assert more_mb == pytest.approx(2 * WEIGHTS_MB / 8, rel=0.02)
+
+
+def test_the_tuned_asset_is_the_policy_alone(on_eight):
+    ppo, alone = (
+        step_of(one, "trained_size_gb") for one in (on_eight(objective="ppo"), on_eight())
+    )
+    assert ppo == alone

@@ -115,27 +115,43 @@ class Tune(Frozen):
     """With `parameters_b`: the family whose shape it has."""
     method: Annotated[Method, AsFact("how a model is tuned")]
     """How the model is tuned."""
-    objective: Annotated[Literal["sft", "dpo", "grpo"], AsFact("what is learned from")] = "sft"
+    objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact("what is learned from")] = (
+        "sft"
+    )
     """`sft`: samples as they are; `dpo`: pairs of a better and a worse answer, so that each
     sequence of the batch is two; `grpo`: rewards of answers that the model gives itself
-    (`sequence` holds prompt and answer)."""
+    (`sequence` holds prompt and answer); `ppo`: as `grpo`, with a value model that is trained
+    beside it and a frozen reward model."""
     reference_model: Annotated[
         bool | None, AsFact("whether a frozen copy of the model is held beside it")
     ] = None
-    """Full fine-tunes by `dpo` and `grpo`: whether a frozen copy of the model stands beside it.
-    Left out, `dpo` has one (unless `precompute_ref_log_probs` of TRL), `grpo` has none (`beta` of
-    0). Adapters are switched off instead, and need none."""
+    """Full fine-tunes by `dpo`, `grpo` and `ppo`: whether a frozen copy of the model stands beside
+    it. Left out, `dpo` (unless `precompute_ref_log_probs` of TRL) and `ppo` have one, `grpo` has
+    none (`beta` of 0). Adapters are switched off instead, and need none."""
+    reward_parameters_b: Annotated[
+        Annotated[NotNegative, Field(le=100_000)] | None,
+        AsFact("parameters of the reward model, if the job states them", "10^9 parameters"),
+    ] = None
+    """`ppo`: parameters of the reward model in billions; 0 where rewards come from a program or
+    from GPUs of their own. As large as the model that is tuned if left out, rule
+    `tuning/reward-share-as-policy`."""
+    value_parameters_b: Annotated[
+        ParametersB | None,
+        AsFact("parameters of the value model, if the job states them", "10^9 parameters"),
+    ] = None
+    """`ppo`: parameters of the value model (critic) in billions. As large as the reward model, from
+    which it starts, if left out; rule `tuning/value-share-as-reward`."""
     rollout_share: Annotated[
         Share | None, AsFact("share of each GPU that a rollout engine holds", "share")
     ] = None
-    """`grpo`: share of each GPU's memory that an inference engine on the same GPUs holds while
-    training (`vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile, or answers from GPUs of
-    its own, which are a serving job. Rule `tuning/rollout-share` if left out."""
+    """`grpo` and `ppo`: share of each GPU's memory that an inference engine on the same GPUs holds
+    while training (`vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile, or answers from
+    GPUs of its own, which are a serving job. Rule `tuning/rollout-share` if left out."""
     rollout_tokens: Annotated[
         PositiveCount | None, AsFact("tokens of a sequence that the model gives itself", "tokens")
     ] = None
-    """`grpo`: tokens of a sequence that the model gives itself on the GPUs of the run, which adds
-    to its hours; left out, answers come from elsewhere, or their time is not counted."""
+    """`grpo` and `ppo`: tokens of a sequence that the model gives itself on the GPUs of the run,
+    which adds to its hours; left out, answers come from elsewhere, or their time is not counted."""
     precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights, `fp8` keeps 16-bit weights
     and multiplies in 8 bit. Left out: `bf16-mixed` for full fine-tunes and QLoRA of a known shape,
@@ -306,11 +322,18 @@ class Tune(Frozen):
     def _learns_from_what_it_states(self) -> Tune:
         if self.reference_model and (self.objective == "sft" or self.method != "full"):
             raise ValueError(
-                "`reference_model` goes with `method: full` and `objective: dpo` or `grpo`"
+                "`reference_model` goes with `method: full` and `objective: dpo`, `grpo` or `ppo`"
             )
         rolls_out = self.rollout_share is not None or self.rollout_tokens is not None
-        if rolls_out and self.objective != "grpo":
-            raise ValueError("`rollout_share` and `rollout_tokens` go with `objective: grpo`")
+        if rolls_out and self.objective not in ("grpo", "ppo"):
+            raise ValueError(
+                "`rollout_share` and `rollout_tokens` go with `objective: grpo` or `ppo`"
+            )
+        scores = self.reward_parameters_b is not None or self.value_parameters_b is not None
+        if scores and self.objective != "ppo":
+            raise ValueError(
+                "`reward_parameters_b` and `value_parameters_b` go with `objective: ppo`"
+            )
         return self
 
     @model_validator(mode="after")
