@@ -30,6 +30,8 @@ GPUS = [
     "b300-288gb-sxm",
     "mi300x-192gb",
     "mi325x-256gb",
+    "mi350x-288gb",
+    "mi355x-288gb",
     "gaudi3-128gb",
 ]
 
@@ -52,6 +54,7 @@ NODES = {
         "dgx-h100",
         "dgx-h200",
         "dgx-b200",
+        "as8126-mi350x",
     ],
     4: ["xe8640-h100", "xe9640-h100", "r760xa-l40s", "r760xa-h100-pcie", "xe8545-a100"],
 }
@@ -104,7 +107,11 @@ def test_the_memory_that_the_driver_reports_is_as_nvidia_smi_shows_it(
 
 
 @pytest.mark.parametrize(
-    "gpu", ["h100-80gb-pcie", "mi300x-192gb", "mi325x-256gb", "mi355x-288gb", "gaudi3-128gb"]
+    "gpu",
+    [
+        *("h100-80gb-pcie", "gaudi3-128gb"),
+        *("mi300x-192gb", "mi325x-256gb", "mi350x-288gb", "mi355x-288gb"),
+    ],
 )
 def test_memory_that_no_page_shows_is_left_out_and_not_guessed(catalog: Catalog, gpu: str) -> None:
     assert catalog.gpus[gpu].driver_memory_mib is None
@@ -242,6 +249,7 @@ def test_the_power_ratio_is_the_one_measured_on_eight_h100(catalog: Catalog) -> 
         ("xe9680-h200", 104, 2000),
         ("xe9680-mi300x", 64, 2048),
         ("xe9680l-b200", 64, 2048),
+        ("as8126-mi350x", 128, 3000),
         ("xe8640-h100", 96, 1024),
         ("r760xa-l40s", 64, 512),
     ],

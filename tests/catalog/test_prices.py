@@ -33,7 +33,9 @@ def test_every_price_is_for_a_node_type_of_the_catalog(catalog: Catalog) -> None
 
 def test_every_node_type_has_a_price_but_those_without_any_basis(catalog: Catalog) -> None:
     unpriced = set(catalog.nodes) - set(catalog.prices.purchase)
-    assert unpriced == {"vera-rubin-nvl72", "xe9712-gb200", "xe9712-gb300", "xe9785l-mi355x"}
+    assert unpriced == {
+        *("as8126-mi350x", "vera-rubin-nvl72", "xe9712-gb200", "xe9712-gb300", "xe9785l-mi355x")
+    }
 
 
 def test_no_price_is_dated_after_its_book(catalog: Catalog) -> None:
@@ -100,4 +102,4 @@ def test_node_types_with_the_same_gpu_rent_at_the_same_price(catalog: Catalog) -
 
 def test_no_rent_is_invented_for_a_gpu_that_no_provider_lists(catalog: Catalog) -> None:
     rented = {catalog.nodes[key].gpu_type for key in catalog.prices.rent}
-    assert rented.isdisjoint({"gaudi3-128gb", "mi355x-288gb", "h200-141gb-nvl"})
+    assert rented.isdisjoint({"gaudi3-128gb", "mi350x-288gb", "mi355x-288gb", "h200-141gb-nvl"})

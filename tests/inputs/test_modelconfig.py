@@ -197,6 +197,27 @@ CONFIGS: dict[str, tuple[Any, int]] = {
         | vocabulary(65536, 262144, tied=False),
         51_570_323_328,
     ),
+    "LFM2-1.2B": (
+        {"model_type": "lfm2", "num_hidden_layers": 16, "hidden_size": 2048}
+        | {"block_ff_dim": 12288, "block_auto_adjust_ff_dim": True, "block_multiple_of": 256}
+        | {"block_ffn_dim_multiplier": 1.0, "conv_L_cache": 3, "conv_bias": False}
+        | {"num_attention_heads": 32, "num_key_value_heads": 8}
+        | {"full_attn_idxs": [2, 5, 8, 10, 12, 14]}
+        | vocabulary(65536, 128000),
+        1_170_340_608,
+    ),
+    "LFM2-8B-A1B": (
+        dense("lfm2_moe", 24, 2048, 7168, 32, num_key_value_heads=8, conv_L_cache=3)
+        | {"num_experts": 32, "num_experts_per_tok": 4, "moe_intermediate_size": 1792}
+        | {"num_dense_layers": 2, "use_expert_bias": True}
+        | {
+            "layer_types": [
+                "full_attention" if n in (2, 6, 10, 14, 18, 21) else "conv" for n in range(24)
+            ]
+        }
+        | vocabulary(65536, 128000),
+        8_339_929_856,
+    ),
     "c4ai-command-r-v01": (
         dense("cohere", 40, 8192, 22528, 64, num_key_value_heads=64) | vocabulary(256000, 131072),
         34_980_831_232,
@@ -254,6 +275,7 @@ def test_what_is_not_counted_is_less_than_a_part_in_a_million(name: str) -> None
         ("DeepSeek-V3", "37.55"),
         ("granite-3.1-3b-a800m", "0.88"),
         ("Jamba-v0.1", "12.11"),
+        ("LFM2-8B-A1B", "1.56"),
     ],
 )
 def test_a_mixture_uses_fewer_parameters_per_token(name: str, active_b: str) -> None:
@@ -324,6 +346,28 @@ def test_a_window_as_wide_as_the_context_is_none() -> None:
 def test_qwen_slides_its_later_layers_where_it_is_told_to() -> None:
     told = {"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 20}
     assert read(CONFIGS["Qwen2.5-7B"][0] | told).sliding_layers == 8
+
+
+def test_a_short_convolution_keeps_its_last_inputs_alone() -> None:
+    config = CONFIGS["LFM2-1.2B"][0]
+    model = read(config)
+    assert (model.attention, model.kv_layers, model.layers) == ("hybrid", 6, 16)
+    assert model.state_mb_per_sequence == Decimal(10 * 2 * 2048 * 2).scaleb(-6)
+    named = ["full_attention" if n in config["full_attn_idxs"] else "conv" for n in range(16)]
+    assert shape(config | {"layer_types": named, "full_attn_idxs": None}) == shape(config)
+
+
+def test_the_block_of_lfm2_is_two_thirds_as_wide_as_stated_unless_it_says_otherwise() -> None:
+    config = CONFIGS["LFM2-1.2B"][0]
+    assert read(config).intermediate == 8192
+    assert read(config | {"block_ff_dim": 10240}).intermediate == 6912, "in whole 256"
+    assert read(config | {"block_auto_adjust_ff_dim": False}).intermediate == 12288
+
+
+def test_lfm2_says_in_a_key_of_its_own_that_its_embeddings_are_one_matrix() -> None:
+    config = CONFIGS["LFM2-1.2B"][0]
+    assert read(config).tied_embeddings
+    assert not read(config | {"tie_embedding": False}).tied_embeddings
 
 
 def test_a_hybrid_keeps_keys_and_values_in_few_layers_and_a_state_in_the_others() -> None:

@@ -164,6 +164,7 @@ def test_a_configuration_without_a_type_is_not_guessed() -> None:
         ("kv_lora_rank", 512, "latent attention, which llama is without"),
         ("mamba_d_state", 128, "Mamba layers, which llama is without"),
         ("linear_num_value_heads", 32, "linear attention, which llama is without"),
+        ("conv_L_cache", 3, "short convolutions, which llama is without"),
         ("is_encoder_decoder", True, "has an encoder and a decoder"),
         ("cross_attention_layers", [3, 8], "attend to pictures"),
         ("block_configs", [{}], "differ from one another"),

@@ -168,7 +168,7 @@ def test_a_plan_without_either_has_no_such_section(plan):
 def test_gpus_that_several_jobs_share_are_marked_in_the_map(sharing):
     text = render(plan_document(sharing, SCREEN), TerminalOptions(120))
     assert re.search(r"\[\+\+\+\w··\+\w\]", text)
-    assert "+ is one that several jobs share" in text
+    assert "+=shared by jobs" in text
 
 
 def test_utilization_tells_the_peak_where_jobs_share(sharing):

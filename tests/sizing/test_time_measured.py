@@ -207,6 +207,14 @@ def test_several_nodes_of_mlperf_take_longer_than_their_throughput_explains():
     assert -0.3 < minutes_error("h100-80gb-sxm", 64, 3148.8, 5.035) < -0.15
 
 
+@pytest.mark.parametrize(
+    ("gpu_type", "measured"), [("mi350x-288gb", 4462.3), ("mi355x-288gb", 5358.6)]
+)
+def test_lora_on_eight_of_the_latest_amd_gpus_is_met_though_nothing_was_fitted(gpu_type, measured):
+    """mlcommons/training_results_v5.1@441d65f4: AMD/results, llama2_70b_lora."""
+    assert abs(predicted(mlperf(gpu_type, 8, measured)) / measured - 1) < 0.07
+
+
 def test_small_steps_on_sharded_weights_are_slow():
     small, large = (
         predicted(Run("llama-3-8b", "lora", "h100-80gb-sxm", 8, batch, 512, 0)) for batch in (1, 32)

@@ -63,7 +63,8 @@ def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, 
     section = _language(whole)
     kind = _kind(section, whole)
     section = replace(section, kind=kind)
-    tied = whole.truth("tie_word_embeddings", default=kind.tied)
+    tied = whole.truth("tie_embedding", default=kind.tied)
+    tied = whole.truth("tie_word_embeddings", default=tied)
     decoder = read_decoder(section, tied=tied)
     bits = native_bits(whole, section)
     if decoder.parameters > LARGEST_MODEL:

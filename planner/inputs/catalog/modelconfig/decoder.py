@@ -122,16 +122,21 @@ def _pattern(section: Section, layers: int) -> str | None:
 def _attention_layers(section: Section, layers: int) -> int:
     """Layers of a hybrid that attend; the others are recurrent."""
     sorts = section.items("layer_types", str, layers)
+    attending = ("attention", "full_attention")
     if sorts is not None:
-        known = ("attention", "full_attention", "mamba", "linear_attention")
-        odd = sorted(set(sorts).difference(known))
+        recurrent = (
+            ("conv",) if section.kind.recurrence == "conv" else ("mamba", "linear_attention")
+        )
+        odd = sorted(set(sorts).difference(attending, recurrent))
         if odd:
             section.fault("layer_types", f"{odd[0]!r} is a sort of layer without a formula here")
-        return sum(sort in known[:2] for sort in sorts)
+        return sum(sort in attending for sort in sorts)
     if section.kind.recurrence == "delta":
         return layers // section.count("full_attention_interval", most=MOST_LAYERS)
     if section.kind.recurrence == "mamba":
         return _every(section, layers, "attn_layer")
+    if section.kind.recurrence == "conv" and section.says("full_attn_idxs"):
+        return len({*(section.items("full_attn_idxs", int) or ())} & {*range(layers)})
     section.fault("layer_types", "is missing: nothing tells which layers attend")
     return layers
 
@@ -169,8 +174,17 @@ def _intermediate(section: Section, hidden: int, dense_layers: int) -> int | Non
         return section.count("shared_intermediate_size")
     if "hidden_size" in names or "num_key_value_heads" in names:
         return section.optional("intermediate_size") or 4 * hidden
+    if section.kind.two_thirds_wide and section.truth("block_auto_adjust_ff_dim", default=True):
+        return _two_thirds(section)
     wide = section.optional("dense_intermediate_size")
     return section.count("intermediate_size") if wide is None else wide
+
+
+def _two_thirds(section: Section) -> int:
+    """Width of LFM2's block; a further factor is refused, no published model has one."""
+    section.optional("block_ffn_dim_multiplier", most=1)
+    unit = section.optional("block_multiple_of") or 256
+    return unit * -(-(2 * section.count("intermediate_size") // 3) // unit)
 
 
 def _block(section: Section, hidden: int, width: int, *, bias: bool | None = None) -> int:
@@ -357,8 +371,8 @@ def _shared_width(section: Section, width: int) -> int:
 def _recurrence(section: Section, sorts: _Sorts, hidden: int) -> Decoder:
     """Layers that keep a state, and the last inputs of their convolution."""
     precision = section.text_of("mamba_ssm_cache_dtype") or section.text_of("mamba_ssm_dtype")
-    read = {"mamba": _mamba, "mamba2": _mamba2, "delta": _delta}[section.kind.recurrence or ""]
-    weights, state, window = read(section, hidden)
+    read = {"mamba": _mamba, "mamba2": _mamba2, "delta": _delta, "conv": _short_convolution}
+    weights, state, window = read[section.kind.recurrence or ""](section, hidden)
     kept = state * (4 if precision == "float32" else 2) + window * _CONVOLUTION_BYTES
     figures: dict[str, object] = {
         "attention": "hybrid",
@@ -413,3 +427,10 @@ def _delta(section: Section, hidden: int) -> tuple[int, int, int]:
     projections = hidden * (convolved + 2 * values + 2 * value_heads)
     weights = projections + convolved * kernel + 2 * value_heads + value_dim
     return weights, value_heads * key_dim * value_dim, convolved * (kernel - 1)
+
+
+def _short_convolution(section: Section, hidden: int) -> tuple[int, int, int]:
+    """The same of a gated short convolution, as LFM2 has it: the last inputs are all its state."""
+    kernel = section.count("conv_L_cache", most=_LONGEST_KERNEL)
+    biases = 5 * hidden if section.truth("conv_bias") else 0
+    return hidden * (4 * hidden + kernel) + biases, 0, hidden * (kernel - 1)

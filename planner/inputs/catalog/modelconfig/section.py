@@ -50,7 +50,9 @@ class ModelType(Frozen):
     shared_gate: bool = False
     latent: bool = False
     """Multi-head latent attention."""
-    recurrence: Literal["mamba", "mamba2", "delta"] | None = None
+    recurrence: Literal["mamba", "mamba2", "delta", "conv"] | None = None
+    two_thirds_wide: bool = False
+    """Whether the dense block has two thirds of the stated width, rounded up, as LFM2's has."""
     output_gate: bool = False
     """Whether attention has a second query matrix that gates its output."""
     names: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -87,6 +89,7 @@ _MAMBA_KEYS = (
     *("hybrid_override_pattern", "mamba_d_state", "mamba_n_heads", "mamba_num_heads"),
     *("ssm_state_size", "state_size"),
 )
+_CONVOLUTION_KEYS = ("conv_L_cache",)
 _DELTA_KEYS = ("full_attention_interval", "linear_num_value_heads", "linear_value_head_dim")
 
 
@@ -96,6 +99,7 @@ def structure_keys(kind: ModelType) -> dict[str, str]:
         "a mixture of experts": () if kind.experts else EXPERT_KEYS,
         "latent attention": () if kind.latent else _LATENT_KEYS,
         "Mamba layers": () if kind.recurrence in ("mamba", "mamba2") else _MAMBA_KEYS,
+        "short convolutions": () if kind.recurrence == "conv" else _CONVOLUTION_KEYS,
         "linear attention": () if kind.recurrence == "delta" else _DELTA_KEYS,
     }
     return {key: meaning for meaning, keys in without.items() for key in keys}
