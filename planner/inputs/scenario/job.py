@@ -140,7 +140,7 @@ class Tune(Frozen):
         AsFact("parameters of the value model, if the job states them", "10^9 parameters"),
     ] = None
     """`ppo`: parameters of the value model (critic) in billions. As large as the reward model, from
-    which it starts, if left out; rule `tuning/value-share-as-reward`."""
+    which it starts, if left out; rule `tuning/models-trained-as-reward`."""
     rollout_share: Annotated[
         Share | None, AsFact("share of each GPU that a rollout engine holds", "share")
     ] = None
