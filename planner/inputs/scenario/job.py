@@ -434,8 +434,8 @@ class Serve(Frozen):
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
     mixed: Annotated[PositiveCount, Field(ge=2, le=64)] | None = None
-    """Equal shares of the traffic, each of which may run on GPUs of another type; all of it runs on
-    one if left out."""
+    """Equal shares of the traffic, each of which may run on GPUs of another type, with whole
+    replicas of its own; all of it runs on one type if left out."""
     whole_gpu: bool = False
     """Whether each replica must have its GPUs to itself where policies let others share."""
 
