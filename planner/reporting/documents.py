@@ -80,7 +80,10 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _sites(traced: TracedPlan) -> Table:
-    """Nodes by site: owned, added, rented, retired, and what stands there at the end."""
+    """Nodes by site: owned, added, rented, retired, and what stands there at the end.
+
+    Nodes that come by the hour are no part of it.
+    """
     last = traced.plan.quarters[-1]
 
     def nodes(site: str, *origins: str, **more: str) -> TracedFigure:
@@ -90,7 +93,7 @@ def _sites(traced: TracedPlan) -> Table:
         )
 
     def end(site: str) -> TracedFigure:
-        return traced.read.count(f"nodes{where(site=site, in_service=last)}")
+        return nodes(site, "owned", "buy", "reserve", "rent", in_service=last)
 
     def retired(site: str) -> TracedFigure:
         return nodes(site, "owned") - nodes(site, "owned", in_service=last)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import planner
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
@@ -117,8 +118,28 @@ def test_weeks_are_paid_whole_and_told_as_such(planned):
     plan = planned({"weekly": weekly}, {"a": run(100), "b": run(300)})
     assert taken(plan) == [("weekly", "rent", 1)]
     assert usd(plan) == 4 * 8 * 336
-    assert "Rent 1 × 2 weeks of 1 × PowerEdge XE9680" in ask_sentence(plan)
+    assert "Rent 1 × 2 weeks of PowerEdge XE9680" in ask_sentence(plan)
     assert "rent for 2 weeks" in told(plan)
+
+
+def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_path):
+    wide = {"tune": {"model": "llama-3.1-70b", "method": "full", "sequence": 4096, "batch": 64}}
+    plan = planner.plan(
+        {
+            "format": 1,
+            "name": "Two instances at once",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+            "fleet": {"own": {"node_type": "xe9680-h100", "count": 1}},
+            "offers": {
+                "cloud": {"node_type": "xe9680-h200", "kind": "hourly", "minimum_hours": 12}
+            },
+            "jobs": {"wide": wide | {"gpu_types": ["h200-141gb-sxm"], "run": {"hours": 6}}},
+        }
+    )
+    plan.write(tmp_path)
+    page = planner.report(tmp_path / "plan.json").files()["justification.md"]
+    assert "Rent by the hour 24 node-hours of PowerEdge XE9680" in page
+    assert "| **All** | **1** | **0** | **0** | **0** | **1** |" in page
 
 
 def test_a_minimum_and_a_most_of_gpus_hold(planned):

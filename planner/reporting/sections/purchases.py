@@ -539,7 +539,11 @@ def _by_machine(lines: Sequence[Acquisition]) -> list[list[Acquisition]]:
 
 
 def _machine(count: str, line: Acquisition) -> str:
-    return f"{count} × {line.product} ({line.gpus_per_node}× {line.gpu_type})"
+    return f"{count} × {_model(line)}"
+
+
+def _model(line: Acquisition) -> str:
+    return f"{line.product} ({line.gpus_per_node}× {line.gpu_type})"
 
 
 def _buy(lines: Sequence[Acquisition]) -> str:
@@ -570,6 +574,8 @@ def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:
     step = lines[0].step_hours
     if step is None:
         what = _machine(f"{upto}{most:,}", lines[0])
+    elif step == 1:  # the hours of all its nodes together
+        what = f"{upto}{count_of(most, 'node-hour')} of {_model(lines[0])}"
     else:
-        what = f"{upto}{nodes_text(most, step)} of {_machine('1', lines[0])}"
+        what = f"{upto}{nodes_text(most, step)} of {_model(lines[0])}"
     return f"{what} in {quarter_runs(quarters, in_quarter)}"
