@@ -1,7 +1,7 @@
 """What if: the same jobs solved again with something changed, and what the plan then differs by.
 
 What the plan's choices cost, as the difference to the best plan without them, both proved; and
-where there is no plan, which change would give one.
+which small change of demand would save a node.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from planner.packing.solution import Status
 from planner.packing.work import spent
 from planner.planning.eligible import stuck_jobs
 from planner.planning.plan import HourlyUse, NearMiss, PartitionSaving, SpareCost, SparePrice
-from planner.planning.words import amount, some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
-    from planner.packing import Solution, Translation
+    from planner.packing import Translation
     from planner.packing.problem import Problem
     from planner.planning.assemble import SolvedPortfolio
     from planner.planning.plan import OtherPlan, Plan, PlannedJob, PoolUse
@@ -38,11 +37,6 @@ if TYPE_CHECKING:
 
 
 _MOST_PLACES = 8
-_TIME_S = 10.0
-"""Of work, for all changes of a kind that might give a plan."""
-_MOST_JOBS = 4
-"""At most so many jobs are asked about."""
-_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,70 +261,6 @@ def _with_setting(inputs: Inputs, name: str, value: Decimal) -> Inputs:
     setting = getattr(inputs.settings, name).model_copy(update={"value": value})
     settings = inputs.settings.model_copy(update={name: setting})
     return inputs.model_copy(update={"settings": settings})
-
-
-def _first_plan(
-    inputs: Inputs, sizers: Sizers, deadline: float
-) -> tuple[Translation, Solution] | None:
-    """Any plan with all jobs; None where none is found before the deadline."""
-    jobs = sizers.portfolio(inputs)
-    translation = translate(inputs, jobs)
-    if stuck_jobs(jobs, translation):
-        return None
-    left_s = max(0.1, deadline - spent())
-    try:
-        return translation, attempt(translation, asked_gap=1.0, time_limit_s=left_s)
-    except (Infeasible, LimitError):
-        return None
-
-
-def less_headroom(inputs: Inputs, sizers: Sizers) -> Iterator[str]:
-    """The most headroom, in whole per cent, with which a plan has all jobs; proved by that plan."""
-    stated = inputs.settings.headroom.value
-    deadline = spent() + _TIME_S
-    enough, too_much = Decimal(-1), stated * 100
-    asked = Decimal(0)
-    while asked < too_much and spent() < deadline:
-        if _first_plan(_with_setting(inputs, "headroom", asked / 100), sizers, deadline):
-            enough = asked
-        elif enough < 0:
-            return
-        else:
-            too_much = asked
-        asked = (enough + too_much) // 2
-        if asked <= enough:
-            break
-    if enough >= 0:
-        told = amount(stated, "share")
-        yield f"lower policies.headroom from {told} to {amount(enough / 100, 'share')}"
-
-
-def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
-    """For each of these jobs that names its GPU types: others in play on which a plan has it.
-
-    Proved by a plan that keeps all the rest.
-    """
-    deadline = spent() + _TIME_S
-    stated = inputs.scenario.jobs
-    named = [name for name in sorted(set(lacking)) if name in stated and stated[name].gpu_types]
-    for name in named[:_MOST_JOBS]:
-        free = stated[name].model_copy(update={"gpu_types": None})
-        scenario = inputs.scenario.model_copy(update={"jobs": {**stated, name: free}})
-        found = _first_plan(inputs.model_copy(update={"scenario": scenario}), sizers, deadline)
-        used = _gpu_types_of(name, *found) if found else set()
-        if others := sorted(used - set(stated[name].gpu_types or ())):
-            yield f"let {name} run on {some_of(others, _NAMED)} as well"
-
-
-def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set[str]:
-    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
-    return {
-        choice.gpu_type
-        for demand, members, assigned in demands
-        if any(name == job for name, _ in members)
-        for choice, units in zip(demand.choices, assigned, strict=True)
-        if units
-    }
 
 
 _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)

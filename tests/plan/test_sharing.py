@@ -424,7 +424,7 @@ def test_a_run_is_on_both_of_its_nodes_at_the_same_hours(shared):
         }
     )
     view = View(shared.inputs, shared.jobs, moved)
-    found = [told for one in gpus.AS_SIZED for told in one(view)]
+    found = [told for one in gpus.CHECKS for told in one(view)]
     assert "2027Q1: unit 1 of first is not on all of its nodes at the same hours" in found
 
 

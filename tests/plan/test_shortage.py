@@ -386,16 +386,6 @@ def test_a_job_that_must_wait_waits_no_longer_than_it_has_to(read):
     assert short(make_plan(read(jobs, offers={"buy": h200})), "late").delay_quarters == 1
 
 
-def test_the_check_notices_a_job_that_would_fit_free_gpus(read):
-    """`b` is dropped from a plan that has room for it."""
-    inputs = read({"a": job(4, priority=60), "b": job(4, priority=40)})
-    full = make_plan(read({"a": job(4, priority=60), "b": job(8, priority=40)}))
-    told = changed(shortage_of(full).jobs[0], asked=(1, 1, 1))
-    spoiled = changed(full, shortage=changed(full.shortage, jobs=(told,)))
-    with pytest.raises(CheckError, match="would fit GPUs that are free"):
-        verify(inputs, spoiled)
-
-
 def test_who_plans_many_variants_is_told_who_gives_way_and_not_why(read):
     inputs = read({"a": job(8), "b": job(8), "c": job(3, priority=90)})
     told, short = (make_plan(inputs, price_choices=asked) for asked in (True, False))
@@ -403,17 +393,3 @@ def test_who_plans_many_variants_is_told_who_gives_way_and_not_why(read):
     assert [one.name for one in shortage_of(short).jobs] == ["a", "b"]
     assert all(one.remedies for one in shortage_of(told).jobs)
     assert not any(one.remedies for one in shortage_of(short).jobs)
-
-
-def test_without_leave_to_drop_another_gpu_type_that_would_do_is_named(read):
-    """Two jobs want the one server with H100; a server with A100 stands idle beside it."""
-    fleet = {"own": SERVER, "idle": {"node_type": "xe9680-a100", "count": 1}}
-    jobs = {name: job(8, gpu_types=["h100-80gb-sxm"]) for name in ("first", "second")}
-    with pytest.raises(InfeasibleError) as refusal:
-        make_plan(read(jobs, fleet=fleet, policies={}))
-    for name in jobs:
-        assert f"let {name} run on a100-80gb-sxm as well" in refusal.value.remedies
-
-    with pytest.raises(InfeasibleError) as refusal:
-        make_plan(read({**jobs, "third": job(8)}, fleet=fleet, policies={}))
-    assert not any("run on" in remedy for remedy in refusal.value.remedies)
