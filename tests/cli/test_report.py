@@ -43,7 +43,7 @@ def test_a_plan_of_an_earlier_version_is_asked_to_be_made_again(run, plan_json):
     plan_json.write_text(sealed(json.dumps(stored)), encoding="utf-8")
     result = run("report", plan_json, "--out", "report")
     assert result.exit_code == ExitCode.INPUT
-    assert "lacks the settings and node types" in result.stderr
+    assert "settings: does not belong in a plan as it stands" in result.stderr
     assert "make the plan again" in result.stderr
 
 

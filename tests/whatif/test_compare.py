@@ -288,15 +288,6 @@ def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, save
     assert found.costs
 
 
-def test_a_plan_that_records_no_scenario_is_still_compared(planned):
-    side = planned("dear")
-
-    old = saved_side(read_saved(dumps(side.plan.model_copy(update={"question": ""})), "old.json"))
-    found = compared(planned(), old)
-    assert found.waterfall.missing == "old.json does not record its scenario"
-    assert any("old.json does not record" in sentence for sentence in found.unread)
-
-
 def test_a_side_without_a_plan_is_an_error_that_names_it(path):
     inputs = Question(path).inputs(("crowd",))
     with pytest.raises(InfeasibleError, match=r"^no room: "):
