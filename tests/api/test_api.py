@@ -312,7 +312,8 @@ def test_a_report_shows_results_of_its_own_question_only(small, tmp_path):
     assert made.alternatives is alternatives
     written = {path.name for path in made.write(tmp_path)}
     assert {"justification.html", "quarterly.xlsx", "alternatives.json"} <= written
-    assert planner.read_alternatives(tmp_path / "alternatives.json").rows() == alternatives.rows()
+    kept = planner.AlternativesResult.read(tmp_path / "alternatives.json")
+    assert kept.rows() == alternatives.rows()
     other = planner.plan(SMALL, set={"jobs.chat.count": 2})
     with pytest.raises(planner.InputError, match="another scenario"):
         planner.report(other, alternatives=alternatives)

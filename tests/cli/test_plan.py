@@ -193,7 +193,7 @@ def test_ctrl_c_exits_with_130_and_leaves_nothing(scenario, run, monkeypatch):
 def test_a_time_limit_is_a_number_of_seconds(scenario, run, seconds):
     result = run("plan", scenario, f"--time-limit={seconds}", "--out", "out")
     assert result.exit_code == 2
-    assert "Invalid value for '--time-limit'" in result.stderr
+    assert "--time-limit: " in result.stderr
     assert not Path("out").exists()
 
 

@@ -237,7 +237,7 @@ def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, p
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("--actuals", "actuals.csv"), "`--actuals` stands beside the plan that `--since` names"),
+        (("--actuals", "actuals.csv"), "--actuals: stands beside an earlier plan"),
         (("--option", "rent only"), "is not NAME=PLAN.json"),
         (("--option", "a=x.json", "--option", "a=y.json"), "is there twice: x.json, y.json"),
         (("--option", "rent only=missing.json"), "missing.json"),

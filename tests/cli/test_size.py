@@ -31,7 +31,7 @@ def config(tmp_path):
 
 
 def sized(run, *words):
-    result = run("size", *words, "--json")
+    result = run("size", *words, "--format", "json")
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
 
