@@ -89,7 +89,7 @@ def test_a_mistake_in_measured_runs_names_line_and_column(run, tmp_path):
         (("--batch", "0"), "--batch: 0 is too small"),
         (("--sequence", "200000"), "--sequence: 200,000 tokens are more than llama-3.1-8b takes"),
         (("--micro-batch", "16"), "a batch of 8 is less than one GPU takes in a step"),
-        (("--double-quantization", "true"), "--double-quantization: only the base of QLoRA"),
+        (("--double-quantization", "true"), "--double-quantization: goes with `method: qlora`"),
         (("--loss-kernel", "fuse"), "did you mean 'fused'?"),
         (("--context", "4096"), "--context: goes with `--serve` only"),
     ],
@@ -241,4 +241,4 @@ def test_ppo_reads_well_on_a_terminal(run):
 def test_a_reward_model_without_ppo_is_refused(run):
     result = run("size", "--model", "qwen2.5-7b", *LORA, "--reward-parameters-b", "7")
     assert result.exit_code == 2
-    assert "go with `objective: ppo`" in result.stderr
+    assert "goes with `objective: ppo`" in result.stderr
