@@ -306,20 +306,29 @@ def less_headroom(inputs: Inputs, sizers: Sizers) -> Iterator[str]:
 
 
 def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
-    """For each of these jobs that names its GPU types: others in play on which a plan has it.
+    """For each of these jobs: GPU types it does not name, or a change of type between quarters.
 
     Proved by a plan that keeps all the rest.
     """
     deadline = spent() + _TIME_S
-    stated = inputs.scenario.jobs
-    named = [name for name in sorted(set(lacking)) if name in stated and stated[name].gpu_types]
-    for name in named[:_MOST_JOBS]:
-        free = stated[name].model_copy(update={"gpu_types": None})
-        scenario = inputs.scenario.model_copy(update={"jobs": {**stated, name: free}})
-        found = _first_plan(inputs.model_copy(update={"scenario": scenario}), sizers, deadline)
-        used = _gpu_types_of(name, *found) if found else set()
-        if others := sorted(used - set(stated[name].gpu_types or ())):
-            yield f"let {name} run on {some_of(others, _NAMED)} as well"
+    scenario = inputs.scenario
+    for name in sorted(set(lacking) & scenario.jobs.keys())[:_MOST_JOBS]:
+        job = scenario.jobs[name]
+        if named := set(job.gpu_types or ()):
+            found = _first_plan(_with_job(inputs, name, gpu_types=None), sizers, deadline)
+            if others := sorted((_gpu_types_of(name, *found) if found else set()) - named):
+                yield f"let {name} run on {some_of(others, _NAMED)} as well"
+        if scenario.keeps_gpu_type(job, job.kind):
+            changing = _with_job(inputs, name, may_change_gpu_type=True)
+            if _first_plan(changing, sizers, deadline):
+                yield f"let {name} change its GPU type between quarters (`may_change_gpu_type`)"
+
+
+def _with_job(inputs: Inputs, name: str, **changed: object) -> Inputs:
+    """The inputs with fields of one job changed."""
+    job = inputs.scenario.jobs[name].model_copy(update=changed)
+    scenario = inputs.scenario.model_copy(update={"jobs": {**inputs.scenario.jobs, name: job}})
+    return inputs.model_copy(update={"scenario": scenario})
 
 
 def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set[str]:
@@ -436,7 +445,5 @@ def _changed(
     assert job.serve is not None
     assert job.serve.load is not None
     serve = job.serve.model_copy(update={"load": job.serve.load.times(1 - change.share)})
-    stated = {**inputs.scenario.jobs, change.job: job.model_copy(update={"serve": serve})}
-    scenario = inputs.scenario.model_copy(update={"jobs": stated})
-    changed = inputs.model_copy(update={"scenario": scenario})
+    changed = _with_job(inputs, change.job, serve=serve)
     return changed, sizers.portfolio(changed)

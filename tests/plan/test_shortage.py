@@ -417,3 +417,15 @@ def test_without_leave_to_drop_another_gpu_type_that_would_do_is_named(read):
     with pytest.raises(InfeasibleError) as refusal:
         make_plan(read({**jobs, "third": job(8)}, fleet=fleet, policies={}))
     assert not any("run on" in remedy for remedy in refusal.value.remedies)
+
+
+@pytest.mark.parametrize(("units", "would_do"), [(1, True), (2, False)])
+def test_without_leave_to_drop_a_change_of_gpu_type_that_would_do_is_named(read, units, would_do):
+    """The one A100 server retires when the H100 arrive: one unit could go from this to those."""
+    own = {"node_type": "xe9680-a100", "count": 1, "retires": "2027Q2"}
+    buy = {**BUY, "lead_time_weeks": 12}
+    jobs = {"chat": job(8, count=units)}
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(read(jobs, fleet={"own": own}, offers={"buy": buy}, policies={}))
+    remedy = "let chat change its GPU type between quarters (`may_change_gpu_type`)"
+    assert (remedy in refusal.value.remedies) == would_do
