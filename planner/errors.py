@@ -77,11 +77,14 @@ class InfeasibleError(PlannerError):
         headline: str,
         reasons: tuple[str, ...],
         remedies: tuple[str, ...] = (),
+        lacking: tuple[str, ...] = (),
     ) -> None:
         super().__init__("\n".join((headline, *reasons, *remedies)))
         self.headline = headline
         self.reasons = reasons
         self.remedies = remedies
+        self.lacking = lacking
+        """Jobs that are without room, where the fewest GPUs are."""
 
     @property
     def cause(self) -> str:

@@ -18,7 +18,7 @@ from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note
 from planner.planning.triage import Unfit, give_way, roots
-from planner.planning.what_if import WhatIf, near_misses
+from planner.planning.what_if import WhatIf, near_misses, other_types
 from planner.sizing.sizers import Sizers, size_portfolio
 
 if TYPE_CHECKING:
@@ -125,7 +125,14 @@ def _solved(
     unfit = _unfit(inputs, jobs, translate(inputs, jobs), sizers)
     solver = partial(solve, **how, **asked)
     if inputs.scenario.policies.shortage == "refuse":
-        return SolvedPortfolio(inputs, *solved_with_apis(inputs, jobs, asked["asked_gap"], solver))
+        try:
+            return SolvedPortfolio(
+                inputs, *solved_with_apis(inputs, jobs, asked["asked_gap"], solver)
+            )
+        except InfeasibleError as why:
+            asked["progress"]("asking whether other GPU types would do")
+            remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
+            raise InfeasibleError(why.headline, why.reasons, remedies) from None
     if not unfit:
         attempted = partial(attempt, **how, **asked)
         with suppress(Infeasible, LimitError):

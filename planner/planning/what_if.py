@@ -1,7 +1,7 @@
 """What if: the same jobs solved again with something changed, and what the plan then differs by.
 
 What the plan's choices cost, as the difference to the best plan without them, both proved; and
-which small change of demand would save a node.
+where there is no plan, which change would give one.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from planner.packing.solution import Status
 from planner.packing.work import spent
 from planner.planning.eligible import stuck_jobs
 from planner.planning.plan import HourlyUse, NearMiss, PartitionSaving, SpareCost, SparePrice
+from planner.planning.words import some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
-    from planner.packing import Translation
+    from planner.packing import Solution, Translation
     from planner.packing.problem import Problem
     from planner.planning.assemble import SolvedPortfolio
     from planner.planning.plan import OtherPlan, Plan, PlannedJob, PoolUse
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 
 
 _MOST_PLACES = 8
+_TIME_S = 10.0
+"""Of work, for all changes of a kind that might give a plan."""
+_MOST_JOBS = 4
+"""At most so many jobs are asked about."""
+_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +269,58 @@ def _with_setting(inputs: Inputs, name: str, value: Decimal) -> Inputs:
     return inputs.model_copy(update={"settings": settings})
 
 
+def _first_plan(
+    inputs: Inputs, sizers: Sizers, deadline: float
+) -> tuple[Translation, Solution] | None:
+    """Any plan with all jobs; None where none is found before the deadline."""
+    jobs = sizers.portfolio(inputs)
+    translation = translate(inputs, jobs)
+    if stuck_jobs(jobs, translation):
+        return None
+    left_s = max(0.1, deadline - spent())
+    try:
+        return translation, attempt(translation, asked_gap=1.0, time_limit_s=left_s)
+    except (Infeasible, LimitError):
+        return None
+
+
+def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
+    """For each of these jobs: GPU types it does not name, or a change of type between quarters.
+
+    Proved by a plan that keeps all the rest.
+    """
+    deadline = spent() + _TIME_S
+    scenario = inputs.scenario
+    for name in sorted(set(lacking) & scenario.jobs.keys())[:_MOST_JOBS]:
+        job = scenario.jobs[name]
+        if named := set(job.gpu_types or ()):
+            found = _first_plan(_with_job(inputs, name, gpu_types=None), sizers, deadline)
+            if others := sorted((_gpu_types_of(name, *found) if found else set()) - named):
+                yield f"let {name} run on {some_of(others, _NAMED)} as well"
+        if scenario.keeps_gpu_type(job, job.kind):
+            changing = _with_job(inputs, name, may_change_gpu_type=True)
+            if _first_plan(changing, sizers, deadline):
+                yield f"let {name} change its GPU type between quarters (`may_change_gpu_type`)"
+
+
+def _with_job(inputs: Inputs, name: str, **changed: object) -> Inputs:
+    """The inputs with fields of one job changed."""
+    job = inputs.scenario.jobs[name].model_copy(update=changed)
+    scenario = inputs.scenario.model_copy(update={"jobs": {**inputs.scenario.jobs, name: job}})
+    return inputs.model_copy(update={"scenario": scenario})
+
+
+def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set[str]:
+    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
+    return {
+        choice.gpu_type
+        for demand, members, assigned in demands
+        if any(name == job for name, _ in members)
+        for choice, units in zip(demand.choices, assigned, strict=True)
+        if units
+    }
+
+
 _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)
 """Shares of a job's traffic, and of the GPUs of a node: a change that is larger is no small one."""
 _MOST_ASKED = 3
@@ -366,7 +424,5 @@ def _changed(
     assert job.serve is not None
     assert job.serve.load is not None
     serve = job.serve.model_copy(update={"load": job.serve.load.times(1 - change.share)})
-    stated = {**inputs.scenario.jobs, change.job: job.model_copy(update={"serve": serve})}
-    scenario = inputs.scenario.model_copy(update={"jobs": stated})
-    changed = inputs.model_copy(update={"scenario": scenario})
+    changed = _with_job(inputs, change.job, serve=serve)
     return changed, sizers.portfolio(changed)

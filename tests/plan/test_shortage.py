@@ -358,3 +358,29 @@ def test_who_plans_many_variants_is_told_who_gives_way_and_not_why(read):
     assert [one.name for one in shortage_of(short).jobs] == ["a", "b"]
     assert all(one.remedies for one in shortage_of(told).jobs)
     assert not any(one.remedies for one in shortage_of(short).jobs)
+
+
+def test_without_leave_to_drop_another_gpu_type_that_would_do_is_named(read):
+    """Two jobs want the one server with H100; a server with A100 stands idle beside it."""
+    fleet = {"own": SERVER, "idle": {"node_type": "xe9680-a100", "count": 1}}
+    jobs = {name: job(8, gpu_types=["h100-80gb-sxm"]) for name in ("first", "second")}
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(read(jobs, fleet=fleet, policies={}))
+    for name in jobs:
+        assert f"let {name} run on a100-80gb-sxm as well" in refusal.value.remedies
+
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(read({**jobs, "third": job(8)}, fleet=fleet, policies={}))
+    assert not any("run on" in remedy for remedy in refusal.value.remedies)
+
+
+@pytest.mark.parametrize(("units", "would_do"), [(1, True), (2, False)])
+def test_without_leave_to_drop_a_change_of_gpu_type_that_would_do_is_named(read, units, would_do):
+    """The one A100 server retires when the H100 arrive: one unit could go from this to those."""
+    own = {"node_type": "xe9680-a100", "count": 1, "retires": "2027Q2"}
+    buy = {**BUY, "lead_time_weeks": 12}
+    jobs = {"chat": job(8, count=units)}
+    with pytest.raises(InfeasibleError) as refusal:
+        make_plan(read(jobs, fleet={"own": own}, offers={"buy": buy}, policies={}))
+    remedy = "let chat change its GPU type between quarters (`may_change_gpu_type`)"
+    assert (remedy in refusal.value.remedies) == would_do

@@ -47,18 +47,20 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
     untold = (_UNMENDED,) if conflict and not (remedies or conflict.in_time) else ()
     later = tuple(later_remedies(translation, short))
+    jobs = tuple(sorted({job for number in short for job, _ in translation.members[number]}))
     if conflict is None:
-        return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later)
+        return InfeasibleError(f"no plan exists: {_UNTOLD}", (*lacking, *pools), later, jobs)
     if stated:
         reasons = [one.reason for one in members if one.reason] + lacking
         if len(stated) < len(members):
             reasons += pools
-        return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later))
+        return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
     remedies = (*_remedies(translation, short, translation.problem), *remedies, *later)
     return InfeasibleError(
         _headline(translation, short),
         (*lacking, *pools, *untold),
         remedies or (*_not_enough(translation, short),),
+        jobs,
     )
 
 
