@@ -26,29 +26,12 @@ from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
 from tests.plan.edits import changed, entry, refused, stating, within
 from tests.properties.questions import drawing
+from tests.stated import own_nodes
 
-CATALOG = """
-sources:
-  maker: {title: Data sheet}
-nodes:
-  eight:
-    vendor: maker
-    product: Eight
-    gpu_type: h100-80gb-sxm
-    gpus: {value: 8, source: maker}
-    cpu_cores: {value: 64, source: maker}
-    host_memory_gb: {value: 1024, source: maker}
-    mean_power_kw: {value: 10, source: maker}
-    scale_out_fabric: {value: 400 GbE, source: maker}
-  four:
-    vendor: maker
-    product: Four
-    gpu_type: l40s-48gb
-    gpus: {value: 4, source: maker}
-    cpu_cores: {value: 64, source: maker}
-    host_memory_gb: {value: 1024, source: maker}
-    mean_power_kw: {value: 4, source: maker}
-"""
+CATALOG = own_nodes(
+    eight={"gpu_type": "h100-80gb-sxm", "mean_power_kw": 10, "scale_out_fabric": "400 GbE"},
+    four={"gpu_type": "l40s-48gb", "gpus": 4, "mean_power_kw": 4},
+)
 
 SCENARIO = """
 format: 1
@@ -261,7 +244,6 @@ def test_what_a_deployment_holds_counts_for_the_team_of_its_tuning_job(inputs):
     assert free.gpus[1] >= 3
     assert free.open_gpu_hours == free.gpus[0] * 2190
     assert free.delivered_gpu_hours == free.gpus[1] * 2190
-    assert free.usd_per_delivered_gpu_hour is None
     quota = f"teams: {{green: {{quota_gpus: {free.gpus[1] - 1}}}, red: {{}}, blue: {{}}}}\n"
     with pytest.raises(InfeasibleError, match="quota of green"):
         make_plan(inputs(job + quota))
@@ -280,7 +262,6 @@ def test_energy_of_owned_nodes_is_shared_by_the_gpus_held(inputs):
     assert charged.idle_cents == (8 * 27_375, 2 * 27_375)
     assert charged.idle_gpu_hours == 10 * 2190
     assert [use.gpu_hours for use in charged.teams] == [6 * 2190, 16 * 2190]
-    assert [use.usd_per_gpu_hour for use in charged.teams] == [0.125, 0.125]
 
 
 def test_idle_gpus_are_spread_over_those_who_use_the_pool(inputs):
@@ -324,7 +305,7 @@ def test_jobs_without_a_team_stand_last_and_a_team_without_a_job_holds_nothing(i
     assert [use.team for use in charged_by(plan).teams] == ["blue", "green", "red", None]
     assert charged_by(plan).teams[-1].gpus == (1, 1)
     green = used(plan, "green")
-    assert (green.gpus, green.cost_cents, green.usd_per_gpu_hour) == ((0, 0), 0, None)
+    assert (green.gpus, green.cost_cents) == ((0, 0), 0)
 
 
 def test_without_any_team_there_is_nothing_to_charge(inputs):
@@ -347,8 +328,6 @@ def test_the_time_of_a_run_is_what_it_delivers(inputs):
     green = used(plan, "green")
     assert green.delivered_gpu_hours == pytest.approx(candidate.hours * candidate.gpus)
     assert 0 < green.delivered_gpu_hours < green.gpu_hours
-    rate = green.cost_cents / 100 / green.delivered_gpu_hours
-    assert green.usd_per_delivered_gpu_hour == pytest.approx(rate, abs=1e-6)
 
 
 TEAMS = "teams: {red: {quota_gpus: {2027Q1: 8, 2027Q2: 9}}, blue: {quota_gpus: {total: 7}}}\n"
@@ -390,10 +369,6 @@ FAULTS = {
     "team red: gpu_hours": with_team("red", gpu_hours=1.0),
     "team red: delivered_gpu_hours": with_team("red", delivered_gpu_hours=1.0),
     "team red: open_gpu_hours": with_team("red", open_gpu_hours=1.0),
-    "team red: usd_per_gpu_hour": with_team("red", usd_per_gpu_hour=0.1251),
-    "team red: usd_per_delivered_gpu_hour is None": with_team(
-        "red", usd_per_delivered_gpu_hour=None
-    ),
     "team red: its cost": with_team("red", cost_cents=438_001),
     "2027Q1: team red charged 219001 cents": shifted,
     "team red: charged in 1 of 2 quarters": with_team("red", charged_cents=(438_000,)),
