@@ -94,7 +94,7 @@ def _with_a_second_look(inputs: Inputs, why: InfeasibleError) -> InfeasibleError
     looks = tuple(
         f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
     )
-    return InfeasibleError(why.headline, (*why.reasons, *looks), why.remedies)
+    return InfeasibleError(why.headline, (*why.reasons, *looks), why.remedies, why.lacking)
 
 
 class _Asked(TypedDict):

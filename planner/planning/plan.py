@@ -560,7 +560,6 @@ CostName = Literal[
     "licence",
     "colocation",
     "moves",
-    "type changes",
     "tokens",
 ]
 

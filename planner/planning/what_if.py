@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 _MOST_PLACES = 8
 _TIME_S = 10.0
 """Of work, for all changes of a kind that might give a plan."""
-_MOST_JOBS = 4
-"""At most so many jobs are asked about."""
-_NAMED = 4
+_MOST_JOBS, _NAMED = 4, 4
+"""Jobs that are asked about, and GPU types that are named, at the most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.base import SourcedFigure
     from planner.inputs.reading.document import Path
-    from planner.inputs.scenario.scenario import FleetEntry, Offer
+    from planner.inputs.scenario.offer import FleetEntry, Offer
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import SizedJob
 
