@@ -24,7 +24,7 @@ from planner.planning.store import dumps, loads
 from planner.planning.verify import check, verify
 from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
-from tests.plan.edits import changed, entry, refused, stating, within
+from tests.plan.edits import changed, entry, pieces, refused, stating, within
 from tests.properties.questions import drawing
 from tests.stated import own_nodes
 
@@ -85,13 +85,6 @@ def held(plan, team):
         if occupant.job in jobs
         for _ in occupant.gpus
     )
-
-
-def test_without_quotas_all_jobs_run_on_what_is_owned(inputs):
-    plan = make_plan(inputs())
-    assert not plan.acquisitions
-    assert used(plan, "red").gpus == (8, 8)
-    assert used(plan, "blue").gpus == (0, 6)
 
 
 @pytest.mark.parametrize(
@@ -189,23 +182,17 @@ def test_runs_that_must_overlap_name_the_quota_and_the_least_raise(inputs, run):
 def test_the_check_notices_runs_that_overlap_beyond_the_quota(in_turn):
     """The last run goes to free GPUs of its node, into the hours of the one before it."""
     given, plan = in_turn
-    uses = plan.placements[0]
-    runs = sorted(one.hours for use in uses for one in use.occupants if one.hours)
-    taken = {gpu for use in uses for one in use.occupants if one.hours for gpu in one.gpus}
-    at = next(use for use in uses if any(one.hours == runs[2] for one in use.occupants))
-    held = {gpu for one in at.occupants for gpu in one.gpus}
-    free = sorted(set(range(8)) - held)[:2]
-    assert len(free) == len(taken) == 2
-    early = tuple(
-        changed(one, hours=(runs[1][0] + 1, runs[1][1] + 1), gpus=tuple(free))
-        if one.hours == runs[2]
-        else one
-        for one in at.occupants
+    runs = sorted(one.hours for use in plan.placements[0] for one in use.occupants if one.hours)
+    (at,) = (
+        use for use in plan.placements[0] if any(one.hours == runs[2] for one in use.occupants)
     )
-    others = tuple(changed(at, occupants=early) if use is at else use for use in uses)
-    doctored = changed(plan, placements=(others, *plan.placements[1:]))
+    free = tuple(sorted({*range(8)} - {gpu for one in at.occupants for gpu in one.gpus})[:2])
+    early = (runs[1][0] + 1, runs[1][1] + 1)
+    moved = pieces(
+        0, lambda one: changed(one, hours=early, gpus=free) if one.hours == runs[2] else one
+    )
     told = "2027Q1: green holds 4 GPUs on 28 Jan 20:00, its quota is 2"
-    assert told in refused(given, doctored)
+    assert told in refused(given, moved(plan))
 
 
 def test_runs_on_several_nodes_take_turns_under_a_quota(inputs):
@@ -256,8 +243,11 @@ def charged_by(plan):
 
 def test_energy_of_owned_nodes_is_shared_by_the_gpus_held(inputs):
     """2 servers × 10 kW × 2,190 h × $0.10 = $4,380 a quarter for 16 GPUs: $273.75 each."""
-    charged = charged_by(make_plan(inputs()))
+    plan = make_plan(inputs())
+    assert not plan.acquisitions, "without quotas all jobs run on what is owned"
+    charged = charged_by(plan)
     cents = {use.team: use.charged_cents for use in charged.teams}
+    assert {use.team: use.gpus for use in charged.teams} == {"blue": (0, 6), "red": (8, 8)}
     assert cents == {"blue": (0, 6 * 27_375), "red": (8 * 27_375, 8 * 27_375)}
     assert charged.idle_cents == (8 * 27_375, 2 * 27_375)
     assert charged.idle_gpu_hours == 10 * 2190
