@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import SettledOffer
     from planner.planning.checks.view import Findings
-    from planner.planning.plan import Acquisition, Node
+    from planner.planning.plan import Acquisition, Node, Origin
 
 
 def _horizon(view: View) -> Findings:
@@ -83,7 +83,7 @@ def _owned(view: View) -> Findings:
             yield f"node {node.id} is off in {node.off}, in which it is not there"
     yield from _let_go(view)
     origins = Counter(node.origin for node in view.plan.nodes)
-    others = {"reserve": "reserved", "hourly": "had for hours"}
+    others: dict[Origin, str] = {"reserve": "reserved", "hourly": "had for hours"}
     ways = [f"{origins['buy']:,} bought", f"{origins['rent']:,} rented"]
     ways += [f"{origins[one]:,} {told}" for one, told in others.items() if origins[one]]
     sold = sum(node.sold is not None for node in view.plan.nodes)
