@@ -353,10 +353,6 @@ class TeamUse(Frozen):
     """Share of the net present cost, by quarter of use."""
     cost_cents: int
     """Their sum."""
-    usd_per_gpu_hour: float | None
-    """None where nothing is held."""
-    usd_per_delivered_gpu_hour: float | None
-    """None where nothing is delivered, or some run time is not known."""
     quotas: tuple[QuotaUse, ...]
     """All types together first, then by GPU type."""
 
@@ -564,7 +560,6 @@ CostName = Literal[
     "licence",
     "colocation",
     "moves",
-    "type changes",
     "tokens",
 ]
 
@@ -849,11 +844,11 @@ class Plan(Frozen):
     warnings: tuple[Note, ...]
     assumptions: tuple[Note, ...]
     rules: tuple[RuleUse, ...]
-    settings: tuple[SettingUse, ...] = ()
-    node_types: tuple[NodeFacts, ...] = ()
+    settings: tuple[SettingUse, ...]
+    node_types: tuple[NodeFacts, ...]
     """Of the nodes of this plan, by id."""
     provenance: Provenance
-    question: str = ""
+    question: str
     """The whole scenario as YAML, in an order of its own."""
 
     def quarters_by_way(self) -> dict[str, dict[str, tuple[str, ...]]]:

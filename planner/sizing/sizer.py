@@ -14,7 +14,14 @@ from planner.sizing.engine import ASSUMED, Known, Reasoning
 from planner.sizing.evidence import evidence_of
 from planner.sizing.memory import memory_at
 from planner.sizing.parts import Parts
-from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, run_facts, setting_facts
+from planner.sizing.subject import (
+    GPU_FACTS,
+    gpu_facts,
+    job_facts,
+    left_open,
+    run_facts,
+    setting_facts,
+)
 from planner.sizing.tries import Tries, walk
 
 if TYPE_CHECKING:
@@ -192,7 +199,7 @@ class Sizer:
         self._neighbours = tuple(catalog.neighbours.values())
         self._rules = rules
         self._policies = policies
-        self._calibration = calibration
+        self.calibration = calibration
         self._settings = setting_facts(settings, rules)
         considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
         self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in considered}
@@ -248,8 +255,8 @@ class Sizer:
             facts["requests_per_second"] = Known(exact(busiest), "requests/s", "job")
         for name, origin in (origins or {}).items():
             facts[name] = facts[name]._replace(origin=origin)
-        if self._calibration is not None:
-            facts |= self._calibration.facts(job)
+        if self.calibration is not None:
+            facts |= self.calibration.facts(job)
         return Reasoning(self._rules, {n: fact for n, fact in facts.items() if n not in chosen})
 
     def _size(
@@ -288,7 +295,7 @@ class Sizer:
             refused_parts=tuple(refused_parts),
             assumptions=(
                 *_assumptions(placements),
-                *(self._calibration.told(job) if self._calibration is not None else ()),
+                *(self.calibration.told(job) if self.calibration is not None else ()),
             ),
             warnings=(
                 *self._warnings(job, variants[0].reasoning, placements),
@@ -509,13 +516,14 @@ def _assumptions(placements: Iterable[Placement]) -> tuple[str, ...]:
 
 
 def _specification(job: Job) -> tuple[object, ...]:
-    """What sizing depends on: neither how many, nor when, nor whose."""
+    """What sizing depends on: neither how many, nor when, nor whose.
+
+    A default that a job states is no assumption, so that it is told from one that is left open.
+    """
     if job.tune is not None:
         tune = job.tune
-        return (
-            "tune" if _leaves_passes_open(job) else "tune in stated passes",
-            *(getattr(tune, name) for name in type(tune).model_fields if name != "deploy"),
-        )
+        asked = (getattr(tune, name) for name in type(tune).model_fields if name != "deploy")
+        return ("tune", *asked, *sorted(left_open(job)))
     if job.serve is not None:
         serve = job.serve
         names = (name for name in type(serve).model_fields if name not in _SERVE_APART)
@@ -523,7 +531,7 @@ def _specification(job: Job) -> tuple[object, ...]:
         stated = (getattr(serve, name) for name in names)
         load = serve.load
         of_load = () if load is None else tuple(getattr(load, name) for name in _OF_LOAD)
-        return ("serve", *stated, *of_load, *apart)
+        return ("serve", *stated, *of_load, *apart, *sorted(left_open(job)))
     fixed = job.fixed
     return (
         "fixed",

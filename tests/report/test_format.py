@@ -1,6 +1,8 @@
 """Figures and small words as a reader sees them."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -26,7 +28,7 @@ from planner.reporting.format import (
 )
 
 YEAR = tuple(f"2027Q{n}" for n in (1, 2, 3, 4))
-WRITTEN = {
+WRITTEN: dict[str, tuple[Callable[..., object], dict[Any, object]]] = {
     "money shows every cent": (
         usd,
         {0: "$0.00", 5: "$0.05", 123456789: "$1,234,567.89", -101: "-$1.01"},
