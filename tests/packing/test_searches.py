@@ -12,7 +12,7 @@ from planner.packing.limits import SpendLimit
 from planner.packing.problem import Problem
 from planner.packing.search import search
 from planner.packing.searches import Searches
-from tests.packing.test_type_changes import stages
+from tests.packing.draws import stages
 
 
 def drawn(rng: random.Random, build) -> Problem:

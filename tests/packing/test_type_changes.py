@@ -1,34 +1,17 @@
-"""A price for each unit that changes its GPU type: alone, and with all else."""
+"""A price for each unit that changes its GPU type, alone."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.problem import Choice, Demand, Problem, Quota, Shape, Supply
-from planner.packing.solution import Status
-from tests.packing.draws import SHARING
-from tests.packing.test_procurement import FEATURES, draw_budget, draw_pool, draw_supplies
-from tests.packing.test_runs import ROUNDING
+from tests.packing.draws import stages
+
+if TYPE_CHECKING:
+    from planner.packing.problem import Problem
 
 RENT = 10_000_000
-
-
-def stages(demand: Demand, cents: int, chain: str = "all") -> list[Demand]:
-    """The demand quarter by quarter, where a change of GPU type has a price."""
-    return [
-        replace(
-            demand,
-            quarters=(quarter,),
-            stage=True,
-            chain=chain,
-            origin=demand.origin if not place else "",
-            move_cents=cents if place else demand.move_cents,
-        )
-        for place, quarter in enumerate(demand.quarters)
-    ]
 
 
 @pytest.fixture
@@ -75,86 +58,3 @@ def test_another_way_on_the_same_gpu_type_is_no_change(build, plan):
 
     assert solution.assigned[:2] == ((0, 1), (1, 0))
     assert solution.cost_cents == 0
-
-
-def in_stages(problem: Problem, rng: random.Random) -> Problem:
-    """The same, where most units may change at a price; some others are alike at other times."""
-    demands: list[Demand] = []
-    for number, demand in enumerate(problem.demands):
-        if rng.random() < 0.8:
-            cents = rng.choice((1, 200_000, 700_000, 1_700_000))
-            demands += stages(demand, cents, f"chain {number}")
-        else:
-            demands.append(demand)
-    return replace(problem, demands=tuple(demands))
-
-
-def of_two_types(rng: random.Random, features: tuple[str, ...]) -> Problem:
-    """Up to three units that may be on either of two GPU types, whose rents go up and down."""
-    quarters = rng.choice((2, 2, 3))
-    pools = tuple(draw_pool(number, quarters, rng, features) for number in range(2))
-    if "retire" not in features:
-        pools = tuple(replace(pool, owned=0) for pool in pools)
-    supplies = [
-        replace(supply, maximum=2)
-        for number in range(2)
-        for supply in draw_supplies(number, quarters, rng, features)
-        if supply.kind != "rent"
-    ]
-    cheap = [rng.randrange(2) for _ in range(quarters)]
-    for number in range(2):
-        rents = tuple(300_000 if one == number else 2_000_000 for one in cheap)
-        supplies.append(Supply(f"rent{number}", "rent", number, 2, rents))
-    demands = []
-    for count in rng.choice(((1,), (2,), (1, 1))):
-        choices = tuple(
-            Choice(kind, Shape(rng.choice((1, 2, 3, 4)), rng.choice((0, 4, 9)), 0)) for kind in "ab"
-        )
-        rests = rng.randrange(quarters) if quarters > 2 and rng.random() < 0.4 else None
-        active = tuple(quarter for quarter in range(quarters) if quarter != rests)
-        demands.append(Demand(choices, active, count))
-    problem = Problem(quarters, pools, tuple(supplies), tuple(demands), 77)
-    if "budget" in features:
-        problem = replace(problem, budgets=(draw_budget(problem, rng),))
-    return problem
-
-
-def changing(rng: random.Random, feature: str) -> Problem:
-    """With units that run today or quotas, where asked for, and in stages."""
-    problem = of_two_types(rng, (feature,) if feature in FEATURES else ())
-    if feature == "today":
-        homes = [pool.home for pool in problem.pools]
-        demands = [
-            replace(one, origin=rng.choice(homes), move_cents=rng.choice((0, 300_000)))
-            if one.quarters[0] == 0
-            else one
-            for one in problem.demands
-        ]
-        problem = replace(problem, demands=tuple(demands))
-    if feature == "quota":
-        most = tuple(rng.choice((3, 4, None)) for _ in range(problem.quarters))
-        owned = tuple(replace(demand, owner="team") for demand in problem.demands)
-        quotas = (Quota("quota of team", "team", rng.choice((None, "a")), most),)
-        problem = replace(problem, demands=owned, quotas=quotas)
-    return in_stages(problem, rng)
-
-
-@pytest.mark.parametrize(
-    "feature", ["alone", "window", "reserve", "retire", "lots", "budget", "today", "quota"]
-)
-def test_plans_agree_with_trying_everything(feature, agree):
-    drawn = (random.Random(f"changes and {feature} {number}") for number in range(12))
-    seen = agree(changing(rng, feature) for rng in drawn)
-
-    assert seen[Status.PROVED] >= 3, "too few plans to mean anything"
-    assert seen["moves"], "too few changes to mean anything"
-    assert not seen[Status.NOT_PROVED]
-
-
-@pytest.mark.parametrize("draw", SHARING)
-def test_so_they_do_where_units_run_for_some_weeks_or_share_gpus(draw, agree):
-    drawn = (random.Random(f"{draw.__name__} changes {number}") for number in range(8))
-    seen = agree((in_stages(draw(rng), rng) for rng in drawn), asked_gap=ROUNDING)
-
-    assert seen[Status.PROVED] >= 3, "too few plans to mean anything"
-    assert seen[Status.NOT_PROVED] <= 1
