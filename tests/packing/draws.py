@@ -410,23 +410,16 @@ def _today(problem: Problem, rng: random.Random) -> Problem:
     return replace(problem, pools=tuple(pools), demands=tuple(demands))
 
 
-def stages(demand: Demand, cents: int, chain: str = "all") -> list[Demand]:
-    """The demand quarter by quarter, where a change of GPU type has a price."""
+def stages(demand: Demand) -> list[Demand]:
+    """The demand quarter by quarter: its units may take another choice in each."""
     return [
-        replace(
-            demand,
-            quarters=(quarter,),
-            stage=True,
-            chain=chain,
-            origin=demand.origin if not place else "",
-            move_cents=cents if place else demand.move_cents,
-        )
+        replace(demand, quarters=(quarter,), stage=True, origin=demand.origin if not place else "")
         for place, quarter in enumerate(demand.quarters)
     ]
 
 
 def _changes(problem: Problem, rng: random.Random) -> Problem:
-    """Few units that may change their GPU type at a price; rents go up and down."""
+    """Few units that may change their GPU type from quarter to quarter; rents go up and down."""
     supplies = [replace(one, maximum=2) for one in problem.supplies if one.kind != "rent"]
     first = rng.randrange(2)
     for number in range(len(problem.pools)):
@@ -434,21 +427,10 @@ def _changes(problem: Problem, rng: random.Random) -> Problem:
         rents = tuple(300_000 if one else 2_000_000 for one in cheap)
         supplies.append(Supply(f"rent{number}", "rent", number, 2, rents))
     demands: list[Demand] = []
-    for number, demand in enumerate(problem.demands[:2]):
-        every = tuple(quarter for quarter in range(problem.quarters) if rng.random() < 0.9)
-        own = {choice.gpu_type: choice for choice in demand.choices}
-        shape = next(iter(own.values())).shape
-        for pool in problem.pools:
-            gpus = min(shape.gpus, pool.node.gpus)
-            own.setdefault(pool.gpu_type, Choice(pool.gpu_type, shape._replace(gpus=gpus)))
-        one = replace(demand, choices=tuple(own.values()), quarters=every or demand.quarters)
-        one = replace(one, count=min(one.count, 2 - number))
-        if one.origin and 0 not in one.quarters:
-            one = running(one, "")
-        if rng.random() < 0.8:
-            demands += stages(one, rng.choice((1, 200_000, 700_000)), f"chain {number}")
-        else:
-            demands.append(one)
+    for demand in problem.demands[:3]:
+        every = tuple(range(problem.quarters))
+        staged = stages(replace(demand, quarters=every))
+        demands += staged if rng.random() < 0.8 else [demand]
     return replace(problem, supplies=tuple(supplies), demands=tuple(demands))
 
 

@@ -71,5 +71,5 @@ def test_the_search_agrees_with_trying_everything(features, solve, least_cost, f
     assert seen[Status.PROVED] >= size // 5, f"too few plans to mean anything: {seen}"
     assert seen[Status.NOT_PROVED] + seen["undecided"] <= (size // 5 if inexact else size // 20)
     assert seen["decided"] or features.split(" ")[0] not in LIMITS, "no limit decides anything"
-    assert seen["moves"] or "changes" not in features, "nothing moves"
+    assert seen["moves"] or features != "runs today", "nothing moves"
     assert seen["released"] or not features.startswith(("release", "sell")), "nothing is let go"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.packing.draws import pinned, running
+from tests.packing.draws import pinned, running, stages
 
 if TYPE_CHECKING:
     from planner.packing.problem import Problem
@@ -37,6 +37,26 @@ def test_a_move_that_nothing_asks_for_is_not_made_even_if_it_is_free(build, plan
     for home, assigned in (("node-a/main", (1, 0)), ("node-b/main", (0, 1))):
         solution = plan(build.problem(pools, [], [running(demand, home)]))
         assert (solution.moved, solution.assigned) == ((0,), (assigned,))
+
+
+def test_of_plans_that_cost_the_same_units_go_on_where_they_are(build, solve):
+    """In the first quarter others hold the type that costs less; that it is free later is no
+    reason to change."""
+    pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
+    supplies = [build.buy(BUY, BUY), build.buy(2 * BUY, 2 * BUY, pool=1)]
+    unit = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
+    demands = [build.units(1, ("a", 8, 0, 0), quarters=(0,)), *stages(unit)]
+    assert solve(build.problem(pools, supplies, demands, 2)).assigned[1:] == ((0, 1), (0, 1))
+
+
+def test_another_way_on_the_same_gpu_type_may_be_taken_in_the_next_quarter(build, plan):
+    """Two GPUs and few cores in the first quarter, where cores are short; then one and many."""
+    small = build.units(1, ("a", 1, 8, 0), ("a", 2, 1, 0), quarters=(0, 1))
+    first = build.units(1, ("a", 1, 5, 0), quarters=(0,))
+    then = build.units(1, ("a", 2, 1, 0), quarters=(1,))
+    pools = [build.pool("a", node=(3, 10, 10), owned=1)]
+    solution = plan(build.problem(pools, [], [*stages(small), first, then], 2))
+    assert solution.assigned[:2] == ((0, 1), (1, 0))
 
 
 def test_the_price_of_staying_is_in_the_bound_and_its_terms(two_homes, plan):

@@ -86,13 +86,12 @@ def running(problem: Problem, way: Way) -> Problem:
     """The problem of what is kept, unit by unit; those that are alike together."""
     asked: Counter[Demand] = Counter()
     for kept in way.values():
-        for (number, unit), short in kept[1].items() if kept else ():
+        for (number, _), short in kept[1].items() if kept else ():
             demand = problem.demands[number]
             quarters = tuple(q for q in demand.quarters if q not in short)
             if quarters:
-                told = f"{demand.chain} {unit}" if demand.chain else ""
                 here = "" if 0 in short else demand.origin
-                asked[replace(demand, quarters=quarters, count=1, chain=told, origin=here)] += 1
+                asked[replace(demand, quarters=quarters, count=1, origin=here)] += 1
     demands = tuple(replace(demand, count=units) for demand, units in asked.items())
     return replace(problem, demands=demands)
 
@@ -352,7 +351,7 @@ def claimed(features: str, seed: int) -> tuple[Problem, list[Claim]]:
                 continue
             whole = replace(demand, quarters=later)
             whole = replace(whole, origin="", move_cents=0) if delay else whole
-            parts = stages(whole, 90, f"{number} {delay}") if staged else [whole]
+            parts = stages(whole) if staged else [whole]
             first = len(demands)
             demands += parts
             starts.append(tuple((place, demand.count) for place in range(first, len(demands))))
