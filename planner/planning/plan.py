@@ -564,7 +564,6 @@ CostName = Literal[
     "licence",
     "colocation",
     "moves",
-    "type changes",
     "tokens",
 ]
 

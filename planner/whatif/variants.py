@@ -15,7 +15,8 @@ from planner.costs import entry_quarters
 from planner.errors import LimitError
 from planner.inputs.load import Question
 from planner.inputs.reading.locate import USED
-from planner.inputs.scenario.scenario import Budget, FleetEntry
+from planner.inputs.scenario.finance import Budget
+from planner.inputs.scenario.offer import FleetEntry
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt

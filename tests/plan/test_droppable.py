@@ -239,7 +239,7 @@ def test_random_plans_pass_their_check_and_keep_as_much_as_was_proved(read, seed
         "old": {**server, "retires": rng.choice(("2027Q2", "2027Q3"))},
         "other": {"node_type": "xe9680-h200", "count": 1},
     }
-    policies = {"shortage": "drop", "gpu_type_change_cost_usd": rng.choice((0, 2000))}
+    policies = {"shortage": "drop"}
     plan = make_plan(read(drawn(rng), fleet=fleet, policies=policies), price_choices=False)
     assert plan.shortage is not None
     assert plan.shortage.proves(plan.proof.cost_cents, plan.proof.asked_gap)
