@@ -170,11 +170,6 @@ class StoredAnswer(Result, Generic[K]):
     def read(cls, path: FilePath) -> Self:
         """Read its JSON file, as it was written beside a plan.
 
-        >>> import planner
-        >>> _ = planner.alternatives("scenarios/quickstart.yaml", within=0).write("out")
-        >>> planner.AlternativesResult.read("out/alternatives.json").rows()[0]["plan"]
-        'cheapest'
-
         Raises InputError for what is none, or was changed since.
         """
         found = loads(cls._kind, plan_text(Path(path)), str(path))
