@@ -1,7 +1,7 @@
 """What if: the same jobs solved again with something changed, and what the plan then differs by.
 
 What the plan's choices cost, as the difference to the best plan without them, both proved; and
-where there is no plan, which change would give one.
+which small change of demand would save a node.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from planner.packing.solution import Status
 from planner.packing.work import spent
 from planner.planning.eligible import stuck_jobs
 from planner.planning.plan import HourlyUse, NearMiss, PartitionSaving, SpareCost, SparePrice
-from planner.planning.words import amount, some_of
+from planner.planning.words import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 _MOST_PLACES = 8
 _TIME_S = 10.0
 """Of work, for all changes of a kind that might give a plan."""
-_MOST_JOBS = 4
-"""At most so many jobs are asked about."""
-_NAMED = 4
+_MOST_JOBS, _NAMED = 4, 4
+"""Jobs that are asked about, and GPU types that are named, at the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,27 +281,6 @@ def _first_plan(
         return translation, attempt(translation, asked_gap=1.0, time_limit_s=left_s)
     except (Infeasible, LimitError):
         return None
-
-
-def less_headroom(inputs: Inputs, sizers: Sizers) -> Iterator[str]:
-    """The most headroom, in whole per cent, with which a plan has all jobs; proved by that plan."""
-    stated = inputs.settings.headroom.value
-    deadline = spent() + _TIME_S
-    enough, too_much = Decimal(-1), stated * 100
-    asked = Decimal(0)
-    while asked < too_much and spent() < deadline:
-        if _first_plan(_with_setting(inputs, "headroom", asked / 100), sizers, deadline):
-            enough = asked
-        elif enough < 0:
-            return
-        else:
-            too_much = asked
-        asked = (enough + too_much) // 2
-        if asked <= enough:
-            break
-    if enough >= 0:
-        told = amount(stated, "share")
-        yield f"lower policies.headroom from {told} to {amount(enough / 100, 'share')}"
 
 
 def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
