@@ -215,6 +215,24 @@ def test_a_step_of_zero_3_takes_what_a_group_of_parameters_does(memory):
         assert step_mb[gpus] == pytest.approx(1000 * (16 * billion + 6 * group), rel=0.001)
 
 
+def test_megatron_holds_six_bytes_of_what_it_splits_and_a_share_of_twelve(memory):
+    """Its theoretical_memory_usage.py: 6 + 12 / data_parallel_size bytes per parameter."""
+    job = {"model": "qwen2.5-14b", "method": "full", "precision": "bf16-mixed", "batch": 16}
+    job |= {"sequence": 512, "sharding": "tensor"}
+    for gpus, split, groups in ((8, 4, 2), (16, 4, 4), (8, 8, 1)):
+        told = memory(gpus, **job, tensor_parallel=split)
+        held_mb = 14770.033664 / split * (6 + 12 / groups)
+        step_mb = next(part.mb for part in told.phases if part.name == "step")
+        assert step_mb == pytest.approx(held_mb, rel=0.001)
+    assert memory(8, **job) == memory(8, **job, tensor_parallel=8)
+
+
+def test_a_run_is_a_whole_number_of_the_groups_that_split_its_layers(sizer):
+    tune = FULL | {"sharding": "tensor", "tensor_parallel": 4, "precision": "bf16"}
+    sizing = sizer.size(Job.model_validate({"tune": tune, "gpu_types": ("h200-141gb-sxm",)}))
+    assert {one.gpus for one in sizing.candidates} == {4}
+
+
 WAYS_TO_SUM: tuple[dict[str, object], ...] = (
     {},
     {"sync_each_batch": True},

@@ -27,6 +27,7 @@ _GOES_WITH: Final[dict[str, dict[str, tuple[object, ...]]]] = {
     "reward_parameters_b": {"objective": ("ppo",)},
     "value_parameters_b": {"objective": ("ppo",)},
     "optimizer_in_backward": {"method": ("full",), "gradient_accumulation": (1,)},
+    "tensor_parallel": {"sharding": ("tensor",)},
     "sync_each_batch": {"sharding": ("fsdp", "fsdp2")},
     "loading": {"sharding": ("fsdp", "fsdp2", "zero-3")},
 }
