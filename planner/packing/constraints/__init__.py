@@ -19,7 +19,6 @@ from planner.packing.constraints import (
     releases,
     site_limits,
     spares,
-    type_changes,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ _KINDS: tuple[Kind, ...] = (
     releases,
     spares,
     moves,
-    type_changes,
     growth,
     racks,
     site_limits,
