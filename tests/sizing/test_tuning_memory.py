@@ -81,6 +81,34 @@ def test_what_is_published_to_fit_fits(memory, gpus, capacity, job):
     assert memory(gpus, **job).needed_mb * 1e6 <= capacity
 
 
+QLORA_32 = {"method": "qlora", "batch": 1, "adapter_rank": 32, "adapter_dropout": False}
+UNSLOTH = QLORA_32 | {
+    "optimizer": "adamw-8bit",
+    "gradient_checkpointing": "offloaded",
+    "layer_kernels": "fused",
+    "loss_kernel": "fused-linear",
+}
+STOCK = QLORA_32 | OLD | {"precision": "bf16-mixed"}
+LONGEST = [
+    (UNSLOTH, "llama-3.1-8b", 8, 2972),
+    (UNSLOTH, "llama-3.1-8b", 12, 21848),
+    (UNSLOTH, "llama-3.1-8b", 24, 78475),
+    (UNSLOTH, "llama-3.1-70b", 48, 12106),
+    (UNSLOTH, "llama-3.1-70b", 80, 89389),
+    (STOCK, "llama-3.1-8b", 16, 2551),
+    (STOCK, "llama-3.1-8b", 24, 5789),
+    (STOCK, "llama-3.1-8b", 80, 28454),
+    (STOCK, "llama-3.1-70b", 80, 6916),
+]
+"""Unsloth Benchmarks: longest contexts by GiB of a GPU, its own and those of HF + FA2."""
+
+
+@pytest.mark.parametrize(("job", "model", "gib", "tokens"), LONGEST)
+def test_the_longest_context_that_fits_needs_about_all_of_a_gpu(memory, job, model, gib, tokens):
+    told = memory(1, **job, model=model, sequence=tokens)
+    assert told.needed_mb * 1e6 == pytest.approx(gib * 2**30, rel=0.05)
+
+
 def test_the_peak_is_the_largest_phase_and_the_context_beside_it(memory):
     told = memory(1, model="llama-3-8b", method="lora", batch=4, sequence=4096)
     phases = {part.name: part.mb for part in told.phases}
