@@ -153,6 +153,17 @@ def test_prefill_apart_pays_where_tokens_must_come_fast_and_prompts_are_long(siz
     assert fewest({}) < fewest()
 
 
+@pytest.mark.parametrize("kind, key", [("serve", "disaggregated"), ("tune", "deploy")])
+def test_a_mapping_that_needs_no_key_may_be_switched_on_by_true(kind, key):
+    needs = {"serve": {"model": "m", "load": LOAD}, "tune": {"model": "m", "method": "lora"}}
+
+    def job(stated):
+        return Job.model_validate({kind: {**needs[kind], key: stated}})
+
+    assert job(True) == job({}) != job(None)
+    assert job(False) == job(None)
+
+
 def test_every_way_to_divide_a_replica_has_a_name_of_its_own(size):
     found = size(H100, {}, latency={"ttft_ms": 800, "tpot_ms": 12})
 

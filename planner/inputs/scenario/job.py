@@ -33,6 +33,7 @@ from planner.inputs.scenario.spelling import (
     OneOrMoreKvBits,
     Priority,
     Quarters,
+    Switch,
     in_force,
 )
 
@@ -291,8 +292,9 @@ class Tune(Frozen):
         str | None, AsFact("the GPU partition (MIG profile) that is asked for")
     ] = None
     """MIG profile to run on; rule `exclusions/no-tuning-on-partitioned-gpu` refuses it."""
-    deploy: Deploy | None = None
-    """Derive the job `NAME-serving`, which serves the tuned model; `{}` is enough."""
+    deploy: Annotated[Deploy | None, Switch] = None
+    """Derive the job `NAME-serving`, which serves the tuned model; `true` is
+    enough."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Tune:
@@ -422,8 +424,8 @@ class Serve(Frozen):
     """Its version, for readers and for the record; nothing is computed from it."""
     speculative: Speculative | None = None
     """How tokens are proposed and verified, several in a step; one at a time if left out."""
-    disaggregated: Disaggregated | None = None
-    """Prefill and decode on engines of their own (`{}`: the planner says how many); goes with
+    disaggregated: Annotated[Disaggregated | None, Switch] = None
+    """Prefill and decode on engines of their own (`true`: the planner says how many); goes with
     `load`."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
