@@ -153,7 +153,7 @@ def test_prefill_apart_pays_where_tokens_must_come_fast_and_prompts_are_long(siz
     assert fewest({}) < fewest()
 
 
-@pytest.mark.parametrize("kind, key", [("serve", "disaggregated"), ("tune", "deploy")])
+@pytest.mark.parametrize(("kind", "key"), [("serve", "disaggregated"), ("tune", "deploy")])
 def test_a_mapping_that_needs_no_key_may_be_switched_on_by_true(kind, key):
     needs = {"serve": {"model": "m", "load": LOAD}, "tune": {"model": "m", "method": "lora"}}
 
