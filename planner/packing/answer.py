@@ -280,12 +280,20 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
     duals = solve_linear(free)
     if duals is None:
         raise ValueError("a program with a whole solution has a fractional one")
-    tags = tuple(_tag(master, duals, number) for number in range(len(master.problem.demands)))
+    of_traffic: Counter[int] = Counter()
+    for at, numbers in master.traffic_rows.items():
+        units = sum(master.problem.demands[number].count for number in numbers)
+        shared = duals.rows[at] * master.program.rows[at].right / units
+        of_traffic.update(dict.fromkeys(numbers, shared))
+    tags = tuple(
+        _tag(master, duals, number, of_traffic[number])
+        for number in range(len(master.problem.demands))
+    )
     tagged = sum(
         tag.cents * demand.count for tag, demand in zip(tags, master.problem.demands, strict=True)
     )
     worth: dict[str, float] = {OWNED_NODES: 0.0, LIMITED_OFFERS: 0.0}
-    demand_rows = set(master.demand_rows)
+    demand_rows = {*master.demand_rows, *master.traffic_rows}
     for number, row in enumerate(master.program.rows):
         if row.right and number not in demand_rows:
             owner = row.owner or OWNED_NODES
@@ -309,11 +317,13 @@ def _without_caps(master: MasterProgram) -> list[Variable]:
     return variables
 
 
-def _tag(master: MasterProgram, duals: Duals, number: int) -> PriceTag:
+def _tag(master: MasterProgram, duals: Duals, number: int, of_traffic: float) -> PriceTag:
+    """`of_traffic` is what the share of a unit in the traffic of its endpoint costs."""
     extra = tuple(
         max(0.0, duals.reduced_costs[master.choice[number, position]]) * CENTS_PER_UNIT
         if (number, position) in master.choice
         else None
         for position in range(len(master.problem.demands[number].choices))
     )
-    return PriceTag(duals.rows[master.demand_rows[number]] * CENTS_PER_UNIT, extra)
+    a_unit = duals.rows[master.demand_rows[number]] + of_traffic
+    return PriceTag(a_unit * CENTS_PER_UNIT, extra)

@@ -229,12 +229,16 @@ class ResolvedScenario(Frozen):
 
     def gpu_type_change_usd(self, job: str) -> Decimal:
         """What it costs if a unit of a job that may change its GPU type does."""
+        if (serve := self.jobs[job].serve) is not None and serve.mixed:
+            return Decimal(0)  # its replicas come and go
         stated = self.jobs[job].gpu_type_change_cost_usd
         usd = self.policies.gpu_type_change_cost_usd if stated is None else stated
         return usd or Decimal(0)
 
     def keeps_gpu_type(self, job: Job, kind: str) -> bool:
         """Whether its units each stay on one GPU type; `kind` is its own, or `serve` once tuned."""
+        if job.serve is not None and job.serve.mixed:
+            return False
         if job.may_change_gpu_type is not None:
             return not job.may_change_gpu_type
         may = self.policies.may_change_gpu_type

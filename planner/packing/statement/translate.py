@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.costs import api_costs, change_costs, portfolio_costs
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import (
+    ALL_TRAFFIC,
     Choice,
     Demand,
     Division,
@@ -46,7 +48,9 @@ Unit = tuple[str, int]
 
 Running = dict[Unit, "RunningUnit"]
 
-_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str]
+_Alike = tuple[
+    tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str, str, tuple[int, ...], bool
+]
 """As a demand has them."""
 
 
@@ -207,7 +211,9 @@ def _demands(
         owner = job.team if job.team in owners else ""
         changes = _change_cents(inputs, job)
         in_quarters = _in_quarters(job)
+        endpoint = job.name if job.shares_traffic else ""
         for quarters, units in _activity(job, in_quarters):
+            takes = tuple(_takes(one, quarters[0]) for one in _by_way(job) if endpoint)
             for number in units:
                 unit = (job.name, number)
                 stays, origin, cents = _today(inputs.scenario, running.get(unit))
@@ -224,16 +230,30 @@ def _demands(
                             _choice(candidate, job, sites, stays),
                             share=_counted_share(candidate, inputs, shared_mb),
                         )
-                        for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
+                        for candidate in _by_way(job)
                     )
                 stage = not job.keeps_gpu_type
-                groups[choices[kind], quarters, owner or "", origin, cents, stage, chain].append(
-                    unit
-                )
+                whose = (owner, origin, cents, stage, chain, endpoint, takes, job.units_open)
+                groups[choices[kind], quarters, *whose].append(unit)
     ordered = sorted((key, sorted(units)) for key, units in groups.items())
     demands = tuple(
-        Demand(ways, quarters, len(units), owner, origin, cents, stage, chain)
-        for (ways, quarters, owner, origin, cents, stage, chain), units in ordered
+        Demand(
+            ways,
+            quarters,
+            len(units),
+            owner,
+            origin,
+            cents,
+            stage,
+            chain,
+            endpoint=endpoint,
+            takes=takes,
+            at_most=at_most,
+        )
+        for (
+            (ways, quarters, owner, origin, cents, stage, chain, endpoint, takes, at_most),
+            units,
+        ) in ordered
     )
     return demands, tuple(tuple(units) for _, units in ordered)
 
@@ -293,6 +313,19 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
         part = Part(candidate.partition or "", candidate.shared_mb)
         shape = shape._replace(part=part)
     return Choice(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
+
+
+def _by_way(job: SizedJob) -> list[Candidate]:
+    return sorted(job.sizing.candidates, key=lambda one: one.way)
+
+
+def _takes(candidate: Candidate, quarter: int) -> int:
+    """What a replica takes of the traffic of its endpoint, in millionths of it, rounded up."""
+    serving = candidate.serving
+    if serving is None or not serving.peaks[quarter]:
+        return ALL_TRAFFIC
+    share = Fraction(serving.planned_requests_per_second) / Fraction(serving.peaks[quarter])
+    return min(ALL_TRAFFIC, ceil(share * ALL_TRAFFIC))
 
 
 def _in_quarters(job: SizedJob) -> dict[int, list[int]]:
