@@ -118,9 +118,6 @@ class MasterProgram:
     """demand -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
     """(demand, choice) -> variable: units that stay there with this choice."""
-    arrivals: dict[int, dict[int, Terms]] = field(default_factory=dict)
-    """demand of a later stage -> variable: units that change to a GPU type; and what they are more
-    there than in the stage before."""
 
     @cached_property
     def unit_variables(self) -> frozenset[int]:

@@ -328,14 +328,10 @@ class Demand:
     origin: str = ""
     """`Pool.home` in which each unit runs before the first quarter; empty: in none."""
     move_cents: int = 0
-    """What it costs if a unit is in another pool in the first quarter; of a later stage of a chain,
-    if it takes another GPU type than in the stage before."""
+    """What it costs if a unit is in another pool in the first quarter."""
     stage: bool = False
     """Whether these are one quarter of units that may take another choice in each; of all stages
     with the same choices and owner, units of the next quarter are those of this one that go on."""
-    chain: str = ""
-    """Name that all stages of the same units share, with choices and owner; empty: changing the
-    GPU type costs nothing."""
     nowhere: int | None = None
     """Pool that is nowhere: each of its nodes is one unit that is short in a quarter, and keeps its
     choice in all others; None: all units run in all of their quarters."""

@@ -148,6 +148,10 @@ class Place(NamedTuple):
         here = self.around[self.last]
         (here if isinstance(here, dict) else self.around)[key] = FIGURES[key]
 
+    def state_instead(self, key):
+        self.leave_out()
+        self.around[key] = FIGURES[key]
+
     def state_beside(self, key, value):
         self.around[key] = value
 
@@ -199,6 +203,7 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
     r"`\w+` belongs under `([\w.-]+)`.*": Place.move_to,
     r"state it here, beside `node_type`: `(\w+): .*": Place.state,
     r"state (?:its )?`(\w+)` ?(?:here|too).*": Place.state,
+    r"state `(\w+)` in its place": Place.state_instead,
     r"write `(quarters): (\w+)` beside it, or .*": Place.state_beside,
     r"state a price for (\w+) as well": Place.price,
     r"state `site: (.+)`": Place.state_site,
@@ -244,7 +249,7 @@ BY_THE_WRITER = (
     r"take a smaller model of the same family|raise `context`, or leave it out",
     r"count the weights of the checkpoint|count all tokens of the data set, .*",
     r"a rank is a small part of the width|a name has at most 120 characters",
-    r"write `rules:`, then .*|replace that rule by its id|give one of them another id",
+    r"replace that rule by its id|give one of them another id",
 )
 """Hints that ask for what the writer alone knows, or for more than an edit of the file."""
 

@@ -141,7 +141,7 @@ def test_a_further_quarter_is_set_among_figures_by_quarter_and_holds_until_the_n
     ("argument", "words"),
     [
         ("jobs.chat.count.2028Q1=5", "2028Q1 lies after the horizon"),
-        ("jobs.chat.count.2027-Q2=5", "'2027-Q2' is written 2027Q2 here"),
+        ("jobs.chat.count.2027-Q2=5", "there is no '2027-Q2' in `jobs.chat.count`"),
         ("jobs.chat.count.2027Q5=5", "there is no '2027Q5' in `jobs.chat.count`"),
         ("jobs.2027Q2.count=5", "there is no '2027Q2' in `jobs`"),
     ],

@@ -133,21 +133,6 @@ def counts(quota: Quota, owner: str, gpu_type: str) -> bool:
     return quota.owner == owner and quota.gpu_type in (None, gpu_type)
 
 
-def changes(problem: Problem, way: Sequence[Sequence[Choice]]) -> list[int]:
-    """By demand: units that take another GPU type than in the stage before of their chain."""
-    found = [0] * len(problem.demands)
-    last: dict[object, Counter[str]] = {}
-    order = sorted(range(len(way)), key=lambda number: problem.demands[number].quarters)
-    for number in order:
-        demand = problem.demands[number]
-        chain = (demand.choices, demand.owner, demand.chain)
-        now = Counter(choice.gpu_type for choice in way[number])
-        if demand.chain:
-            found[number] = (now - last.get(chain, now)).total()
-            last[chain] = now
-    return found
-
-
 def holds(pool: Pool, parts: Sequence[Part]) -> bool:
     """Whether one GPU of the pool can be divided so that it has these parts."""
     profiles = Counter(part.profile for part in parts)

@@ -84,13 +84,12 @@ def running(problem: Problem, way: Way) -> Problem:
     """The problem of what is kept, unit by unit; those that are alike together."""
     asked: Counter[Demand] = Counter()
     for kept in way.values():
-        for (number, unit), short in kept[1].items() if kept else ():
+        for (number, _), short in kept[1].items() if kept else ():
             demand = problem.demands[number]
             quarters = tuple(q for q in demand.quarters if q not in short)
             if quarters:
-                told = f"{demand.chain} {unit}" if demand.chain else ""
                 here = "" if 0 in short else demand.origin
-                asked[replace(demand, quarters=quarters, count=1, chain=told, origin=here)] += 1
+                asked[replace(demand, quarters=quarters, count=1, origin=here)] += 1
     demands = tuple(replace(demand, count=units) for demand, units in asked.items())
     return replace(problem, demands=demands)
 
@@ -278,11 +277,7 @@ def drawn(rng: random.Random, build) -> tuple[Problem, list[Claim]]:
             whole = build.units(units, *asked, quarters=later)
             parts = [whole]
             if staged:
-                told = f"{number} {delay}"
-                parts = [
-                    replace(whole, quarters=(q,), stage=True, chain=told, move_cents=90 * place)
-                    for place, q in enumerate(later)
-                ]
+                parts = [replace(whole, quarters=(q,), stage=True) for q in later]
             starts.append(tuple((len(demands) + place, units) for place in range(len(parts))))
             numbers.append(tuple(range(1, units + 1)) * len(parts))
             demands += [replace(part, owner="team" if number < 2 else "") for part in parts]

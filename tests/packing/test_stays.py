@@ -58,6 +58,17 @@ def test_a_move_that_nothing_asks_for_is_not_made_even_if_it_is_free(build, plan
         assert (solution.moved, solution.assigned) == ((0,), (assigned,))
 
 
+def test_of_plans_that_cost_the_same_units_go_on_where_they_are(build, solve):
+    """In the first quarter others hold the type that costs less; that it is free later is no
+    reason to change."""
+    pools = [build.pool("a", owned=1), build.pool("b", owned=1)]
+    supplies = [build.buy(BUY, BUY), build.buy(2 * BUY, 2 * BUY, pool=1)]
+    unit = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0), quarters=(0, 1))
+    stages = [replace(unit, quarters=(quarter,), stage=True) for quarter in (0, 1)]
+    demands = [build.units(1, ("a", 8, 0, 0), quarters=(0,)), *stages]
+    assert solve(build.problem(pools, supplies, demands, 2)).assigned[1:] == ((0, 1), (0, 1))
+
+
 def test_the_price_of_staying_is_in_the_bound_and_its_terms(two_homes, plan):
     solution = plan(two_homes(BUY - 1))
 

@@ -21,8 +21,9 @@ from planner.inputs.catalog.catalog import (
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
+from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import FleetEntry, Policies, ResolvedScenario
+from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing import solve, translate
 from planner.packing.problem import ALWAYS, WHOLE, Part, Pool, RunWindow, Shape

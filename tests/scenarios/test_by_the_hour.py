@@ -334,11 +334,11 @@ def test_the_check_counts_nodes_at_once(read):
 @pytest.mark.parametrize(
     ("offer", "message"),
     [
-        ({**RENT, "minimum_hours": 4}, "only an offer of kind hourly has `minimum_hours`"),
-        ({**RENT, "maximum_gpus": 4}, "only an offer of kind hourly has `maximum_gpus`"),
-        ({**BUY, "term_weeks": 4}, "has no `term_weeks`, only one to rent"),
-        ({**HOURLY, "term_weeks": 4}, "has no `term_weeks`, only one to rent"),
-        ({**HOURLY, "price_usd": 4}, "takes `price_usd_per_gpu_hour`, not `price_usd`"),
+        ({**RENT, "minimum_hours": 4}, "minimum_hours: goes with `kind: hourly`"),
+        ({**RENT, "maximum_gpus": 4}, "maximum_gpus: goes with `kind: hourly`"),
+        ({**BUY, "term_weeks": 4}, "term_weeks: goes with `kind: rent`, not with `buy`"),
+        ({**HOURLY, "term_weeks": 4}, "term_weeks: goes with `kind: rent`"),
+        ({**HOURLY, "price_usd": 4}, "price_usd: goes with `kind: buy`"),
         ({**HOURLY, "maximum_gpus": 4}, "are no whole node"),
         ({**RENT, "term_weeks": 14}, "13"),
     ],

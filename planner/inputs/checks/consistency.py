@@ -33,7 +33,7 @@ from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.scenario.team import ALL_GPU_TYPES, kind_of_quota
-from planner.inputs.text.words import did_you_mean, difference, folded
+from planner.inputs.text.words import did_you_mean, difference, folded, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.scenario import Offer, ResolvedScenario
+    from planner.inputs.scenario.offer import Offer, OfferKind
+    from planner.inputs.scenario.scenario import ResolvedScenario
     from planner.inputs.scenario.team import Team
 
     _Check = Callable[[Whole], Iterator[Fault]]
@@ -133,6 +134,35 @@ def _drawn(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Faul
     node = whole.catalog.nodes.get(entry.node_type)
     if node is not None and node.mean_power_kw is None:
         yield unstated_figure(path, entry.node_type, "mean_power_kw", "the cost of energy")
+
+
+_OF_KINDS: dict[str, tuple[OfferKind, ...]] = {
+    "price_usd": ("buy",),
+    "price_usd_per_gpu_hour": ("rent", "reserve", "hourly"),
+    "price_breaks": ("buy",),
+    "term_years": ("reserve",),
+    "term_weeks": ("rent",),
+    "minimum_hours": ("hourly",),
+    "maximum_gpus": ("hourly",),
+    "deliveries": ("buy", "reserve"),
+}
+"""Keys of offers of some kinds alone."""
+
+
+def _of_its_kind(_: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+    """What offers of its kind do not have, and the term without which nothing is reserved."""
+    yield from known(*(_of_kinds((*path, key), offer, key) for key in _OF_KINDS))
+    if offer.kind == "reserve" and offer.term_years is None:
+        yield Fault(path, "an offer to reserve needs `term_years`, 1 or 3", at_key=True)
+
+
+def _of_kinds(path: Path, offer: Offer, key: str) -> Iterator[Fault]:
+    kinds = _OF_KINDS[key]
+    if getattr(offer, key) not in (None, ()) and offer.kind not in kinds:
+        price = key in ("price_usd", "price_usd_per_gpu_hour")
+        hint = f"state `{offer.price_key}` in its place" if price else "leave it out"
+        meant = one_of([f"`kind: {kind}`" for kind in kinds])
+        yield Fault(path, f"goes with {meant}, not with `{offer.kind}`", hint, at_key=True)
 
 
 def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
@@ -371,7 +401,7 @@ _OF_ALL: tuple[_Check, ...] = (
 _OF_NODES: tuple[_CheckOfEntry, ...] = (_drawn, node_sites, site_needs)
 _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
-    "offers": (*_OF_NODES, _unpriced, _dated, _no_node, _window, _end_of_sale),
+    "offers": (*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node, _window, _end_of_sale),
     "jobs": (_activity, _api, _undroppable, _contradictions, job_places, _unlisted),
     "teams": (_quota,),
     "sites": (figures_by_quarter, taken_already, spare_groups),

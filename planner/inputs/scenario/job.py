@@ -14,7 +14,6 @@ from planner.inputs.base import (
     Frozen,
     Name,
     NotNegative,
-    Number,
     ParametersB,
     PositiveCount,
     PositiveNumber,
@@ -39,24 +38,6 @@ from planner.inputs.scenario.spelling import (
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon
-
-__all__ = [
-    "SERVING_SUFFIX",
-    "Adapters",
-    "ChangeCost",
-    "Deploy",
-    "Family",
-    "Fixed",
-    "Job",
-    "Latency",
-    "Load",
-    "Method",
-    "Optimizer",
-    "Precision",
-    "Serve",
-    "Sharding",
-    "Tune",
-]
 
 SERVING_SUFFIX = "-serving"
 """Follows the name of a tuning job in that of the job which serves its model."""
@@ -312,60 +293,6 @@ class Tune(Frozen):
         return "bf16-mixed" if has_shape and self.method in ("full", "qlora") else "bf16"
 
     @model_validator(mode="after")
-    def _trains_embeddings_beside_adapters(self) -> Tune:
-        if self.embeddings_trained and self.method not in ("lora", "qlora"):
-            raise ValueError(
-                "`embeddings_trained` goes with the methods lora and qlora, "
-                f"not with {self.method!r}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _learns_from_what_it_states(self) -> Tune:
-        if self.reference_model and (self.objective == "sft" or self.method != "full"):
-            raise ValueError(
-                "`reference_model` goes with `method: full` and `objective: dpo`, `grpo` or `ppo`"
-            )
-        rolls_out = self.rollout_share is not None or self.rollout_tokens is not None
-        if rolls_out and self.objective not in ("grpo", "ppo"):
-            raise ValueError(
-                "`rollout_share` and `rollout_tokens` go with `objective: grpo` or `ppo`"
-            )
-        scores = self.reward_parameters_b is not None or self.value_parameters_b is not None
-        if scores and self.objective != "ppo":
-            raise ValueError(
-                "`reward_parameters_b` and `value_parameters_b` go with `objective: ppo`"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _steps_what_is_summed_up(self) -> Tune:
-        if self.optimizer_in_backward and (self.method != "full" or self.gradient_accumulation > 1):
-            raise ValueError(
-                "`optimizer_in_backward` goes with `method: full` and without gradient "
-                "accumulation, which needs the gradients of all passes"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _reduces_what_is_sharded(self) -> Tune:
-        if self.sync_each_batch is not None and self.sharding not in ("fsdp", "fsdp2"):
-            raise ValueError(
-                "`sync_each_batch` goes with `sharding: fsdp` or `fsdp2`, "
-                f"not with {self.sharding!r}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _loads_whole_what_is_sharded(self) -> Tune:
-        if self.loading == "whole" and self.sharding not in ("fsdp", "fsdp2", "zero-3"):
-            raise ValueError(
-                "`loading: whole` goes with `sharding: fsdp`, `fsdp2` or `zero-3`, which shard "
-                f"what was loaded, not with {self.sharding!r}"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _passes_make_the_batch(self) -> Tune:
         if self.batch is None:
             return self
@@ -537,10 +464,6 @@ def _require_one_model(model: str | None, parameters_b: object, family: str | No
         raise ValueError(f"`family` goes with `parameters_b`; the shape of {model!r} is known")
 
 
-ChangeCost = Annotated[Number, Field(ge=0, le=10**9)]
-"""USD for one unit that changes its GPU type."""
-
-
 class Job(Frozen):
     """One thing to place, or many alike."""
 
@@ -585,8 +508,6 @@ class Job(Frozen):
     out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""
-    gpu_type_change_cost_usd: ChangeCost | None = None
-    """Cost of such a change, also of a unit that it deploys; as `policies` say if left out."""
     pinned: bool = False
     """Whether its units that run today must stay where they are."""
     move_cost_usd: NotNegative | None = None
@@ -637,7 +558,7 @@ class Job(Frozen):
                 "`mixed` goes with one endpoint: state growth in `load`, and each endpoint as a "
                 "job of its own, in place of `count`"
             )
-        for key in ("droppable", "may_change_gpu_type", "gpu_type_change_cost_usd"):
+        for key in ("droppable", "may_change_gpu_type"):
             if getattr(self, key) is not None:
                 raise ValueError(
                     f"`{key}` is about units that are told apart; of `mixed` replicas, as many run "
@@ -651,15 +572,6 @@ class Job(Frozen):
             raise ValueError(
                 "`count` by quarter already says when and how many; "
                 "leave out `quarters` and `growth_per_quarter`"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _change_that_may_be(self) -> Job:
-        if self.gpu_type_change_cost_usd and self.may_change_gpu_type is False:
-            raise ValueError(
-                "`gpu_type_change_cost_usd` is the price of a change that "
-                "`may_change_gpu_type: false` rules out; leave one of them out"
             )
         return self
 

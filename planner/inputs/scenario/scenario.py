@@ -17,33 +17,11 @@ from planner.inputs.base import (
 )
 from planner.inputs.scenario.finance import Budget, Finance
 from planner.inputs.scenario.horizon import Horizon
-from planner.inputs.scenario.job import ChangeCost, Job
-from planner.inputs.scenario.offer import Api, FleetEntry, Offer, PriceBreak
-from planner.inputs.scenario.site import Racks, Site
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.offer import Api, FleetEntry, Offer
+from planner.inputs.scenario.site import Site
 from planner.inputs.scenario.spelling import CountByNodeType, Format
 from planner.inputs.scenario.team import Team
-
-__all__ = [
-    "DELETE",
-    "NO_SITE",
-    "REPLACE",
-    "Budget",
-    "Finance",
-    "FleetEntry",
-    "Horizon",
-    "Offer",
-    "Policies",
-    "PriceBreak",
-    "Racks",
-    "ResolvedScenario",
-    "Running",
-    "ScenarioFile",
-    "Site",
-    "Team",
-    "UserFiles",
-    "VariationName",
-    "Variations",
-]
 
 NO_SITE = "\n"
 """Where a job may run that no site will do for: no site is named so, as names are printable."""
@@ -142,8 +120,6 @@ class Policies(Frozen):
     """Whether serving jobs may share the memory of a GPU that is not partitioned."""
     may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
     """Which jobs may change a unit's GPU type between quarters, unless they say so themselves."""
-    gpu_type_change_cost_usd: ChangeCost | None = None
-    """Cost of one change of a unit's GPU type; nothing if left out."""
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for idle GPUs: `separate`, a line of its own; `spread`, the teams that use the
     pool."""
@@ -226,14 +202,6 @@ class ResolvedScenario(Frozen):
         stated = self.jobs[job].move_cost_usd
         usd = self.policies.move_cost_usd if stated is None else stated
         return round((usd or Decimal(0)) * 100)
-
-    def gpu_type_change_usd(self, job: str) -> Decimal:
-        """What it costs if a unit of a job that may change its GPU type does."""
-        if (serve := self.jobs[job].serve) is not None and serve.mixed:
-            return Decimal(0)  # its replicas come and go
-        stated = self.jobs[job].gpu_type_change_cost_usd
-        usd = self.policies.gpu_type_change_cost_usd if stated is None else stated
-        return usd or Decimal(0)
 
     def keeps_gpu_type(self, job: Job, kind: str) -> bool:
         """Whether its units each stay on one GPU type; `kind` is its own, or `serve` once tuned."""

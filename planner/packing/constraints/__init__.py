@@ -20,7 +20,6 @@ from planner.packing.constraints import (
     site_limits,
     spares,
     traffic,
-    type_changes,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ _KINDS: tuple[Kind, ...] = (
     releases,
     spares,
     moves,
-    type_changes,
     growth,
     racks,
     site_limits,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.base import SourcedFigure
-    from planner.inputs.scenario.scenario import FleetEntry
+    from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.settled import Inputs, SettledOffer
     from planner.sizing.candidate import SizedJob
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.planning.checks.money import costs_of_changes, costs_of_tokens, node_costs
+from planner.planning.checks.money import costs_of_tokens, node_costs
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import (
     View,
@@ -253,8 +253,6 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
         cells[""][quarter] += nobodys
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
-    for job, quarter, sums in costs_of_changes(view):
-        cells[_team_of(view, job)][quarter] += sums.present_cents
     for job, quarter, (_, present_cents) in costs_of_tokens(view):
         cells[_team_of(view, job)][quarter] += present_cents
     return cells

@@ -15,7 +15,6 @@ from planner.costs import (
     PRICED,
     Entering,
     Released,
-    change_costs,
     entry_quarters,
     in_cents,
     node_costs,
@@ -33,7 +32,7 @@ from planner.planning.plan import (
     CostName,
     NodeRelease,
 )
-from planner.planning.words import amount, price, some_of
+from planner.planning.words import amount, price
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,13 +42,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.planning.placing.moves import TypeChange
     from planner.planning.plan import CurrentPlacement
-    from planner.sizing.candidate import SizedJob
-
-
-_PRICES = 6
-"""Of changes: at most so many are named."""
 
 
 def acquisitions(
@@ -268,10 +261,6 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"bought node in service{off}, {rate}"
         ),
         "moves": "what it costs to move each running unit that leaves its pool, no payment",
-        "type changes": (
-            f"{_change_text(inputs)} for each unit that changes its GPU type from one of its "
-            f"quarters to the next, no payment, {rate}"
-        ),
         "tokens": (
             "prompts and answers of units on APIs at mean traffic, each at its price by the token, "
             f"{rate}"
@@ -312,26 +301,8 @@ def _cap_text(inputs: Inputs) -> str:
     return "" if cap is None else f", at most {amount(cap, 'share')} of it"
 
 
-def _change_text(inputs: Inputs) -> str:
-    scenario = inputs.scenario
-    prices = {name: scenario.gpu_type_change_usd(name) for name in sorted(scenario.jobs)}
-    usual = scenario.policies.gpu_type_change_cost_usd
-    own = [f"{price(usd)} ({name})" for name, usd in prices.items() if usd != (usual or 0)]
-    return some_of([*([price(usual)] if usual else []), *own], _PRICES)
-
-
 def _plain(setting: Setting) -> str:
     return f"{setting.value.normalize():,f}"
-
-
-def paid_changes(
-    inputs: Inputs, jobs: Iterable[SizedJob], changes: Iterable[TypeChange]
-) -> Iterator[tuple[TypeChange, CostStream]]:
-    """Changes of GPU type that have a price, each with what it costs."""
-    stated = {job.name: job.derived_from or job.name for job in jobs}
-    for change in changes:
-        if inputs.scenario.gpu_type_change_usd(stated[change.job]):
-            yield change, change_costs(inputs, stated[change.job], change.quarter)
 
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:

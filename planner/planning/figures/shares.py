@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.planning.placing.moves import TypeChange
     from planner.planning.plan import CurrentPlacement, Node, NodeUse, Occupant
     from planner.sizing.candidate import SizedJob
 
@@ -152,12 +151,11 @@ def chargeback(
     nodes: Sequence[Node],
     placements: Sequence[Sequence[NodeUse]],
     current: CurrentPlacement | None,
-    changes: Iterable[tuple[TypeChange, CostStream]] = (),
 ) -> Chargeback | None:
     """Share the cost of a plan among its teams; None where neither a job nor a list names any.
 
-    Moves are charged to the teams of the jobs that move, in the first quarter, and so are changes
-    of the GPU type, in the quarter at whose start they are; tokens of APIs to those of their jobs.
+    Moves are charged to the teams of the jobs that move, in the first quarter; tokens of APIs to
+    those of their jobs.
     """
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
     lines: list[Line] = [*sorted(team for team in named if team is not None)]
@@ -173,8 +171,6 @@ def chargeback(
     team_of = {job.name: job.team for job in jobs}
     for move in current.moves if current else ():
         shares[team_of[move.job], 0] += move.cost_cents
-    for change, cost in changes:
-        shares[team_of[change.job], change.quarter] += cost.present_cents
     for job in jobs:
         for quarter, present in _token_cents(inputs, job):
             shares[job.team, quarter] += present
