@@ -81,6 +81,34 @@ def test_what_is_published_to_fit_fits(memory, gpus, capacity, job):
     assert memory(gpus, **job).needed_mb * 1e6 <= capacity
 
 
+QLORA_32 = {"method": "qlora", "batch": 1, "adapter_rank": 32, "adapter_dropout": False}
+UNSLOTH = QLORA_32 | {
+    "optimizer": "adamw-8bit",
+    "gradient_checkpointing": "offloaded",
+    "layer_kernels": "fused",
+    "loss_kernel": "fused-linear",
+}
+STOCK = QLORA_32 | OLD | {"precision": "bf16-mixed"}
+LONGEST = [
+    (UNSLOTH, "llama-3.1-8b", 8, 2972),
+    (UNSLOTH, "llama-3.1-8b", 12, 21848),
+    (UNSLOTH, "llama-3.1-8b", 24, 78475),
+    (UNSLOTH, "llama-3.1-70b", 48, 12106),
+    (UNSLOTH, "llama-3.1-70b", 80, 89389),
+    (STOCK, "llama-3.1-8b", 16, 2551),
+    (STOCK, "llama-3.1-8b", 24, 5789),
+    (STOCK, "llama-3.1-8b", 80, 28454),
+    (STOCK, "llama-3.1-70b", 80, 6916),
+]
+"""Unsloth Benchmarks: longest contexts by GiB of a GPU, its own and those of HF + FA2."""
+
+
+@pytest.mark.parametrize(("job", "model", "gib", "tokens"), LONGEST)
+def test_the_longest_context_that_fits_needs_about_all_of_a_gpu(memory, job, model, gib, tokens):
+    told = memory(1, **job, model=model, sequence=tokens)
+    assert told.needed_mb * 1e6 == pytest.approx(gib * 2**30, rel=0.05)
+
+
 def test_the_peak_is_the_largest_phase_and_the_context_beside_it(memory):
     told = memory(1, model="llama-3-8b", method="lora", batch=4, sequence=4096)
     phases = {part.name: part.mb for part in told.phases}
@@ -213,6 +241,24 @@ def test_a_step_of_zero_3_takes_what_a_group_of_parameters_does(memory):
     for gpus, billion in per_gpu.items():
         group = min(1, billion)
         assert step_mb[gpus] == pytest.approx(1000 * (16 * billion + 6 * group), rel=0.001)
+
+
+def test_megatron_holds_six_bytes_of_what_it_splits_and_a_share_of_twelve(memory):
+    """Its theoretical_memory_usage.py: 6 + 12 / data_parallel_size bytes per parameter."""
+    job = {"model": "qwen2.5-14b", "method": "full", "precision": "bf16-mixed", "batch": 16}
+    job |= {"sequence": 512, "sharding": "tensor"}
+    for gpus, split, groups in ((8, 4, 2), (16, 4, 4), (8, 8, 1)):
+        told = memory(gpus, **job, tensor_parallel=split)
+        held_mb = 14770.033664 / split * (6 + 12 / groups)
+        step_mb = next(part.mb for part in told.phases if part.name == "step")
+        assert step_mb == pytest.approx(held_mb, rel=0.001)
+    assert memory(8, **job) == memory(8, **job, tensor_parallel=8)
+
+
+def test_a_run_is_a_whole_number_of_the_groups_that_split_its_layers(sizer):
+    tune = FULL | {"sharding": "tensor", "tensor_parallel": 4, "precision": "bf16"}
+    sizing = sizer.size(Job.model_validate({"tune": tune, "gpu_types": ("h200-141gb-sxm",)}))
+    assert {one.gpus for one in sizing.candidates} == {4}
 
 
 WAYS_TO_SUM: tuple[dict[str, object], ...] = (

@@ -207,7 +207,14 @@ class Tune(Frozen):
     the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
     """How several GPUs share the work; `none`: one GPU. `fsdp2` is `fully_shard` of PyTorch, `fsdp`
-    its predecessor."""
+    its predecessor; `tensor` splits each layer as Megatron does (NeMo, Megatron-SWIFT)."""
+    tensor_parallel: Annotated[
+        Annotated[PositiveCount, Field(le=8)] | None,
+        AsFact("GPUs that split each layer, if the job states them", "GPUs", fact="stated_split"),
+    ] = None
+    """With `tensor`: GPUs that split each layer (`tensor_model_parallel_size`); as many groups of
+    them as the run has read sequences of their own, and optimizer states are spread over all. Left
+    out, all GPUs of the run split each layer."""
     sync_each_batch: Annotated[
         bool | None, AsFact("whether FSDP reduces gradients in every pass")
     ] = None
@@ -416,18 +423,6 @@ class Serve(Frozen):
                     f"nothing: add `p{asked}`, or ask at one of "
                     + ", ".join(name.removeprefix("p") for name in lengths.stated)
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _requests_within_context(self) -> Serve:
-        if self.load is None or self.context is None:
-            return self
-        tokens = self.load.input_tokens + self.load.output_tokens
-        if tokens > self.context:
-            raise ValueError(
-                f"a request of {self.load.input_tokens:,} and an answer of "
-                f"{self.load.output_tokens:,} tokens are more than `context` ({self.context:,})"
-            )
         return self
 
 
