@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.shared_gpus import Held
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.solvers.linear import Duals
-    from planner.packing.solvers.program import Variable
+    from planner.packing.solvers.program import Row, Variable
 
 Part = tuple[int, int]
 """(demand, choice)."""
@@ -276,7 +276,7 @@ def _of_shape(master: MasterProgram, held: Counter[Part], shape: Shape) -> Count
 def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
     """Price tags from the duals of the linear relaxation, and what else the bound consists of."""
     master = found.master
-    free = Program(_without_caps(master), master.program.rows)
+    free = Program(_without_caps(master), _with_open_counts(master))
     duals = solve_linear(free)
     if duals is None:
         raise ValueError("a program with a whole solution has a fractional one")
@@ -315,6 +315,16 @@ def _without_caps(master: MasterProgram) -> list[Variable]:
     for index in master.choice.values():
         variables[index] = replace(variables[index], upper=None)
     return variables
+
+
+def _with_open_counts(master: MasterProgram) -> list[Row]:
+    """Rows where as few units of an endpoint may run as take its traffic: that is what it needs."""
+    rows = list(master.program.rows)
+    for number, demand in enumerate(master.problem.demands):
+        if demand.endpoint:
+            at = master.demand_rows[number]
+            rows[at] = replace(rows[at], sense="<=")
+    return rows
 
 
 def _tag(master: MasterProgram, duals: Duals, number: int, of_traffic: float) -> PriceTag:
