@@ -268,10 +268,10 @@ def test_a_scenario_that_no_sweep_may_reach_is_refused(read):
 
 def test_a_table_for_a_spreadsheet_holds_no_formula():
     figures = PlanSummary(result="infeasible", reason="=HYPERLINK(1)")
-    row = SweepRow(Variant(("=1+1",), (Override.of(("jobs", "a", "team"), "@x", "@x"),)), figures)
+    row = SweepRow(Variant(("=1+1",), (Override.parse("offers.a.price_usd=+15%"),)), figures)
     header, line = sweep_csv([row]).splitlines()
-    assert header.startswith("apply,jobs.a.team,result,cost_usd")
-    assert line.startswith('"""=1+1""",\'@x,infeasible,,')
+    assert header.startswith("apply,offers.a.price_usd,result,cost_usd")
+    assert line.startswith('"""=1+1""",\'+15%,infeasible,,')
     assert line.endswith(",'=HYPERLINK(1)")
 
 

@@ -99,7 +99,7 @@ def _let_go(view: View) -> Iterator[str]:
     pinned = set[str]()
     for one in view.inputs.scenario.running:
         if one.pinned or view.inputs.scenario.jobs[one.job].pinned:
-            pinned |= {plain(name) for name in (one.node, *(one.nodes or ())) if name}
+            pinned |= set(map(plain, one.nodes))
     sold: Counter[str] = Counter()
     for node in (node for node in view.plan.nodes if node.off or node.sold):
         entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
