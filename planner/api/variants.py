@@ -28,12 +28,11 @@ from planner.api.scenario import (
 from planner.errors import Finding, InputError
 from planner.inputs.load import Question
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
-from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
+from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
     PLAN_COLUMNS,
     cost_bands,
-    frontiers,
     risk_document,
     sweep_csv,
     sweep_document,
@@ -170,11 +169,6 @@ class StoredAnswer(Result, Generic[K]):
     @classmethod
     def read(cls, path: FilePath) -> Self:
         """Read its JSON file, as it was written beside a plan.
-
-        >>> import planner
-        >>> _ = planner.alternatives("scenarios/quickstart.yaml", within=0).write("out")
-        >>> planner.AlternativesResult.read("out/alternatives.json").rows()[0]["plan"]
-        'cheapest'
 
         Raises InputError for what is none, or was changed since.
         """
@@ -326,9 +320,6 @@ class AlternativesResult(StoredAnswer[Alternatives]):
     def _document(self) -> Document:
         return alternatives_document(self._found)
 
-    def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self.title, near_ones(self._found), option_anchors(self._found))
-
 
 def _cost(figures: PlanSummary) -> str:
     return figures.result if figures.cost_cents is None else money_short(figures.cost_cents)
@@ -413,16 +404,13 @@ class SweepResult(Result):
         return records
 
     def files(self) -> dict[str, str | bytes]:
-        """`sweep.csv`, the page in Markdown and HTML, and pictures."""
+        """`sweep.csv`, and the page in Markdown and HTML."""
         files = super().files()
         del files["sweep.json"]
         return {"sweep.csv": sweep_csv(self._found), **files}
 
     def _document(self) -> Document:
         return sweep_document(self._scenario, self._found)
-
-    def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self._scenario, [(row.variant.label, row.figures) for row in self._found])
 
 
 def _number(override: Override) -> object:
@@ -433,7 +421,7 @@ def _number(override: Override) -> object:
     return float(found) if isinstance(found, Decimal) else found
 
 
-_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html", "headroom.svg", "power.svg")
+_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html")
 
 Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 """A path, YAML text of several lines, or the same as a dict."""

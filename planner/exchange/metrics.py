@@ -17,7 +17,7 @@ from pydantic import BeforeValidator
 
 from planner.errors import Finding, InputError
 from planner.exchange.exported import Exported, of_export
-from planner.exchange.trace import job_names, lasting, seconds_of
+from planner.exchange.trace import lasting, seconds_of, serving_jobs
 from planner.exchange.usage import quarter_of, scenario_name
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
@@ -194,8 +194,7 @@ def served(
     for one in series:
         by_model[one.labels.get("model_name", "")][one.name].append(one)
     findings: list[Finding] = []
-    jobs, notes = {}, []
-    named = job_names(file_stem, by_model)
+    loads = {}
     for model, counters in sorted(by_model.items()):
         whose = f"{shown_as}, {model}" if model else shown_as
         lacking = [f"{name}_total" for name in _NEEDED if not _whole(counters.get(name, ()))]
@@ -204,14 +203,10 @@ def served(
             findings.append(Finding(message, file=whose, hint=_ASK))
             continue
         load, said = _load(counters)
-        known = models.get(model.casefold())
-        jobs[named[model]] = {"serve": ({} if known is None else {"model": known}) | {"load": load}}
-        notes += [f"{whose}: {line}" for line in said]
-        if known is None:
-            notes.append(f"{named[model]}: say which model serves this, as `serve.model`")
+        loads[model] = load, [f"{whose}: {line}" for line in said]
     if findings:
         raise InputError(*findings)
-    return jobs, tuple(notes)
+    return serving_jobs(file_stem, loads, models)
 
 
 def _increases(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, float]]:

@@ -353,10 +353,6 @@ class TeamUse(Frozen):
     """Share of the net present cost, by quarter of use."""
     cost_cents: int
     """Their sum."""
-    usd_per_gpu_hour: float | None
-    """None where nothing is held."""
-    usd_per_delivered_gpu_hour: float | None
-    """None where nothing is delivered, or some run time is not known."""
     quotas: tuple[QuotaUse, ...]
     """All types together first, then by GPU type."""
 

@@ -1,7 +1,7 @@
 """What if: the same jobs solved again with something changed, and what the plan then differs by.
 
 What the plan's choices cost, as the difference to the best plan without them, both proved; and
-which small change of demand would save a node.
+where there is no plan, which change would give one.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ class Sizer:
         self._neighbours = tuple(catalog.neighbours.values())
         self._rules = rules
         self._policies = policies
-        self._calibration = calibration
+        self.calibration = calibration
         self._settings = setting_facts(settings, rules)
         considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
         self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in considered}
@@ -255,8 +255,8 @@ class Sizer:
             facts["requests_per_second"] = Known(exact(busiest), "requests/s", "job")
         for name, origin in (origins or {}).items():
             facts[name] = facts[name]._replace(origin=origin)
-        if self._calibration is not None:
-            facts |= self._calibration.facts(job)
+        if self.calibration is not None:
+            facts |= self.calibration.facts(job)
         return Reasoning(self._rules, {n: fact for n, fact in facts.items() if n not in chosen})
 
     def _size(
@@ -295,7 +295,7 @@ class Sizer:
             refused_parts=tuple(refused_parts),
             assumptions=(
                 *_assumptions(placements),
-                *(self._calibration.told(job) if self._calibration is not None else ()),
+                *(self.calibration.told(job) if self.calibration is not None else ()),
             ),
             warnings=(
                 *self._warnings(job, variants[0].reasoning, placements),

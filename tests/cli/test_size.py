@@ -109,6 +109,37 @@ def test_a_mistake_is_told_in_the_words_of_the_options(run, tmp_path, monkeypatc
     assert told in result.stderr
 
 
+def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
+    """Also one that is deployed; with the changes that are asked for."""
+    source = "scenarios/quickstart.yaml"
+    plan = json.loads(planner.plan(source).to_json())
+    for name in ("support-assistant", "claims-expert-serving"):
+        sizing = next(one["sizing"] for one in plan["jobs"] if one["name"] == name)
+        alone = sized(run, source, name)["candidates"]
+        assert all(planned in alone for planned in plan["sizings"][sizing]["candidates"])
+    halved = sized(run, source, "support-assistant", "--set", "policies.headroom=50%")
+    offered = {
+        one["gpu_type"]: one["gpu_capacity_mb"] / one["gpus"] for one in halved["candidates"]
+    }
+    assert offered["h200-141gb-sxm"] == 70_500
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "hint: it has support-assistant, contract-summarizer, claims-expert"),
+        (("claim-expert",), "did you mean 'claims-expert'?"),
+        (("claims-expert", "--batch", "3"), "--batch: describes a job"),
+        (("support-assistant", "--faster"), "goes with `tune` only"),
+        (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
+    ],
+)
+def test_a_job_that_the_scenario_does_not_have_is_refused(run, words, told):
+    result = run("size", "scenarios/quickstart.yaml", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
 def test_the_sums_are_shown_where_they_are_asked_for_with_host_memory_and_headroom(run):
     asked = ("size", "--parameters-b", "10", "--serve", "--adapters", "2", "--adapter-gb", "0.125")
     told = run(*asked, "--sums", "--gpu-type", "h100-80gb-sxm", "--gpu-type", "l4-24gb").stdout

@@ -40,18 +40,6 @@ def megabytes(quantity: str) -> int:
     return int(quantity.removesuffix("M"))
 
 
-def test_every_occupant_of_the_plan_is_a_pod_and_nothing_else_is(plan):
-    for place, quarter in enumerate(plan.quarters):
-        occupants = [item for use in plan.placements[place] for item in use.occupants]
-        pods = pods_of(plan, quarter)
-        assert sum(one.count for one in pods) == len(occupants)
-        assert sum(one.count * one.need.memory_mb for one in pods) == sum(
-            item.memory_mb for item in occupants
-        )
-        whole = sum(len(item.gpus) for item in occupants if item.part is None)
-        assert sum(one.count * one.need.amount for one in pods if not one.need.partition) == whole
-
-
 def test_each_maker_and_each_partition_has_the_name_of_its_device_plugin(plan):
     named = {(one.need.gpu_type, one.need.resource) for one in pods_of(plan, Q2)}
     (profile,) = {one.need.partition for one in pods_of(plan, Q2)} - {""}
@@ -64,23 +52,6 @@ def test_each_maker_and_each_partition_has_the_name_of_its_device_plugin(plan):
 
 
 # watsonx
-
-
-def test_a_specification_has_the_form_of_the_source(plan):
-    files = watsonx_files(plan, Q1)
-    for name, text in files.items():
-        if name == USED_BY:
-            continue
-        body = json.loads(text)
-        assert list(body) == ["name", "description", "nodes"]
-        assert name == f"{body['name']}.json"
-        assert set(body["name"]) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
-        (cpu, mem, gpu) = (body["nodes"][key] for key in ("cpu", "mem", "gpu"))
-        assert list(body["nodes"]) == ["cpu", "mem", "gpu"]
-        assert cpu == {"units": str(int(cpu["units"]))}
-        assert mem == {"size": f"{int(mem['size'][:-2])}Gi"}
-        assert isinstance(gpu["num_gpu"], int)
-        assert list(gpu) == ["num_gpu"]
 
 
 def test_a_specification_has_the_names_and_types_that_the_client_takes(plan):

@@ -12,6 +12,7 @@ from planner.packing.limits import SpendLimit
 from planner.packing.problem import Problem
 from planner.packing.search import search
 from planner.packing.searches import Searches
+from tests.packing.draws import stages
 
 
 def drawn(rng: random.Random, build) -> Problem:
@@ -31,8 +32,7 @@ def drawn(rng: random.Random, build) -> Problem:
         for gpus in (1, 1, 2, 3, 8)
     )
     whole = build.units(2, ("a", 4, 8, 90_000), ("b", 4, 7, 80_000), quarters=(0, 1))
-    turning = [replace(whole, quarters=(quarter,), stage=True) for quarter in (0, 1)]
-    return Problem(2, pools, supplies, (*demands, *turning), 5)
+    return Problem(2, pools, supplies, (*demands, *stages(whole)), 5)
 
 
 def dearer(rng: random.Random, problem: Problem) -> Problem:

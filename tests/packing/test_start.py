@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import suppress
 
 import pytest
@@ -14,20 +13,17 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.search import rooted, search
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.work import spent
-from tests.packing import test_brute_force, test_quotas, test_sites
-from tests.packing.draws import SHARING, teams
+from tests.packing.draws import draw
 from tests.properties.questions import draws
 
-
-def limited(rng):
-    return test_sites.with_limits(test_sites.draw(rng), rng, which={"power", "racks", "growth"})
+DRAWN = ("", "quotas", "power racks growth", "runs", "mig", "shared", "runs mig", "runs quotas")
 
 
-@pytest.mark.parametrize("draw", [test_brute_force.draw, test_quotas.draw, limited, *SHARING])
-def test_a_first_plan_is_sound(draw, faults):
+@pytest.mark.parametrize("features", DRAWN)
+def test_a_first_plan_is_sound(features, faults):
     planned = 0
-    for number in range(draws(20, 30)):
-        problem = draw(random.Random(f"start {number}"))
+    for seed in range(draws(12, 30)):
+        problem = draw(features, seed)
         try:
             found = rooted(problem, 10.0)
         except Infeasible:
@@ -36,23 +32,31 @@ def test_a_first_plan_is_sound(draw, faults):
         assert relaxed is not None
         if begin(found, relaxed.values, 10.0):
             planned += 1
-            assert not faults(problem, answer(problem, found, 0.0)), f"problem {number}"
-    assert planned >= 5, "too few plans to mean anything"
+            assert not faults(problem, answer(problem, found, 0.0)), f"problem {seed}"
+    assert planned >= 3, "too few plans to mean anything"
 
 
-@pytest.mark.parametrize("draw", [test_brute_force.draw, limited])
-def test_no_plan_costs_less_than_the_bound_though_time_is_over(draw, least_cost):
-    below = 0
-    for number in range(30):
-        problem = draw(random.Random(f"bound {number}"))
+@pytest.mark.parametrize("features", DRAWN)
+def test_there_is_nearly_always_a_plan_within_the_bound_though_time_is_over_at_once(
+    features, faults, least_cost
+):
+    planned = without = below = 0
+    for seed in range(draws(12, 30)):
+        problem = draw(features, seed)
         try:
             found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
-        except (Infeasible, LimitError):
+        except Infeasible:
             continue
+        except LimitError:
+            without += 1
+            continue
+        planned += 1
         assert found.cost_cents is not None
-        assert found.bound_cents <= least_cost(problem) <= found.cost_cents, f"problem {number}"
+        assert found.bound_cents <= least_cost(problem) <= found.cost_cents, f"problem {seed}"
+        assert not faults(problem, answer(problem, found, 0.0)), f"problem {seed}"
         below += found.bound_cents < found.cost_cents
-    assert below, "too few gaps to mean anything"
+    assert without <= planned / 4, (planned, without)
+    assert below or features, "too few gaps to mean anything"
 
 
 def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
@@ -67,28 +71,10 @@ def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
     assert not faults(problem, answer(problem, found, 0.0))
 
 
-@pytest.mark.parametrize("draw", [test_brute_force.draw, limited, *SHARING])
-def test_there_is_nearly_always_a_plan_though_time_is_over_at_once(draw, faults):
-    planned = without = 0
-    for number in range(draws(20, 30)):
-        problem = draw(random.Random(f"over at once {number}"))
-        try:
-            found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
-        except Infeasible:
-            continue
-        except LimitError:
-            without += 1
-            continue
-        planned += 1
-        assert found.cost_cents is not None
-        assert found.bound_cents <= found.cost_cents
-        assert not faults(problem, answer(problem, found, 0.0)), f"problem {number}"
-    assert without <= planned / 4, (planned, without)
-
-
 def test_no_search_works_long_beyond_its_limit_where_a_quota_leaves_no_room():
     """Nodes were added one by one, sixty times, to runs that only their quota kept from a plan."""
-    before = spent()
-    with suppress(LimitError):
-        search(teams(random.Random("at once 16")), asked_gap=0.0, time_limit_s=1e-9)
-    assert spent() - before < 2.0
+    for seed in range(12):
+        before = spent()
+        with suppress(LimitError, Infeasible):
+            search(draw("runs quotas", seed), asked_gap=0.0, time_limit_s=1e-9)
+        assert spent() - before < 2.0

@@ -10,7 +10,6 @@ import pytest
 import planner
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.planning.make import make_plan
-from planner.planning.store import dumps, loads
 from planner.planning.verify import check
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
@@ -285,21 +284,6 @@ def test_a_quota_counts_what_is_had_by_the_hour(planned):
     jobs = {name: run(10, team="one") for name in ("a", "b")}
     plan = planned({"cloud": HOURLY}, jobs, teams={"one": {"quota_gpus": 2}})
     assert taken(plan) == [("cloud", "hourly", 20)]
-
-
-def test_a_licence_is_charged_by_the_hour(planned):
-    plan = planned(
-        {"cloud": HOURLY},
-        {"one": run(219)},
-        finance={"discount_rate_per_year": 0, "licence_usd_per_gpu_year": 4500},
-    )
-    licence = next(line for line in plan.costs if line.name == "licence")
-    assert licence.total_cents == pytest.approx(8 * 4500 / 4 * 100 / 10, abs=219)
-
-
-def test_a_saved_plan_comes_back(planned):
-    plan = planned({"cloud": HOURLY}, {"one": run(10)})
-    assert dumps(loads(dumps(plan), "plan.json")) == dumps(plan)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import Catalog, Model
     from planner.inputs.scenario.job import Job, Serve, Tune
+    from planner.inputs.scenario.load import LengthPercentiles
 
 _ADAPTERS: Final = ("rank", "targets", "precision", "dropout", "dora", "units")
 _GOES_WITH: Final[dict[str, dict[str, tuple[object, ...]]]] = {
@@ -94,38 +95,27 @@ def _too_long(
 
 
 def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    """A request or an answer that is longer than the model takes, or than `context` allows."""
+    """A request or an answer that is longer than `context` allows, or than the model takes."""
     model, load = _model(serve, catalog), serve.load
     if load is None:
         return
-    remedy = None
     if serve.context is not None:
-        longest, who, remedy = (
-            serve.context,
-            "`context` allows",
-            "raise `context`, or leave it out",
-        )
+        longest, who, remedy = serve.context, "`context` allows", "raise `context`, or leave it out"
     elif model is not None:
-        longest, who = model.longest_context, f"{serve.model} takes"
+        longest, who, remedy = model.longest_context, f"{serve.model} takes", None
     else:
         return
-    for key, lengths in (
-        ("input_percentiles", load.input_percentiles),
-        ("output_percentiles", load.output_percentiles),
-    ):
+    more = f"tokens are more than {who} ({longest:,})"
+    for key in ("input_percentiles", "output_percentiles"):
+        lengths: LengthPercentiles | None = getattr(load, key)
         if lengths is not None and lengths.longest > longest:
-            yield Fault(
-                ("load", key, [*lengths.stated][-1]),
-                f"{lengths.longest:,} tokens are more than {who} ({longest:,})",
-                remedy,
-            )
-    tokens = load.input_tokens + load.output_tokens
-    if serve.context is None and tokens > longest:
-        yield Fault(
-            ("load", "input_tokens"),
-            f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} tokens "
-            f"are more than {serve.model} takes ({longest:,})",
+            last = [*lengths.stated][-1]
+            yield Fault(("load", key, last), f"{lengths.longest:,} {more}", remedy)
+    if load.input_tokens + load.output_tokens > longest:
+        message = (
+            f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} {more}"
         )
+        yield Fault(("load", "input_tokens"), message, remedy)
 
 
 def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:

@@ -423,18 +423,6 @@ class Serve(Frozen):
                 )
         return self
 
-    @model_validator(mode="after")
-    def _requests_within_context(self) -> Serve:
-        if self.load is None or self.context is None:
-            return self
-        tokens = self.load.input_tokens + self.load.output_tokens
-        if tokens > self.context:
-            raise ValueError(
-                f"a request of {self.load.input_tokens:,} and an answer of "
-                f"{self.load.output_tokens:,} tokens are more than `context` ({self.context:,})"
-            )
-        return self
-
 
 class Fixed(Frozen):
     """A job that states its own needs."""

@@ -20,7 +20,7 @@ from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.offer import Api, FleetEntry, Offer
 from planner.inputs.scenario.site import Site
-from planner.inputs.scenario.spelling import CountByNodeType, Format
+from planner.inputs.scenario.spelling import CountByNodeType, Format, OneOrMoreNames
 from planner.inputs.scenario.team import Team
 
 NO_SITE = "\n"
@@ -32,10 +32,9 @@ class Running(Frozen):
 
     job: Name
     """The job that runs; its entries are its units 1, 2, … in the order listed."""
-    node: Name | None = None
-    """The owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`."""
-    nodes: Annotated[tuple[Name, ...], Field(min_length=2)] | None = None
-    """All whole nodes of one unit that spans several."""
+    node: OneOrMoreNames | None = None
+    """The owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`; all whole
+    nodes of one unit that spans several."""
     pool: Name | None = None
     """Node type and site, `xe9680-h100/frankfurt`, where the node does not matter or is not
     yours."""
@@ -48,15 +47,20 @@ class Running(Frozen):
 
     @model_validator(mode="after")
     def _one_place(self) -> Running:
-        if sum(place is not None for place in (self.node, self.nodes, self.pool)) != 1:
-            raise ValueError("give exactly one of `node`, `nodes` and `pool`")
+        if (self.node is None) == (self.pool is None):
+            raise ValueError("give either `node` or `pool`")
         return self
 
     @model_validator(mode="after")
     def _one_unit_on_several(self) -> Running:
-        if self.nodes is not None and self.count > 1:
-            raise ValueError("`nodes` are those of one unit; write an entry for each unit")
+        if len(self.nodes) > 1 and self.count > 1:
+            raise ValueError("several nodes are those of one unit; write an entry for each unit")
         return self
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every node that it names; none where it names a pool."""
+        return (self.node,) if isinstance(self.node, str) else self.node or ()
 
 
 REPLACE, DELETE = "replace", "delete"

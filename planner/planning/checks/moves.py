@@ -33,7 +33,7 @@ def running_today(view: View) -> dict[Unit, _Today]:
     found: dict[Unit, _Today] = {}
     last: dict[str, int] = {}
     for entry in view.inputs.scenario.running:
-        named = [ids[plain(name)] for name in entry.nodes or (entry.node,) if name]
+        named = [ids[plain(name)] for name in entry.nodes]
         pool = entry.pool or _pool(named[0])
         pinned = entry.pinned or view.inputs.scenario.jobs[entry.job].pinned
         for _ in range(entry.count):

@@ -300,28 +300,19 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
     listed = inputs.scenario.teams.get(team) if team else None
     quotas = listed.quotas(inputs.scenario.horizon) if listed else ()
     parts = inputs.scenario.policies.quota_of_part == "share"
-    gpu_hours, cost_cents = held.total * hours, sum(cents)
     return TeamUse(
         team=team,
         gpus=tuple(map(int, held.most(quarters))),
-        gpu_hours=float(gpu_hours),
+        gpu_hours=float(held.total * hours),
         delivered_gpu_hours=float(held.delivered),
         open_gpu_hours=float(held.open),
         charged_cents=cents,
-        cost_cents=cost_cents,
-        usd_per_gpu_hour=_usd_per_hour(cost_cents, gpu_hours),
-        usd_per_delivered_gpu_hour=(
-            None if held.open else _usd_per_hour(cost_cents, held.delivered)
-        ),
+        cost_cents=sum(cents),
         quotas=tuple(
             QuotaUse(gpu_type=kind, limit_gpus=limits, gpus=held.most(quarters, kind, parts=parts))
             for kind, limits in quotas
         ),
     )
-
-
-def _usd_per_hour(cents: int, hours: Fraction) -> float | None:
-    return float(round(Fraction(cents, 100) / hours, 6)) if hours else None
 
 
 def _taken(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:

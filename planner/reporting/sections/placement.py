@@ -16,7 +16,6 @@ from planner.reporting.document import (
     beneath,
     rest,
     table,
-    titled,
 )
 from planner.reporting.format import (
     code,
@@ -30,10 +29,10 @@ from planner.reporting.format import (
     quarter_span,
     usd,
 )
-from planner.reporting.sections.nodemap import node_map_picture, range_of_ids
+from planner.reporting.sections.nodemap import range_of_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant, Plan
     from planner.reporting.traced import TracedPlan
@@ -46,15 +45,14 @@ _MARKED = 5
 """Every fifth cell has its number above it, and the first."""
 
 
-def placement_section(traced: TracedPlan) -> Iterator[Block]:
-    """The map of the fleet as a picture, then what it cannot show."""
-    yield from node_map_picture(traced)
-    parts = (
+def placement_parts(traced: TracedPlan) -> Iterator[tuple[str, Iterable[Block]]]:
+    """What the map of the fleet cannot show, as parts of a section with their titles."""
+    for title, blocks in (
         ("Schedule of runs", schedule_section(traced.plan, _LINES)),
         ("Shared GPUs", shared_section(traced.plan, _LINES)),
         ("Moves", moves_section(traced.plan, _LINES)),
-    )
-    yield from titled(((title, beneath(tuple(blocks))) for title, blocks in parts), 3)
+    ):
+        yield title, beneath(tuple(blocks))
 
 
 @dataclass(frozen=True, slots=True)
