@@ -105,6 +105,8 @@ class MasterProgram:
     room_rows: dict[int, PoolInQuarter] = field(default_factory=dict)
     """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
     demand_rows: list[int] = field(default_factory=list)
+    traffic_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Rows `traffic` -> the demands whose units share it."""
     elastic: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)
     """By name of a condition: its rows, their exact right sides, and what one unit of a raise adds
     to each; none where a raise changes more of the program than rows."""

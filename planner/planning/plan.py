@@ -540,6 +540,8 @@ class PlannedJob(Frozen):
     """GPU type and the number of units that keep it, most first."""
     ways: tuple[tuple[str, int], ...]
     """Way of a candidate of its sizing, and the number of units that keep it, most first."""
+    replicas: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Where GPU types share its traffic: by way in the order of `ways`, units in each quarter."""
     tag_cents: int
     """What this job adds to the bound over the horizon: the price tag from the duals."""
     alternatives: tuple[Alternative, ...]

@@ -15,7 +15,16 @@ from planner.packing.problem import (
     Problem,
     Shape,
 )
-from tests.packing.meaning import SLOT, SLOTS, counts, holds, mixes, stands, stands_in
+from tests.packing.meaning import (
+    SLOT,
+    SLOTS,
+    counts,
+    holds,
+    mixes,
+    stands,
+    stands_in,
+    takes_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -118,8 +127,19 @@ class Checker:
         for number, (demand, taken) in enumerate(
             zip(self.problem.demands, self.solution.assigned, strict=True)
         ):
-            if sum(taken) != demand.count or min(taken) < 0:
+            enough = sum(taken) == demand.count or (demand.at_most and sum(taken) < demand.count)
+            if not enough or min(taken) < 0:
                 yield f"demand {number}: {taken} assigned of {demand.count}"
+        way = [
+            [
+                choice
+                for choice, units in zip(demand.choices, taken, strict=True)
+                for _ in range(units)
+            ]
+            for demand, taken in zip(self.problem.demands, self.solution.assigned, strict=True)
+        ]
+        if not takes_all(self.problem, way):
+            yield "traffic of an endpoint that nobody takes"
         for quota in self.problem.quotas:
             for quarter, most in enumerate(quota.at_most):
                 weeks = self._held(quota, quarter)

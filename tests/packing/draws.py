@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 from planner.packing.problem import (
+    ALL_TRAFFIC,
     WHOLE,
     Choice,
     Demand,
@@ -434,6 +435,28 @@ def _changes(problem: Problem, rng: random.Random) -> Problem:
     return replace(problem, supplies=tuple(supplies), demands=tuple(demands))
 
 
+def sharing(demand: Demand, *takes: int, count: int, name: str = "chat") -> Demand:
+    """At most so many units, which share the traffic of an endpoint; what each choice takes."""
+    return replace(demand, endpoint=name, takes=takes, count=count, at_most=True)
+
+
+def _mixed(problem: Problem, rng: random.Random) -> Problem:
+    """Most demands are endpoints, each quarter by itself; some ask for so many units exactly."""
+    demands: list[Demand] = []
+    for number, demand in enumerate(problem.demands):
+        if rng.random() < 0.25:
+            demands.append(demand)
+            continue
+        for quarter in demand.quarters:
+            shares = (200_000, 333_334, 500_000, 666_667, ALL_TRAFFIC)
+            takes = tuple(rng.choice(shares) for _ in demand.choices)
+            count = min(3, -(-ALL_TRAFFIC // min(takes)))
+            chat = sharing(demand, *takes, count=count, name=f"chat {number}")
+            open_ = rng.random() < 0.8
+            demands.append(replace(chat, quarters=(quarter,), stage=True, at_most=open_))
+    return replace(problem, demands=tuple(demands[:4]))
+
+
 # What all nodes keep to together
 
 
@@ -532,6 +555,7 @@ FEATURES: dict[str, Callable[[Problem, random.Random], Problem]] = {
     "portions": _portions,
     "today": _today,
     "changes": _changes,
+    "mixed": _mixed,
     "sell": _sell,
     "release": _release,
     "dear": _dear,

@@ -21,7 +21,7 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from tests.packing.meaning import SLOT, SLOTS, counts, holds, mixes, stands
+from tests.packing.meaning import SLOT, SLOTS, counts, holds, mixes, stands, takes_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -171,12 +171,15 @@ class Exhaustive:
 
     def _ways(self) -> Iterator[tuple[tuple[Choice, ...], ...]]:
         """Which choice each unit takes; units that are alike are not told apart."""
-        yield from product(
-            *(
-                combinations_with_replacement(demand.choices, demand.count)
-                for demand in self._problem.demands
-            )
-        )
+        every = [
+            [
+                choices
+                for count in range(0 if demand.at_most else demand.count, demand.count + 1)
+                for choices in combinations_with_replacement(demand.choices, count)
+            ]
+            for demand in self._problem.demands
+        ]
+        yield from (way for way in product(*every) if takes_all(self._problem, way))
 
     def _fleets(self) -> Iterator[tuple[int, Nodes]]:
         """The cheapest way to each number of nodes by pool and quarter that could be of use."""

@@ -30,6 +30,8 @@ runs mig quotas portions
 today | today budget | today power | today quotas | runs today | mig today
 changes | changes window | changes lots | changes budget | changes today | changes quotas
 runs changes | shared changes
+mixed | mixed quotas | mixed budget | mixed racks | mixed growth | mixed spares | mixed mig shared
+mixed lots
 release | release dear | release power units | release growth | release budget | sell racks
 spares | rack-spares | spares window
 """

@@ -106,7 +106,7 @@ def test_nodes_and_hours_together_cost_the_least_that_trying_everything_finds(
     build, solve, faults, least_cost, feature
 ):
     seen: Counter[str] = Counter()
-    for seed in range(draws(8, 32)):
+    for seed in range(draws(16 if feature == "several nodes" else 8, 32)):
         problem = drawn(build, random.Random(f"hire {feature} {seed}"), feature)
         best = least_with_hours(problem, least_cost)
         try:

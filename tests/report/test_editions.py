@@ -57,7 +57,6 @@ def risk():
             Chance(quarter="2027Q2", short=0, of=10),
             Chance(quarter="2027Q3", short=4, of=10),
         ),
-        acquisitions=(),
     )
 
 

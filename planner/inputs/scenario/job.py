@@ -32,6 +32,7 @@ from planner.inputs.scenario.spelling import (
     OneOrMoreKvBits,
     Priority,
     Quarters,
+    Switch,
     in_force,
 )
 
@@ -279,8 +280,9 @@ class Tune(Frozen):
         str | None, AsFact("the GPU partition (MIG profile) that is asked for")
     ] = None
     """MIG profile to run on; rule `exclusions/no-tuning-on-partitioned-gpu` refuses it."""
-    deploy: Deploy | None = None
-    """Derive the job `NAME-serving`, which serves the tuned model; `{}` is enough."""
+    deploy: Annotated[Deploy | None, Switch] = None
+    """Derive the job `NAME-serving`, which serves the tuned model; `true` is
+    enough."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Tune:
@@ -356,8 +358,8 @@ class Serve(Frozen):
     """Its version, for readers and for the record; nothing is computed from it."""
     speculative: Speculative | None = None
     """How tokens are proposed and verified, several in a step; one at a time if left out."""
-    disaggregated: Disaggregated | None = None
-    """Prefill and decode on engines of their own (`{}`: the planner says how many); goes with
+    disaggregated: Annotated[Disaggregated | None, Switch] = None
+    """Prefill and decode on engines of their own (`true`: the planner says how many); goes with
     `load`."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
@@ -367,9 +369,9 @@ class Serve(Frozen):
     chosen on each GPU type if left out."""
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
-    mixed: Annotated[PositiveCount, Field(ge=2, le=64)] | None = None
-    """Equal shares of the traffic, each of which may run on GPUs of another type, with whole
-    replicas of its own; all of it runs on one type if left out."""
+    mixed: bool = False
+    """Whether replicas on several GPU types share its traffic, each by what it takes; all of them
+    are on one type if left out. Goes with `load`."""
     whole_gpu: bool = False
     """Whether each replica must have its GPUs to itself where policies let others share."""
 
@@ -403,8 +405,8 @@ class Serve(Frozen):
     def _goes_with_load(self) -> Serve:
         if self.load is None and self.latency is not None:
             raise ValueError("`latency` needs `load`: what arrives decides how long users wait")
-        if self.load is None and self.mixed is not None:
-            raise ValueError("`mixed` needs `load`: it is what is divided into shares")
+        if self.load is None and self.mixed:
+            raise ValueError("`mixed` needs `load`: it is what GPU types share")
         if self.load is None and self.disaggregated is not None:
             raise ValueError("`disaggregated` needs `load`: it says how much each phase must take")
         return self
@@ -535,9 +537,28 @@ class Job(Frozen):
     def _several_gpu_types(self) -> Job:
         if self.serve and self.serve.mixed and self.gpu_types and len(self.gpu_types) == 1:
             raise ValueError(
-                f"`mixed` divides the load among GPU types, and only {self.gpu_types[0]} may be "
+                f"`mixed` shares the load among GPU types, and only {self.gpu_types[0]} may be "
                 "used: leave out `mixed`, or name more under `gpu_types`"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _replicas_that_come_and_go(self) -> Job:
+        """Which of them run follows from the traffic of a quarter, so that none is told apart."""
+        if not (self.serve and self.serve.mixed):
+            return self
+        most = max(self.count.values()) if isinstance(self.count, dict) else self.count
+        if most > 1 or self.growth_per_quarter is not None:
+            raise ValueError(
+                "`mixed` goes with one endpoint: state growth in `load`, and each endpoint as a "
+                "job of its own, in place of `count`"
+            )
+        for key in ("droppable", "may_change_gpu_type"):
+            if getattr(self, key) is not None:
+                raise ValueError(
+                    f"`{key}` is about units that are told apart; of `mixed` replicas, as many run "
+                    "in each quarter as its traffic takes: leave one of them out"
+                )
         return self
 
     @model_validator(mode="after")
@@ -574,21 +595,16 @@ class Job(Frozen):
         return "tune" if self.tune else "serve" if self.serve else "fixed"
 
     @property
-    def shares(self) -> int:
-        """Shares of its traffic that may be on different GPU types: each is a unit of its own."""
-        return (self.serve.mixed or 1) if self.serve else 1
-
-    @property
     def load(self) -> Load | None:
         """What its replicas follow from; None where nothing says it."""
         return self.serve.load if self.serve else None
 
     def units(self, horizon: Horizon) -> tuple[int, ...]:
-        """Units to place in each quarter: how many alike, times the replicas or the shares.
+        """Units to place in each quarter: how many alike, times the replicas; of `mixed` endpoints.
 
         None in quarters without traffic.
         """
-        replicas = (self.serve.replicas or self.shares) if self.serve else 1
+        replicas = (self.serve.replicas or 1) if self.serve else 1
         peaks = self.peaks(horizon)
         return tuple(
             count * replicas if not peaks or peaks[quarter] else 0
@@ -601,7 +617,7 @@ class Job(Frozen):
             return ()
         counts = () if horizon is None else self.counts(horizon)
         begins = next((quarter for quarter, count in enumerate(counts) if count), 0)
-        return tuple(peak / self.shares for peak in self.load.peaks(horizon, begins))
+        return self.load.peaks(horizon, begins)
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""

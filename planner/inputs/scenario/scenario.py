@@ -209,6 +209,8 @@ class ResolvedScenario(Frozen):
 
     def keeps_gpu_type(self, job: Job, kind: str) -> bool:
         """Whether its units each stay on one GPU type; `kind` is its own, or `serve` once tuned."""
+        if job.serve is not None and job.serve.mixed:
+            return False
         if job.may_change_gpu_type is not None:
             return not job.may_change_gpu_type
         may = self.policies.may_change_gpu_type

@@ -57,6 +57,8 @@ class _AsWritten(GenerateJsonSchema):
         if reads is spelling.quarters:
             several = {"type": "array", "items": _QUARTERS, "minItems": 1}
             return {"anyOf": [_QUARTERS, several]}
+        if reads is spelling.switched:
+            return {"anyOf": [inner, {"type": "boolean"}]}
         if reads is spelling.priority:
             return {"anyOf": [inner, {"enum": list(spelling.PRIORITIES)}]}
         return inner

@@ -77,6 +77,17 @@ def quarters(value: object) -> object:
     return tuple(sorted(found))
 
 
+def switched(value: object) -> object:
+    """`true` stands for a mapping that states nothing, and `false` for none."""
+    if isinstance(value, bool):
+        return {} if value else None
+    return value
+
+
+Switch = BeforeValidator(switched)
+"""Of a mapping none of whose keys is needed: it may be switched on by `true` as well."""
+
+
 def _several(value: object) -> str:
     return "names" if isinstance(value, tuple | list) else "one name"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 from planner.costs import api_costs, portfolio_costs
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import (
+    ALL_TRAFFIC,
     Choice,
     Demand,
     Division,
@@ -47,7 +49,7 @@ Unit = tuple[str, int]
 
 Running = dict[Unit, "RunningUnit"]
 
-_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool]
+_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str, tuple[int, ...], bool]
 """As a demand has them."""
 
 
@@ -205,7 +207,9 @@ def _demands(
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
+        endpoint = job.name if job.shares_traffic else ""
         for quarters, units in _activity(job, _in_quarters(job)):
+            takes = tuple(_takes(one, quarters[0]) for one in _by_way(job) if endpoint)
             for number in units:
                 unit = (job.name, number)
                 stays, origin, cents = _today(inputs.scenario, running.get(unit))
@@ -218,14 +222,28 @@ def _demands(
                             _choice(candidate, job, sites, stays),
                             share=_counted_share(candidate, inputs, shared_mb),
                         )
-                        for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
+                        for candidate in _by_way(job)
                     )
                 stage = not job.keeps_gpu_type
-                groups[choices[kind], quarters, owner or "", origin, cents, stage].append(unit)
+                whose = (owner, origin, cents, stage, endpoint, takes, job.units_open)
+                groups[choices[kind], quarters, *whose].append(unit)
     ordered = sorted((key, sorted(units)) for key, units in groups.items())
     demands = tuple(
-        Demand(ways, quarters, len(units), owner, origin, cents, stage)
-        for (ways, quarters, owner, origin, cents, stage), units in ordered
+        Demand(
+            ways,
+            quarters,
+            len(units),
+            owner,
+            origin,
+            cents,
+            stage,
+            endpoint=endpoint,
+            takes=takes,
+            at_most=at_most,
+        )
+        for (ways, quarters, owner, origin, cents, stage, endpoint, takes, at_most), units in (
+            ordered
+        )
     )
     return demands, tuple(tuple(units) for _, units in ordered)
 
@@ -276,6 +294,19 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
         part = Part(candidate.partition or "", candidate.shared_mb)
         shape = shape._replace(part=part)
     return Choice(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
+
+
+def _by_way(job: SizedJob) -> list[Candidate]:
+    return sorted(job.sizing.candidates, key=lambda one: one.way)
+
+
+def _takes(candidate: Candidate, quarter: int) -> int:
+    """What a replica takes of the traffic of its endpoint, in millionths of it, rounded up."""
+    serving = candidate.serving
+    if serving is None or not serving.peaks[quarter]:
+        return ALL_TRAFFIC
+    share = Fraction(serving.planned_requests_per_second) / Fraction(serving.peaks[quarter])
+    return min(ALL_TRAFFIC, ceil(share * ALL_TRAFFIC))
 
 
 def _in_quarters(job: SizedJob) -> dict[int, list[int]]:

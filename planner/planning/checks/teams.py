@@ -295,7 +295,7 @@ def _endpoints(view: View) -> Findings:
     stated = {name: load for name, job in view.inputs.scenario.jobs.items() if (load := job.load)}
     found = {use.job: use for use in view.plan.endpoints}
     yield from differences("the list of endpoints", sorted(found), sorted(stated))
-    units = {job.name: job.units for job in view.jobs}
+    units = {job.name: view.arriving(job) for job in view.jobs}
     for name, load in stated.items():
         if name not in found:
             continue

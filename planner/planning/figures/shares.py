@@ -213,7 +213,7 @@ def endpoint_uses(
     return tuple(
         EndpointUse(
             job=job.name,
-            million_tokens=_mean_million_tokens(inputs, job.name, job.units),
+            million_tokens=_mean_million_tokens(inputs, job.name, job.endpoints()),
             full_million_tokens=_million_tokens(
                 inputs, load, (_taken(job, uses) for uses in placements)
             ),
@@ -243,7 +243,7 @@ def api_comparisons(
     inputs: Inputs, jobs: Sequence[SizedJob], endpoints: Sequence[EndpointUse]
 ) -> Iterator[ApiComparison]:
     """Each endpoint on GPUs with each API that serves its model in all of its quarters."""
-    units = {job.name: job.units for job in jobs}
+    units = {job.name: job.endpoints() for job in jobs}
     quarters = inputs.scenario.horizon.all_quarters
     for use in endpoints:
         stated = inputs.scenario.jobs[use.job]
