@@ -50,7 +50,7 @@ from planner.whatif.results import (
     Swing,
     SwitchingPoint,
 )
-from planner.whatif.risk import AcquiredAcrossFutures, Chance, Risk
+from planner.whatif.risk import Chance, Risk
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
@@ -590,11 +590,6 @@ def risk() -> Risk:
         chances=(
             Chance(quarter="2027Q2", short=0, of=10),
             Chance(quarter="2027Q3", short=4, of=10),
-        ),
-        acquisitions=(
-            AcquiredAcrossFutures(
-                offer="h200-buy", planned=1, never=0, percentiles=(1, 1, 1, 2, 2)
-            ),
         ),
     )
 
