@@ -59,8 +59,9 @@ _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
-_FIRST_FIT_S = 5.0
-"""Seconds of work beyond the limit, for a first plan where there is none."""
+_FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
+"""Seconds of work beyond the limit, for first-fit; then, where there is no plan yet, for any plan;
+and the gap at which any will do."""
 _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _DRAWN = 6
@@ -142,9 +143,25 @@ class Search:
         """The last solution of the master program, with whole units where these were asked for."""
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried, or one run less."""
+        self._in_vain: dict[tuple[float, ...], dict[tuple[int, int], int]] = {}
+        """What could not be laid out, or is laid out already -> those pools."""
 
     def run(self) -> Incumbent:
         """Search until the gap is closed or the time is over; raises as `search` does."""
+        self._go_on()
+        if self._found.cost_cents is None and not self._in_time():
+            self._deadline, self._asked_gap = spent() + _FIRST_PLAN_S, _ANY_PLAN
+            self._in_vain = {}
+            self._go_on()
+        if self._found.cost_cents is None:
+            cause = "no plan was found, though time was left"
+            if not self._in_time():
+                cause = "the time limit was hit before any plan was found"
+            raise LimitError(f"{cause}; that is no proof that none exists")
+        return self._found
+
+    def _go_on(self) -> None:
+        """Search as `run` does, from the cuts and the plan so far."""
         self._say("tightening the bound")
         self.cut_root()
         if not self._master.program.variables:  # nothing runs, and nothing can be had
@@ -160,12 +177,6 @@ class Search:
                     break
         if not self._closed():
             self._improve()
-        if self._found.cost_cents is None:
-            cause = "no plan was found, though time was left"
-            if not self._in_time():
-                cause = "the time limit was hit before any plan was found"
-            raise LimitError(f"{cause}; that is no proof that none exists")
-        return self._found
 
     def bound(self) -> int:
         """The bound of the first round, in cents."""
@@ -430,9 +441,12 @@ class Search:
     def _lay_out(self, solved: tuple[float, ...]) -> bool:
         """Lay out every pool and quarter; keep the plan if all fit, else learn from the rest."""
         values = tuple(float(round(value)) for value in solved)
+        if values in self._in_vain:
+            self._stuck = self._in_vain[values]
+            return False
         packings: dict[tuple[int, int], Packed] = {}
         cuts: list[tuple[int, Cut]] = []
-        self._stuck = {}
+        self._stuck = self._in_vain[values] = {}
         for pool, quarter in self._master.usages:
             stock = self._stocks[pool]
             key = (pool, quarter)
