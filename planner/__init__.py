@@ -66,9 +66,6 @@ if TYPE_CHECKING:
     from planner.api.variants import SweepResult as SweepResult
     from planner.api.variants import Work as Work
     from planner.api.variants import alternatives as alternatives
-    from planner.api.variants import read_alternatives as read_alternatives
-    from planner.api.variants import read_risk as read_risk
-    from planner.api.variants import read_sensitivity as read_sensitivity
     from planner.api.variants import risk as risk
     from planner.api.variants import sensitivity as sensitivity
     from planner.api.variants import sweep as sweep
@@ -94,8 +91,7 @@ _MODULES = {
     "tables": ("ImportResult", "import_table", "table_template"),
     "variants": (
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),
-        *("alternatives", "read_alternatives", "read_risk", "read_sensitivity"),
-        *("risk", "sensitivity", "sweep"),
+        *("alternatives", "risk", "sensitivity", "sweep"),
     ),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

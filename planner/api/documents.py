@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from planner.api.comparing import ComparisonResult, compared
-from planner.api.planning import PlanResult, read_plan, require_effort
+from planner.api.planning import PlanResult, read_plan
 from planner.api.result import Result, require, warn
 from planner.api.scenario import load, require_known_keys
 from planner.api.variants import (
@@ -15,6 +15,7 @@ from planner.api.variants import (
     RiskResult,
     SensitivityResult,
     Work,
+    require_work,
     runner_of,
 )
 from planner.errors import Finding, InputError
@@ -166,8 +167,10 @@ def report(  # noqa: PLR0913 - a parameter for each option
     Raises InputError for results of another question, and what `read_plan` raises.
     """
     require_known_keys(work, Work)
-    require_effort(work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0))
-    require(actuals is None or since is not None, "actuals", actuals, "needed without `since`")
+    require_work(work)
+    if actuals is not None and since is None:
+        told = "stands beside an earlier plan, and none is named by `since`"
+        raise InputError(Finding(told, path="actuals"))
     require(what_if in ("none", "options", "all"), "what_if", what_if, "none, options or all")
     require(edition in get_args(Edition), "edition", edition, "short or full")
     print_page = printer() if pdf else None

@@ -7,17 +7,15 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.api.result import Result, paths
-from planner.api.sizing import contradicting, stated_job, unknown_names
+from planner.api.result import Result, require
+from planner.api.sizing import described_job
 from planner.errors import Finding, InputError
 from planner.exchange.inventory import gpu_types_by_name, plain_name
 from planner.exchange.training_run import observe
 from planner.exchange.training_shape import configuration, not_measured
-from planner.inputs.catalog.modelconfig import read_model_config
-from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.load import load_rules
 from planner.inputs.measured import COLUMNS
-from planner.inputs.reading.diagnostics import Attempts, validate_values
-from planner.inputs.scenario.job import Job
+from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
 from planner.reporting.document import Column, Heading, Table
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _BYTES_PER_GIB: Final = 2**30
+_STEPS_AT_MOST: Final = 1000
 _RANK_RULE: Final = "tuning/lora-parameters"
 """It says which rank an adapter has where the job does not."""
 
@@ -109,20 +108,12 @@ def measure(
     Raises InputError with all mistakes, where packages (extra `measure`) or a GPU are missing, or
     where the job has what is not measured here.
     """
+    fits = 1 <= steps <= _STEPS_AT_MOST
+    require(fits, "steps", steps, f"a number from 1 to {_STEPS_AT_MOST:,}")
     attempts = Attempts()
-    model = attempts.take(lambda: read_model_config(Path(config))) if config is not None else None
-    stated = attempts.take(lambda: stated_job(job, None if model is None else model[0]))
-    asked = None
-    if stated is not None and attempts.sound:
-        asked = attempts.take(lambda: validate_values(stated, Job, str))
-    known = attempts.take(lambda: load_catalog(paths(catalog)))
-    facts = known and known[0]
-    if facts is not None and model is not None:
-        facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
+    named = () if gpu_type is None else (gpu_type,)
+    asked, facts = described_job(attempts, job, config, catalog, *named)
     if asked is not None and facts is not None:
-        if gpu_type is not None:
-            asked = asked.model_copy(update={"gpu_types": (gpu_type,)})
-        attempts.findings += [*unknown_names(asked, facts), *contradicting(asked, facts)]
         attempts.findings += not_measured(asked)
     if attempts.findings or not (asked and asked.tune and facts):
         raise InputError(*attempts.findings)

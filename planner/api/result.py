@@ -191,7 +191,8 @@ def paths(given: FilePath | Sequence[FilePath]) -> tuple[Path, ...]:
 def require(fits: bool, name: str, value: object, needed: str) -> None:
     """Raise InputError for an argument that does not fit."""
     if not fits:
-        raise InputError(Finding(f"{value!r} is not {needed}", path=name))
+        shown = repr(value) if isinstance(value, str) else value
+        raise InputError(Finding(f"{shown} is not {needed}", path=name))
 
 
 def warn(sentence: str) -> None:

@@ -143,22 +143,11 @@ def size(  # noqa: PLR0913 - a parameter for each option
     Raises InputError with all mistakes of the job and of the files.
     """
     attempts = Attempts()
-    model = attempts.take(lambda: read_model_config(Path(config))) if config is not None else None
-    stated = attempts.take(lambda: stated_job(job, None if model is None else model[0]))
-    asked = None
-    # Without the configuration that was named it is not known what the job describes.
-    if stated is not None and attempts.sound:
-        asked = attempts.take(lambda: validate_values(stated, Job, str))
+    asked, facts = described_job(attempts, job, config, catalog)
     policies = attempts.take(lambda: _policies(headroom, mig=mig, shared_gpus=shared_gpus))
-    known = attempts.take(lambda: load_catalog(paths(catalog)))
     ruled = attempts.take(lambda: load_rules(paths(rules)))
-    facts = known and known[0]
-    if facts is not None and model is not None:
-        facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
     if asked is not None:
         attempts.findings += _without_effect(asked, mig, shared_gpus, faster)
-    if asked is not None and facts is not None:
-        attempts.findings += [*unknown_names(asked, facts), *contradicting(asked, facts)]
     if attempts.findings or not (asked and policies and facts and ruled):
         raise InputError(*attempts.findings)
     book = ruled[0]
@@ -174,7 +163,34 @@ def size(  # noqa: PLR0913 - a parameter for each option
     return SizeResult(sizing, facts, calibration, sums=sums)
 
 
-def stated_job(job: Mapping[str, Any] | str, model: str | None) -> dict[str, Any]:
+def described_job(
+    attempts: Attempts,
+    job: Mapping[str, Any] | str,
+    config: FilePath | None,
+    catalog: FilePath | Sequence[FilePath],
+    *gpu_types: str,
+) -> tuple[Job | None, Catalog | None]:
+    """A job, on these GPU types where any are named, and the catalog with the model of `config`.
+
+    None for what has mistakes; all of them join the attempts.
+    """
+    model = attempts.take(lambda: read_model_config(Path(config))) if config is not None else None
+    stated = attempts.take(lambda: _stated_job(job, None if model is None else model[0]))
+    asked = None
+    # Without the configuration that was named it is not known what the job describes.
+    if stated is not None and attempts.sound:
+        told = {**stated, "gpu_types": gpu_types} if gpu_types else stated
+        asked = attempts.take(lambda: validate_values(told, Job, str))
+    known = attempts.take(lambda: load_catalog(paths(catalog)))
+    facts = known and known[0]
+    if facts is not None and model is not None:
+        facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
+    if asked is not None and facts is not None:
+        attempts.findings += [*_unknown_names(asked, facts), *_contradicting(asked, facts)]
+    return asked, facts
+
+
+def _stated_job(job: Mapping[str, Any] | str, model: str | None) -> dict[str, Any]:
     """The job as plain data, its model put in where a configuration gives it."""
     data = parse_document(job, "<text>").data if isinstance(job, str) else plain_data(job)
     for kind in ("tune", "serve"):
@@ -211,13 +227,13 @@ def _without_effect(job: Job, mig: bool, shared_gpus: bool, faster: bool) -> Ite
         yield Finding("needs the hours of a run", path="faster", hint="give `dataset_tokens`")
 
 
-def contradicting(job: Job, facts: Catalog) -> Iterator[Finding]:
+def _contradicting(job: Job, facts: Catalog) -> Iterator[Finding]:
     """What contradicts itself or the model, as in a scenario."""
     for found in contradictions(job, facts):
         yield Finding(found.message, path=dotted(found.path), hint=found.hint)
 
 
-def unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
+def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
     """Names that stand for nothing, in the words in which a scenario is refused."""
     asked = job.tune or job.serve
     model = asked.model if asked is not None else None

@@ -108,7 +108,7 @@ def import_table(
         return _traffic(path, say)
     text = _text(path)
     if text is not None and sheet is not None:
-        raise InputError(Finding("is no workbook, so it has no sheets", path="--sheet"))
+        raise InputError(Finding("is no workbook, so it has no sheets", path="sheet"))
     if text is not None and text.lstrip().startswith(("{", "[")):
         return _exported(path, parsed(text, str(path)), mapped, say)
     if text is not None and metrics.is_csv(text):

@@ -11,7 +11,7 @@ from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, cast
 
 from planner.api.folder import Folder, plan_text
 from planner.api.planning import Effort, PlanResult, require_effort
@@ -25,6 +25,7 @@ from planner.api.scenario import (
     placed,
     require_known_keys,
 )
+from planner.errors import Finding, InputError
 from planner.inputs.load import Question
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
 from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
@@ -96,8 +97,22 @@ def _parted(options: VariantOptions) -> tuple[Changes, Work]:
     """Which scenario, and how it is planned; raises TypeError for what is neither."""
     require_known_keys(options, VariantOptions)
     changes = {key: value for key, value in options.items() if key in Changes.__annotations__}
-    work = {key: value for key, value in options.items() if key in Work.__annotations__}
-    return cast("Changes", changes), cast("Work", work)
+    work = cast("Work", {key: value for key, value in options.items() if key not in changes})
+    require_work(work)
+    return cast("Changes", changes), work
+
+
+def require_work(work: Work) -> None:
+    """Raise InputError for what nothing can be planned by."""
+    require_effort(work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0))
+    workers, cluster = work.get("workers"), work.get("cluster")
+    require(workers is None or workers >= 1, "workers", workers, "a number of processes")
+    if cluster is None:
+        return
+    require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
+    if workers is not None:
+        told = "is for other machines, a number of processes for this one: give one of them"
+        raise InputError(Finding(told, path="cluster"))
 
 
 def usable_cores() -> int:
@@ -107,17 +122,13 @@ def usable_cores() -> int:
 
 def executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Executor]:
     """What plans the variants; raises InputError where there is no such cluster."""
-    cluster, workers = work.get("cluster"), work.get("workers", 1)
-    if cluster is not None:
-        require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
+    if cluster := work.get("cluster"):
         return DaskExecutor(planner, cluster)
-    require(workers is None or workers >= 1, "workers", workers, "a number of processes")
-    return ProcessExecutor(planner, workers or usable_cores())
+    return ProcessExecutor(planner, work.get("workers", 1) or usable_cores())
 
 
 def _planner(question: Question, work: Work) -> VariantPlanner:
     gap, seconds = work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0)
-    require_effort(gap, seconds)
     catalog, rules = tuple(question.given["catalog"]), tuple(question.given["rules"])
     config = WorkerConfig(question.path, catalog, rules, gap, seconds, question.text)
     return VariantPlanner(config, question)
@@ -150,9 +161,25 @@ def _exact(share: Share, name: str) -> Fraction:
 class StoredAnswer(Result, Generic[K]):
     """A result that is kept beside a plan, sealed, and read again."""
 
+    _kind: type[StoredResult]
+
     def __init__(self, found: K, read_from: tuple[Path, ...] = ()) -> None:
         """Private: functions of `planner` give these."""
         self._found, self.read_from = found, read_from
+
+    @classmethod
+    def read(cls, path: FilePath) -> Self:
+        """Read its JSON file, as it was written beside a plan.
+
+        >>> import planner
+        >>> _ = planner.alternatives("scenarios/quickstart.yaml", within=0).write("out")
+        >>> planner.AlternativesResult.read("out/alternatives.json").rows()[0]["plan"]
+        'cheapest'
+
+        Raises InputError for what is none, or was changed since.
+        """
+        found = loads(cls._kind, plan_text(Path(path)), str(path))
+        return cls(cast("K", found), (Path(path),))
 
     def answers(self, plan: PlanResult) -> bool:
         """Whether it is of the question that a plan was asked."""
@@ -167,6 +194,7 @@ class SensitivityResult(StoredAnswer[Sensitivity]):
     """Which figures the cost hangs on, and at which values the recommendation turns."""
 
     _name = "sensitivity"
+    _kind = Sensitivity
 
     @property
     def title(self) -> str:
@@ -250,6 +278,7 @@ class AlternativesResult(StoredAnswer[Alternatives]):
     """Plans that differ where people care, beside the cheapest."""
 
     _name = "alternatives"
+    _kind = Alternatives
 
     @property
     def title(self) -> str:
@@ -316,7 +345,7 @@ def alternatives(
 
     Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
     plans that cost at most the share `within` more than the cheapest: fewest node types, a single
-    vendor, most headroom, no or fewest moves, lowest power, earliest; each proved for its own
+    vendor, most headroom, fewest moves, lowest power, earliest; each proved for its own
     objective, or left out with the reason. Options are as for `sensitivity`.
 
     >>> import planner
@@ -333,37 +362,6 @@ def alternatives(
     with _runner(scenario, work, progress) as runner:
         found = found_alternatives(runner, within=exact)
     return AlternativesResult(found, scenario.read_from)
-
-
-def read_alternatives(path: FilePath) -> AlternativesResult:
-    """Read an `alternatives.json`, as it was written beside a plan.
-
-    >>> import planner
-    >>> _ = planner.alternatives("scenarios/quickstart.yaml", within=0).write("out")
-    >>> planner.read_alternatives("out/alternatives.json").rows()[0]["plan"]
-    'cheapest'
-
-    Raises InputError for what is none, or was changed since.
-    """
-    return AlternativesResult(_loaded(Alternatives, Path(path)), (Path(path),))
-
-
-def read_sensitivity(path: FilePath) -> SensitivityResult:
-    """Read a `sensitivity.json`, as it was written beside a plan.
-
-    >>> import planner
-    >>> found = planner.sensitivity("scenarios/quickstart.yaml", precision=0.5, pairs=0)
-    >>> _ = found.write("out")
-    >>> planner.read_sensitivity("out/sensitivity.json").rows() == found.rows()
-    True
-
-    Raises InputError for what is none, or was changed since.
-    """
-    return SensitivityResult(_loaded(Sensitivity, Path(path)), (Path(path),))
-
-
-def _loaded(kind: type[K], path: Path) -> K:
-    return loads(kind, plan_text(path), str(path))
 
 
 class SweepResult(Result):
@@ -532,6 +530,7 @@ class RiskResult(StoredAnswer[Risk]):
     """What many futures cost, and how often what is bought now falls short in them."""
 
     _name = "risk"
+    _kind = Risk
 
     @property
     def title(self) -> str:
@@ -631,21 +630,6 @@ def risk(
         if out is not None:
             folder.write(result.files())
     return result
-
-
-def read_risk(path: FilePath) -> RiskResult:
-    """Read a `risk.json`, as it was written.
-
-    >>> import planner
-    >>> jobs = {"growth": {"of": ["jobs.support-assistant.count"], "times": [0.8, 1, 1.5]}}
-    >>> asked = {"uncertain": jobs}
-    >>> found = planner.risk(asked, "scenarios/quickstart.yaml", samples=3, plans=0, out="futures")
-    >>> planner.read_risk("futures/risk.json").rows() == found.rows()
-    True
-
-    Raises InputError for what is none, or was changed since.
-    """
-    return RiskResult(_loaded(Risk, Path(path)), (Path(path),))
 
 
 def time_left(progress: Progress) -> Callable[[int, int, int], None]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.options import Group, with_hint
+from planner.cli.options import Group, on_options, with_hint
 from planner.cli.screen import error_pen, warnings_told
 from planner.errors import ExitCode, PlannerError
 from planner.reporting.findings import render_error
@@ -50,7 +50,7 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
             result = action(ctx)
             sys.stdout.flush()
     except PlannerError as error:
-        click.echo(render_error(error, error_pen()), err=True, nl=False)
+        click.echo(render_error(on_options(error), error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)
     except KeyboardInterrupt:
         _say_interrupted(ctx)

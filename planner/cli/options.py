@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 from functools import wraps
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import click
 
 from planner.api.folder import Folder
 from planner.cli.screen import QUIET
+from planner.errors import InputError
 from planner.inputs.text.words import did_you_mean, nearest, one_of
 from planner.reporting.format import listed
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner import Effort, Work
+    from planner.errors import Finding, PlannerError
 
     _Adds = Callable[[Callable[..., None]], Callable[..., None]]
 
@@ -62,17 +64,11 @@ _SHARE = re.compile(r"([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?) ?(%?)")
 
 
 def share(text: str) -> Decimal:
-    """A share as a scenario has it, `0.0001` or `0.01%`, from 0 to below 1.
-
-    Fails in the user's words.
-    """
+    """A share as a scenario has it, `0.0001` or `0.01%`; fails in the user's words."""
     written = _SHARE.fullmatch(text.strip())
     if written is None:
         raise click.BadParameter(f"{text!r} is not a share, write 0.0001 or 0.01%")
-    found = Decimal(written[1]) / (100 if written[2] else 1)
-    if not 0 <= found < 1:
-        raise click.BadParameter(f"{text} is not between 0 and 1")
-    return found
+    return Decimal(written[1]) / (100 if written[2] else 1)
 
 
 def file_option(*names: str, says: str, metavar: str = "FILE") -> _Adds:
@@ -85,10 +81,9 @@ def share_option(flag: str, default: str, says: str) -> _Adds:
     return click.option(flag, type=share, default=default, show_default=True, help=says)
 
 
-def number_option(flag: str, default: int, within: tuple[int, int], says: str) -> _Adds:
-    """An option that is a whole number from the first to the second of these."""
-    kind = click.IntRange(*within)
-    return click.option(flag, type=kind, default=default, show_default=True, metavar="N", help=says)
+def number_option(flag: str, default: int, says: str) -> _Adds:
+    """An option that is a whole number."""
+    return click.option(flag, default=default, show_default=True, metavar="N", help=says)
 
 
 catalog_option = click.option(
@@ -185,20 +180,11 @@ quiet_option = click.option(
 """Heeded by `Progress`."""
 
 
-def _seconds(ctx: click.Context, param: click.Parameter, given: float) -> float:
-    """A time that is neither endless nor no number: click compares, and lets both pass."""
-    if not isfinite(given):
-        raise click.BadParameter(f"{given} is not a number of seconds", ctx, param)
-    return given
-
-
 _gap_option = share_option(
     "--gap", "0.01%", "Relative gap between cost and bound that counts as proved."
 )
 _time_limit_option = click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    callback=_seconds,
     default=60.0,
     show_default=True,
     metavar="SECONDS",
@@ -218,16 +204,9 @@ def effort_options(command: Callable[..., None]) -> Callable[..., None]:
     return _gap_option(_time_limit_option(quiet_option(with_effort)))
 
 
-def _address(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
-    """An address, which must not be empty: Dask would start a cluster of its own."""
-    if given is not None and not given.strip():
-        raise click.BadParameter("an address is needed: tcp://HOST:8786", ctx, param)
-    return given
-
-
 jobs_option = click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=int,
     metavar="N",
     show_default="the cores at hand",
     help="Plans to make at the same time, each in a process of its own.",
@@ -235,7 +214,6 @@ jobs_option = click.option(
 _cluster_option = click.option(
     "--cluster",
     metavar="ADDRESS",
-    callback=_address,
     help="Plan on the workers of the Dask scheduler at this address instead.",
 )
 
@@ -251,8 +229,6 @@ def work_options(command: Callable[..., None]) -> Callable[..., None]:
         effort: Effort,
         **given: Any,  # noqa: ANN401 - click's values
     ) -> None:
-        if jobs is not None and cluster is not None:
-            raise click.UsageError("--jobs is for this machine, --cluster for others: give one")
         work: Work = {"workers": jobs, "cluster": cluster, **effort}
         command(work=work, **given)
 
@@ -272,6 +248,23 @@ def format_choice(*more: str) -> _Adds:
 
 
 format_option = format_choice()
+
+_CALLED = {"time_limit_seconds": "time-limit", "workers": "jobs"}
+"""Options that are not called as the argument of `planner` that they give."""
+
+
+def on_options(error: PlannerError) -> PlannerError:
+    """The same mistakes, those of an argument of `planner` at the option that gives it."""
+    if not isinstance(error, InputError):
+        return error
+    return InputError(*map(_on_option, error.findings))
+
+
+def _on_option(finding: Finding) -> Finding:
+    name = finding.path or ""
+    if finding.file is not None or not name.isidentifier():
+        return finding
+    return replace(finding, path=f"--{_CALLED.get(name, name).replace('_', '-')}")
 
 
 _SHOWN = 5

@@ -84,8 +84,6 @@ def report(  # noqa: PLR0913 - click's options
     beside it, once; `--what-if all` also plans every other alternative and the sensitivity. What
     `planner risk` wrote into the same folder is told as well.
     """
-    if actuals is not None and since is None:
-        raise InputError(Finding("`--actuals` stands beside the plan that `--since` names"))
     asked = _asked(options)
     kinds = (*_KINDS, "pdf") if pdf else _KINDS
     names = [f"{name}.{kind}" for name in _DOCUMENTS for kind in kinds]
@@ -94,9 +92,9 @@ def report(  # noqa: PLR0913 - click's options
     out.require_free(names, read)
     plan = planner.read_plan(plan_json)
     folders = tuple(dict.fromkeys((plan_json.parent, out.path)))
-    found = _kept(planner.read_alternatives, [one / _ALTERNATIVES for one in folders], plan)
-    moved = _kept(planner.read_sensitivity, [one / _SENSITIVITY for one in folders], plan)
-    drawn = _kept(planner.read_risk, [one / _RISK for one in folders], plan)
+    found = _kept(planner.AlternativesResult.read, [one / _ALTERNATIVES for one in folders], plan)
+    moved = _kept(planner.SensitivityResult.read, [one / _SENSITIVITY for one in folders], plan)
+    drawn = _kept(planner.RiskResult.read, [one / _RISK for one in folders], plan)
     kept = {_ALTERNATIVES: found.to_json()} if found and (found.whole or wanted != "all") else {}
     kept |= {_SENSITIVITY: moved.to_json()} if moved else {}
     unmade = [name for name in _MADE[wanted] if name not in kept]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 import planner
-from planner.cli.options import catalog_option, file_option, rules_option
+from planner.cli.options import catalog_option, file_option, format_option, rules_option
 from planner.cli.screen import print_exact, print_result
 from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact, plain_types
@@ -186,10 +186,10 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
 )
 @click.option("--gpu-type", multiple=True, metavar="ID", help="Only this GPU type. Repeatable.")
 @click.option("--sums", is_flag=True, help="Show host, peak memory, and every sum, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole sizing as JSON.")
+@format_option
 @catalog_option
 @rules_option
-def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click's values
+def size(sums: bool, format_: str, **given: Any) -> None:  # noqa: ANN401 - click's values
     """Size one job on every GPU type, the cheapest first.
 
     For example: planner size --model llama-3.1-70b --method lora --sequence 4096 --batch 8
@@ -207,7 +207,7 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
         raise InputError(
             *(_on_options(one, serves="serve" in job) for one in error.findings)
         ) from None
-    print_result(sized, "json" if as_json else "terminal")
+    print_result(sized, format_)
 
 
 @click.command()
@@ -220,9 +220,9 @@ def size(sums: bool, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - cli
 @click.option("--gpu-type", metavar="ID", help="Type of the GPU here, if its name does not tell.")
 @click.option(
     "--steps",
-    type=click.IntRange(1, 1000),
     default=4,
     show_default=True,
+    metavar="N",
     help="Optimizer steps that are timed, after one that is not.",
 )
 @click.option("--no-header", is_flag=True, help="Without the line of columns, to be appended.")
@@ -258,7 +258,5 @@ def _on_options(finding: Finding, *, serves: bool) -> Finding:
     if finding.file is not None or finding.path is None:
         return finding
     path = _option_of(finding.path, serves=serves)
-    if path == finding.path and path in ("headroom", "mig", "shared_gpus", "faster"):
-        path = flag(path)
     message, hint = (_IN_OPTIONS.get(text or "", text) for text in (finding.message, finding.hint))
     return replace(finding, message=message or "", path=path, hint=hint)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from planner.cli.options import (
     file_option,
     folder_option,
     force_option,
+    on_options,
 )
 from planner.cli.screen import error_pen, print_exact, say_written, write
 from planner.errors import Finding, InputError
@@ -97,10 +97,7 @@ def init(out: Path, force: bool, sources: tuple[Path, ...], **given: Any) -> Non
     folder = Folder(out.parent, force)
     read = (*sources, *filter(None, [given["mapping"]]))
     folder.require_free([out.name], read)
-    try:
-        made = planner.init(sources=sources, ask=_ask, **given)
-    except InputError as error:
-        raise InputError(*map(_at_option, error.findings)) from None
+    made = planner.init(sources=sources, ask=_ask, **given)
     folder.write({out.name: made.text}, read)
     say_written(folder, [out.name])
     figures = count_of(len(made.rows()), "figure")
@@ -111,10 +108,9 @@ def init(out: Path, force: bool, sources: tuple[Path, ...], **given: Any) -> Non
 def _ask(name: str, mistakes: InputError | None) -> str | None:
     """What is answered on the terminal or in a pipe; None for an empty line, or for no more."""
     if mistakes is not None:
-        told = InputError(*map(_at_option, mistakes.findings))
         if not sys.stdin.isatty():
-            raise told
-        click.echo(render_error(told, error_pen()), err=True, nl=False)
+            raise mistakes
+        click.echo(render_error(on_options(mistakes), error_pen()), err=True, nl=False)
     question = _QUESTIONS[name]
     click.echo(f"{question.words} Such as:\n  {question.example}", err=True)
     click.echo(f"[Enter: {question.left_open}] ", err=True, nl=False)
@@ -125,13 +121,6 @@ def _ask(name: str, mistakes: InputError | None) -> str | None:
     if not sys.stdin.isatty():
         click.echo(answer, err=True)
     return answer or None
-
-
-def _at_option(finding: Finding) -> Finding:
-    """The same mistake, at the option that answers its question."""
-    named = finding.file is None and finding.path in (*_QUESTIONS, "as_of")
-    option = f"--{(finding.path or '').replace('_', '-')}"
-    return replace(finding, path=option) if named else finding
 
 
 @click.command(name="import")

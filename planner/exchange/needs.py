@@ -118,7 +118,7 @@ def quarter_of(plan: Plan, asked: str | None) -> str:
     if asked is None or asked in plan.quarters:
         return asked or plan.quarters[0]
     hint = f"it plans {one_of(plan.quarters)}"
-    raise InputError(Finding(f"the plan has no quarter {asked!r}", path="--quarter", hint=hint))
+    raise InputError(Finding(f"the plan has no quarter {asked!r}", path="quarter", hint=hint))
 
 
 def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:

@@ -18,7 +18,7 @@ from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note
 from planner.planning.triage import Unfit, give_way, roots
-from planner.planning.what_if import WhatIf, less_headroom, near_misses, other_types
+from planner.planning.what_if import WhatIf, near_misses, other_types
 from planner.sizing.sizers import Sizers, size_portfolio
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def make_plan(
         try:
             solved = _solved(inputs, jobs, asked, own, how, explain=price_choices)
         except InfeasibleError as why:
-            raise _with_policies(inputs, why, own, explain=price_choices, say=say) from None
+            raise _with_a_second_look(inputs, why) from None
         searched_s = spent() - begun
         plan = checked_plan(solved, crosscheck=crosscheck, sizers=sizers, **asked)
         if price_choices:
@@ -89,23 +89,12 @@ def make_plan(
     return plan.model_copy(update={"provenance": ended, "warnings": (late, *plan.warnings)})
 
 
-def _with_policies(
-    inputs: Inputs,
-    why: InfeasibleError,
-    sizers: Sizers,
-    *,
-    explain: bool,
-    say: Callable[[str], None],
-) -> InfeasibleError:
-    """The reasons with figures of the scenario that are worth a second look, and less headroom."""
+def _with_a_second_look(inputs: Inputs, why: InfeasibleError) -> InfeasibleError:
+    """The reasons with figures of the scenario by which there may be no plan, and seldom meant."""
     looks = tuple(
         f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
     )
-    remedies = why.remedies
-    if explain and inputs.settings.headroom.value:
-        say("asking whether less headroom would do")
-        remedies = (*remedies, *less_headroom(inputs, sizers))
-    return InfeasibleError(why.headline, (*why.reasons, *looks), remedies, why.lacking)
+    return InfeasibleError(why.headline, (*why.reasons, *looks), why.remedies, why.lacking)
 
 
 class _Asked(TypedDict):

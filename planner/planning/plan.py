@@ -849,11 +849,11 @@ class Plan(Frozen):
     warnings: tuple[Note, ...]
     assumptions: tuple[Note, ...]
     rules: tuple[RuleUse, ...]
-    settings: tuple[SettingUse, ...] = ()
-    node_types: tuple[NodeFacts, ...] = ()
+    settings: tuple[SettingUse, ...]
+    node_types: tuple[NodeFacts, ...]
     """Of the nodes of this plan, by id."""
     provenance: Provenance
-    question: str = ""
+    question: str
     """The whole scenario as YAML, in an order of its own."""
 
     def quarters_by_way(self) -> dict[str, dict[str, tuple[str, ...]]]:

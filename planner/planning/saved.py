@@ -13,7 +13,7 @@ from planner.inputs.layers.composed import stated
 from planner.inputs.load import Question
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
 from planner.planning.store import loads
-from planner.planning.verify import verify, verify_as_recorded
+from planner.planning.verify import verify
 from planner.planning.words import some_of
 
 if TYPE_CHECKING:
@@ -39,21 +39,16 @@ class Saved:
 
     label: str
     plan: Plan
-    question: Document | None
-    """The whole scenario as plain data; None where an old plan does not record it."""
-    present: Inputs | None
-    """The recorded question with catalog and rules as they are now; None: they cannot be read."""
+    question: Document
+    """The whole scenario as plain data."""
+    inputs: Inputs | None
+    """Those that it was made from; None where they are not all as they were."""
     missing: str | None
-    """Why the plan cannot be made again, or checked whole; None where it can."""
+    """Why the plan cannot be made again, or checked; None where it can."""
     changed: tuple[str, ...] = ()
     """Files that differ from those that it was made from."""
     gone: tuple[str, ...] = ()
     """Files that are not there any more, seen from here."""
-
-    @property
-    def inputs(self) -> Inputs | None:
-        """The inputs that it was made from; None where they are not all as they were."""
-        return None if self.missing else self.present
 
     def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
         """What is not as it was when the plan was made, a sentence each.
@@ -64,13 +59,8 @@ class Saved:
         for names, verbs in ((self.changed, _CHANGED), (self.gone if gone else (), _GONE)):
             if names:
                 said.append(f"{some_of(names, _NAMED)} {verbs[len(names) > 1]} {whose} was made")
-        if self.missing and self.present is None:
+        if self.missing:
             said.append(f"{whose} is not checked against its inputs: {self.missing}")
-        elif self.missing:
-            said.append(
-                f"{whose} is checked against its scenario and its own sums alone: catalog or rules "
-                "are not those that it was made from"
-            )
         return tuple(said)
 
 
@@ -87,8 +77,6 @@ def read_saved(
     `rules` name those of one's own where they have moved. Raises InputError for what is no plan.
     """
     plan = loads(text, label)
-    if not plan.question:
-        return Saved(label, plan, None, None, f"{label} does not record its scenario")
     made_from = plan.provenance
     question = Question(
         scenario_of(made_from),
@@ -100,11 +88,12 @@ def read_saved(
     changed, gone = _origins(made_from)
     try:
         present = question.inputs()
-        missing = _other_files(label, made_from, present)
     except InputError as error:
         return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone)
     others, lost = _other_facts(made_from, present)
-    return Saved(label, plan, asked, present, missing, (*changed, *others), (*gone, *lost))
+    missing = _other_files(label, made_from, present)
+    inputs = None if missing else present
+    return Saved(label, plan, asked, inputs, missing, (*changed, *others), (*gone, *lost))
 
 
 def scenario_of(made_from: Provenance) -> Path:
@@ -184,27 +173,14 @@ def _question_now(made_from: Provenance) -> Question | None:
 
 
 def checked(saved: Saved) -> Saved:
-    """The same, passed by the independent check as far as its inputs are there.
+    """The same, passed by the independent check where its inputs are all there.
 
-    Where catalog or rules have changed, what the scenario and the plan itself say is held against
-    each other. Raises CheckError where anything disagrees, InputError for a plan that an earlier
-    version made without what is checked.
+    Raises CheckError where anything disagrees.
     """
-    plan = saved.plan
-    if not plan.settings or (plan.nodes and not plan.node_types):
-        raise InputError(
-            Finding(
-                "lacks the settings and node types that it is checked by",
-                file=saved.label,
-                hint="make the plan again with this version of the planner",
-            )
-        )
     try:
         with sound(saved.label):
             if saved.inputs is not None:
-                verify(saved.inputs, plan)
-            elif saved.present is not None:
-                verify_as_recorded(saved.present, plan)
+                verify(saved.inputs, saved.plan)
             _require_own_question(saved)
     except CheckError as error:
         raise CheckError(error.violations, saved.label) from None
@@ -216,7 +192,7 @@ def _require_own_question(saved: Saved) -> None:
     made_from = saved.plan.provenance
     files = {*(saved.changed), *(saved.gone)}
     now = None if files & _bases(made_from) else _question_now(made_from)
-    if now is None or saved.question is None or str(scenario_of(made_from)) in files:
+    if now is None or str(scenario_of(made_from)) in files:
         return
     # What a plan took over from an earlier one stands in its question, not in the file's.
     taken = {"running"} if made_from.path_of("placement") else set()

@@ -164,7 +164,8 @@ def _unsealed(document: dict[str, Any], shown_as: str) -> str:
 def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:
     for detail in error.errors(include_url=False, include_context=False, include_input=False):
         path = ".".join(str(part) for part in detail["loc"])
-        yield Finding("does not belong in a plan as it stands", shown_as, path=path or None)
+        told = "does not belong in a plan as it stands"
+        yield Finding(told, shown_as, path=path or None, hint=_AGAIN)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

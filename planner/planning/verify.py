@@ -51,21 +51,8 @@ def check(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[str, 
 
     Raises CheckError with every violation of the first stage that has any.
     """
-    return _confirmed(View(inputs, jobs, plan), _STAGES)
-
-
-def verify_as_recorded(inputs: Inputs, plan: Plan) -> None:
-    """Check a plan whose catalog or rules have changed: against its scenario, and in itself.
-
-    What only they can tell is taken as the plan records it. Raises CheckError.
-    """
-    jobs = _sized_as_recorded(Sizers().portfolio(inputs), plan)
-    _confirmed(View(inputs, jobs, plan), _AS_RECORDED)
-
-
-def _confirmed(view: View, stages: _Stages) -> tuple[str, ...]:
-    confirmed: list[str] = []
-    for stage in stages:
+    view, confirmed = View(inputs, jobs, plan), list[str]()
+    for stage in _STAGES:
         violations: list[str] = []
         confirmed += [_result(check(view), violations) for check in stage]
         if violations:
@@ -111,49 +98,15 @@ def _terms(view: View) -> Findings:
     return _TERMS
 
 
-def _sized_as_recorded(jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[SizedJob, ...]:
-    """The jobs of the scenario with the sizings of a plan, and deployments as the plan has them.
-
-    What follows from the rules is thus not in question; that every job is there is.
-    """
-    planned = {job.name: job for job in plan.jobs}
-    short = {job.deployment for job in plan.shortage.jobs} if plan.shortage else set()
-    found = []
-    for job in jobs:
-        known = planned.get(job.name)
-        if known is None or known.sizing not in plan.sizings:
-            found.append(job)
-            continue
-        said: dict[str, object] = {"sizing": plan.sizings[known.sizing]}
-        if job.derived_from is not None:
-            said["derived_by"] = known.derived_by
-            said |= {} if job.name in short else {"units": known.units}
-        found.append(job.model_copy(update=said))
-    return tuple(found)
-
-
-def _sums(view: View) -> Findings:
-    plan = view.plan
-    for line in plan.costs:
-        yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(line.cents))
-    total = sum(line.present_cents for line in plan.costs)
-    if plan.proof.cost_cents != total:
-        yield f"the net present cost is {plan.proof.cost_cents}, its lines come to {total}, cents"
-    return "the costs add up"
-
-
-_Stages = tuple[tuple["Callable[[View], Findings]", ...], ...]
 _TERMS = "the jobs' price tags and the other terms add up to the bound"
 
-_STAGES: _Stages = (
+_STAGES: tuple[tuple[Callable[[View], Findings], ...], ...] = (
     (*nodes.FIRST, *shortage.FIRST, *apis.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
         *spares.CHECKS,
         *gpus.CHECKS,
-        *gpus.AS_SIZED,
-        *shortage.CHECKS,
         *moves.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
@@ -164,17 +117,3 @@ _STAGES: _Stages = (
     ),
 )
 """Later stages read what earlier ones have confirmed."""
-
-_AS_RECORDED: _Stages = (
-    (nodes.horizon, *shortage.FIRST, *apis.FIRST),
-    (nodes.owned, *gpus.FIRST),
-    (
-        *placement.CHECKS,
-        *spares.CHECKS,
-        *gpus.AS_SIZED,
-        *moves.CHECKS,
-        *(_sums, nodes.entering),
-        *(_bound, _terms),
-    ),
-)
-"""What can be held against the scenario and the plan itself, without catalog and rules."""

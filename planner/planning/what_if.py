@@ -1,7 +1,7 @@
 """What if: the same jobs solved again with something changed, and what the plan then differs by.
 
 What the plan's choices cost, as the difference to the best plan without them, both proved; and
-where there is no plan, which change would give one.
+which small change of demand would save a node.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from planner.packing.solution import Status
 from planner.packing.work import spent
 from planner.planning.eligible import stuck_jobs
 from planner.planning.plan import HourlyUse, NearMiss, PartitionSaving, SpareCost, SparePrice
-from planner.planning.words import amount, some_of
+from planner.planning.words import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 _MOST_PLACES = 8
 _TIME_S = 10.0
 """Of work, for all changes of a kind that might give a plan."""
-_MOST_JOBS = 4
-"""At most so many jobs are asked about."""
-_NAMED = 4
+_MOST_JOBS, _NAMED = 4, 4
+"""Jobs that are asked about, and GPU types that are named, at the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,42 +283,30 @@ def _first_plan(
         return None
 
 
-def less_headroom(inputs: Inputs, sizers: Sizers) -> Iterator[str]:
-    """The most headroom, in whole per cent, with which a plan has all jobs; proved by that plan."""
-    stated = inputs.settings.headroom.value
-    deadline = spent() + _TIME_S
-    enough, too_much = Decimal(-1), stated * 100
-    asked = Decimal(0)
-    while asked < too_much and spent() < deadline:
-        if _first_plan(_with_setting(inputs, "headroom", asked / 100), sizers, deadline):
-            enough = asked
-        elif enough < 0:
-            return
-        else:
-            too_much = asked
-        asked = (enough + too_much) // 2
-        if asked <= enough:
-            break
-    if enough >= 0:
-        told = amount(stated, "share")
-        yield f"lower policies.headroom from {told} to {amount(enough / 100, 'share')}"
-
-
 def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
-    """For each of these jobs that names its GPU types: others in play on which a plan has it.
+    """For each of these jobs: GPU types it does not name, or a change of type between quarters.
 
     Proved by a plan that keeps all the rest.
     """
     deadline = spent() + _TIME_S
-    stated = inputs.scenario.jobs
-    named = [name for name in sorted(set(lacking)) if name in stated and stated[name].gpu_types]
-    for name in named[:_MOST_JOBS]:
-        free = stated[name].model_copy(update={"gpu_types": None})
-        scenario = inputs.scenario.model_copy(update={"jobs": {**stated, name: free}})
-        found = _first_plan(inputs.model_copy(update={"scenario": scenario}), sizers, deadline)
-        used = _gpu_types_of(name, *found) if found else set()
-        if others := sorted(used - set(stated[name].gpu_types or ())):
-            yield f"let {name} run on {some_of(others, _NAMED)} as well"
+    scenario = inputs.scenario
+    for name in sorted(set(lacking) & scenario.jobs.keys())[:_MOST_JOBS]:
+        job = scenario.jobs[name]
+        if named := set(job.gpu_types or ()):
+            found = _first_plan(_with_job(inputs, name, gpu_types=None), sizers, deadline)
+            if others := sorted((_gpu_types_of(name, *found) if found else set()) - named):
+                yield f"let {name} run on {some_of(others, _NAMED)} as well"
+        if scenario.keeps_gpu_type(job, job.kind):
+            changing = _with_job(inputs, name, may_change_gpu_type=True)
+            if _first_plan(changing, sizers, deadline):
+                yield f"let {name} change its GPU type between quarters (`may_change_gpu_type`)"
+
+
+def _with_job(inputs: Inputs, name: str, **changed: object) -> Inputs:
+    """The inputs with fields of one job changed."""
+    job = inputs.scenario.jobs[name].model_copy(update=changed)
+    scenario = inputs.scenario.model_copy(update={"jobs": {**inputs.scenario.jobs, name: job}})
+    return inputs.model_copy(update={"scenario": scenario})
 
 
 def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set[str]:
@@ -436,7 +423,5 @@ def _changed(
     assert job.serve is not None
     assert job.serve.load is not None
     serve = job.serve.model_copy(update={"load": job.serve.load.times(1 - change.share)})
-    stated = {**inputs.scenario.jobs, change.job: job.model_copy(update={"serve": serve})}
-    scenario = inputs.scenario.model_copy(update={"jobs": stated})
-    changed = inputs.model_copy(update={"scenario": scenario})
+    changed = _with_job(inputs, change.job, serve=serve)
     return changed, sizers.portfolio(changed)

@@ -14,7 +14,14 @@ from planner.sizing.engine import ASSUMED, Known, Reasoning
 from planner.sizing.evidence import evidence_of
 from planner.sizing.memory import memory_at
 from planner.sizing.parts import Parts
-from planner.sizing.subject import GPU_FACTS, gpu_facts, job_facts, run_facts, setting_facts
+from planner.sizing.subject import (
+    GPU_FACTS,
+    gpu_facts,
+    job_facts,
+    left_open,
+    run_facts,
+    setting_facts,
+)
 from planner.sizing.tries import Tries, walk
 
 if TYPE_CHECKING:
@@ -509,13 +516,14 @@ def _assumptions(placements: Iterable[Placement]) -> tuple[str, ...]:
 
 
 def _specification(job: Job) -> tuple[object, ...]:
-    """What sizing depends on: neither how many, nor when, nor whose."""
+    """What sizing depends on: neither how many, nor when, nor whose.
+
+    A default that a job states is no assumption, so that it is told from one that is left open.
+    """
     if job.tune is not None:
         tune = job.tune
-        return (
-            "tune" if _leaves_passes_open(job) else "tune in stated passes",
-            *(getattr(tune, name) for name in type(tune).model_fields if name != "deploy"),
-        )
+        asked = (getattr(tune, name) for name in type(tune).model_fields if name != "deploy")
+        return ("tune", *asked, *sorted(left_open(job)))
     if job.serve is not None:
         serve = job.serve
         names = (name for name in type(serve).model_fields if name not in _SERVE_APART)
@@ -523,7 +531,7 @@ def _specification(job: Job) -> tuple[object, ...]:
         stated = (getattr(serve, name) for name in names)
         load = serve.load
         of_load = () if load is None else tuple(getattr(load, name) for name in _OF_LOAD)
-        return ("serve", *stated, *of_load, *apart)
+        return ("serve", *stated, *of_load, *apart, *sorted(left_open(job)))
     fixed = job.fixed
     return (
         "fixed",

@@ -51,15 +51,15 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
     facts |= _known(_of_load(job), ASSUMED)
     if job.serve is not None and job.serve.engine is None:
         facts |= _known({"engine": _ENGINE}, ASSUMED)
-    left_open = _left_open(job)
-    facts |= {name: facts[name]._replace(origin=ASSUMED) for name in left_open & facts.keys()}
+    left = left_open(job)
+    facts |= {name: facts[name]._replace(origin=ASSUMED) for name in left & facts.keys()}
     about = job.tune or job.serve
     draft = job.serve.speculative if job.serve is not None else None
     if draft is not None and draft.draft_model is not None:
         facts |= _draft_facts(draft.draft_model, catalog)
     if about is not None and about.model is not None:
         facts |= _model_facts(about.model, catalog)
-        if job.serve is not None and "weight_bits" in left_open and "native_bits" in facts:
+        if job.serve is not None and "weight_bits" in left and "native_bits" in facts:
             facts["weight_bits"] = facts["native_bits"]
     elif about is not None:
         if about.family is not None:
@@ -71,7 +71,7 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
     return facts
 
 
-def _left_open(job: Job) -> set[str]:
+def left_open(job: Job) -> set[str]:
     """Facts that have the usual value because the job does not state another."""
     load = job.load
     by_method = {"precision"} if job.tune and job.tune.precision is None else set()

@@ -231,8 +231,8 @@ class Viewer:
             return None, None
         folder = self._study.plan_path(of).parent
         found, moved = folder / "alternatives.json", folder / "sensitivity.json"
-        options = planner.read_alternatives(found) if found.is_file() else None
-        swings = planner.read_sensitivity(moved) if moved.is_file() else None
+        options = planner.AlternativesResult.read(found) if found.is_file() else None
+        swings = planner.SensitivityResult.read(moved) if moved.is_file() else None
         return (
             options if options and options.whole and options.answers(plan) else None,
             swings if swings and swings.answers(plan) else None,

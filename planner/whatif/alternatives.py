@@ -14,7 +14,7 @@ from itertools import combinations
 from math import floor
 from typing import TYPE_CHECKING, Literal
 
-from planner.errors import CheckError, InputError, LimitError
+from planner.errors import CheckError, LimitError
 from planner.inputs.layers.override import Override
 from planner.packing.incumbent import Infeasible
 from planner.whatif.results import (
@@ -52,7 +52,6 @@ def alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -
         near.fewest_node_types(),
         near.single_vendor(),
         near.most_headroom(),
-        near.no_moves(),
         near.fewest_moves(),
         near.lowest_power(),
         near.earliest(),
@@ -252,25 +251,13 @@ class _Near:
         reached = Best(value=fits, bound=fits, unit="% free")
         return made(settings=settings, figures=figures, best=reached)
 
-    def no_moves(self) -> AlternativePlan:
-        """The cheapest plan in which nothing that runs today moves."""
-        objective = "whatever runs today stays where it is"
-        made = partial(AlternativePlan, name="no moves", objective=objective)
-        running = sorted({entry.job for entry in self.inputs.scenario.running})
-        if not running:
-            return made(left_out=_NOTHING_RUNS)
-        settings = tuple(Override.of(("jobs", job, "pinned"), True) for job in running)
-        try:
-            return made(settings=settings, figures=self.runner.one(settings))
-        except InputError as error:  # what runs where it may not stay
-            return made(left_out="; ".join(mistake.message for mistake in error.findings))
-
     def fewest_moves(self) -> AlternativePlan:
         """The plan that takes the fewest units out of the pool in which they run today."""
         objective = "as few units that run today leave their servers' pool as the tolerance allows"
         made = partial(AlternativePlan, name="fewest moves", objective=objective)
         if not self.inputs.scenario.running:
-            return made(left_out=_NOTHING_RUNS)
+            words = "the scenario does not say what runs where today (key running)"
+            return made(left_out=words)
         return self._aimed(made, "moves")
 
     def lowest_power(self) -> AlternativePlan:
@@ -309,7 +296,6 @@ class _Near:
         return made(figures=summary_of(near.plan), best=best)
 
 
-_NOTHING_RUNS = "the scenario does not say what runs where today (key running)"
 _OPEN = "within the time, it was not proved which plans the tolerance leaves"
 
 

@@ -41,8 +41,8 @@ class Side:
     label: str
     """As the user named it."""
     plan: Plan
-    question: Document | None
-    """The whole scenario as plain data; None where an old plan does not record it."""
+    question: Document
+    """The whole scenario as plain data."""
     source: SideInputs | None
     """None where the plan cannot be made again; then `missing` says why."""
     missing: str | None = None
@@ -63,7 +63,7 @@ def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) 
 def saved_side(saved: Saved) -> Side:
     """A saved plan; it can be planned again if its catalog and rules are as they were."""
     asked, inputs = saved.question, saved.inputs
-    if asked is None or inputs is None:
+    if inputs is None:
         return Side(saved.label, saved.plan, asked, None, saved.missing)
     source = SideInputs(asked, inputs.catalog_of_files, inputs.rules)
     return Side(saved.label, saved.plan, asked, source)

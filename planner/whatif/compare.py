@@ -202,16 +202,14 @@ def _figures(side: Side) -> SideFigures:
 
 
 def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
-    if before.question and after.question:
-        found = _differences((), before.question.data, after.question.data)
-        for path, old, new in found:
-            if path[0] not in TITLES:
-                yield InputChange(
-                    cause=cause_of(str(path[0]), str(path[-1])),
-                    path=settable(tuple(map(str, path))),
-                    before=_stated(before, path, old),
-                    after=_stated(after, path, new),
-                )
+    for path, old, new in _differences((), before.question.data, after.question.data):
+        if path[0] not in TITLES:
+            yield InputChange(
+                cause=cause_of(str(path[0]), str(path[-1])),
+                path=settable(tuple(map(str, path))),
+                before=_stated(before, path, old),
+                after=_stated(after, path, new),
+            )
     if before.source and after.source:
         one, other = before.source, after.source
         yield from _facts("prices", "price book", one.catalog.prices, other.catalog.prices)
@@ -283,9 +281,6 @@ def _differences(
 
 
 def _unread(before: Side, after: Side) -> Iterator[str]:
-    for side in (before, after):
-        if side.question is None:
-            yield f"{side.label} does not record its scenario, so its inputs are not compared"
     if before.source and after.source:
         return
     one, other = (

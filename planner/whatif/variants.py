@@ -21,6 +21,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
+from planner.planning.constrained import committed_plan, near_plan
 from planner.planning.eligible import stuck_jobs
 from planner.planning.make import make_plan
 from planner.sizing.sizers import Sizers
@@ -315,8 +316,6 @@ class VariantPlanner:
     def plan(self, inputs: Inputs) -> Plan:
         """Plan with the gap and limits of the configuration; raises what planning raises."""
         if self.config.purchases is not None:
-            from planner.planning.constrained import committed_plan  # noqa: PLC0415 - seldom
-
             return committed_plan(
                 inputs,
                 self.config.purchases,
@@ -338,8 +337,6 @@ class VariantPlanner:
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, with the same limits; raises as `near_plan`."""
-        from planner.planning.constrained import near_plan  # noqa: PLC0415 - seldom needed
-
         config = self.config
         return near_plan(
             inputs,

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 
 import planner
-from planner.inputs import load
-from planner.inputs.layers.composed import Layers
 
 ROOT = Path(__file__).parents[2]
 QUICKSTART = ROOT / "scenarios/quickstart.yaml"
@@ -42,18 +40,9 @@ def test_importing_it_loads_nothing_else():
     assert set(done.stdout.split()) == expected
 
 
-def test_reading_a_scenario_loads_no_solver():
-    code = (
-        f"import sys, planner; planner.check({str(QUICKSTART)!r}); "
-        "print(*(m for m in sys.modules if m in ('highspy', 'pulp', 'rich', 'xlsxwriter')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not done.stdout.split()
-
-
-@pytest.mark.parametrize("first", ["planner.planning.make", "planner.reporting.plan"])
-def test_functions_keep_their_names_beside_packages_of_the_same_name(first):
-    code = f"import {first}, planner; print(callable(planner.plan), callable(planner.report))"
+def test_functions_keep_their_names_beside_modules_of_the_same_name():
+    code = "import planner.planning.make, planner.reporting.plan, planner; "
+    code += "print(callable(planner.plan), callable(planner.report))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]
 
@@ -66,11 +55,9 @@ def test_dir_lists_what_is_public_and_star_gives_it():
         planner.pla  # noqa: B018
 
 
-@pytest.mark.parametrize("name", planner.__all__)
+@pytest.mark.parametrize("name", sorted({*planner.__all__} - {"__version__"}))
 def test_what_is_public_says_what_it_is(name):
     given = getattr(planner, name)
-    if name == "__version__":
-        return
     assert inspect.getdoc(given)
     for method, value in vars(given).items():
         if not method.startswith("_") and callable(value):
@@ -81,9 +68,14 @@ def test_a_dict_text_and_a_file_ask_the_same(small, tmp_path):
     text = json.dumps(SMALL, indent=1)
     file = tmp_path / "small.yaml"
     file.write_text(text, encoding="utf-8")
-    plans = [planner.plan(source) for source in (text, file, str(file), planner.load(SMALL))]
-    assert {plan.cost_usd for plan in plans} == {small.cost_usd}
-    assert all(plan.to_dict()["question"] == small.to_dict()["question"] for plan in plans)
+    scenarios = [planner.load(source) for source in (text, file, str(file), SMALL)]
+    assert {one.rows()[0]["2027Q1"] for one in scenarios} == {5}
+    told: list[str] = []
+    plan = planner.plan(file, program=True, progress=told.append)
+    assert plan.cost_usd == small.cost_usd
+    assert plan.to_dict()["question"] == small.to_dict()["question"]
+    assert "Minimize" in (plan.program or "")
+    assert "sizing jobs" in told
 
 
 def test_numbers_are_read_as_python_and_pyyaml_have_them():
@@ -174,23 +166,6 @@ def test_a_scenario_elsewhere_names_its_own_catalog(tmp_path, monkeypatch):
     assert {one["price_origin"].endswith("example.com/quote") for one in plan.purchases} == {True}
 
 
-def test_no_plan_is_an_error_with_reasons():
-    with pytest.raises(planner.InfeasibleError) as told:
-        planner.plan(SMALL, set={"jobs.chat.count": 500})
-    assert told.value.reasons
-    assert told.value.remedies
-    assert isinstance(told.value, planner.PlannerError)
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [({"gap": 1.0}, "gap"), ({"gap": -0.1}, "gap"), ({"time_limit_seconds": 0}, "time_limit")],
-)
-def test_an_effort_that_cannot_be_is_refused(options, name):
-    with pytest.raises(planner.InputError, match=name):
-        planner.plan(SMALL, **options)
-
-
 def test_a_plan_says_what_it_comes_to(small):
     document = small.to_dict()
     assert small.status == document["proof"]["status"] == "proved"
@@ -201,12 +176,6 @@ def test_a_plan_says_what_it_comes_to(small):
     assert [job["2027Q1"] for job in small.jobs] == [5]
     assert small.warnings
     assert small.program is None
-
-
-def test_the_integer_program_is_kept_where_that_is_asked_for():
-    program = planner.plan(SMALL, program=True).program
-    assert program is not None
-    assert "Minimize" in program
 
 
 def test_results_are_told_in_a_few_lines_rows_and_a_page(small):
@@ -288,15 +257,6 @@ def test_a_saved_plan_is_read_from_a_file_text_or_dict_and_checked(small, tmp_pa
         planner.read_plan(edited)
 
 
-def test_what_has_changed_since_a_plan_is_a_warning(tmp_path):
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(json.dumps(SMALL, indent=1), encoding="utf-8")
-    planner.plan(scenario).write(tmp_path / "out")
-    scenario.write_text(json.dumps({**SMALL, "name": "Other"}, indent=1), encoding="utf-8")
-    with pytest.warns(planner.PlannerWarning, match="has changed since"):
-        planner.read_plan(tmp_path / "out/plan.json")
-
-
 def test_one_price_changed_is_what_a_comparison_says(small):
     other = planner.load(SMALL, set={"offers.rent.price_usd_per_gpu_hour": 9})
     found = planner.compare(small, other, labels=("now", "dear"))
@@ -312,7 +272,8 @@ def test_a_report_shows_results_of_its_own_question_only(small, tmp_path):
     assert made.alternatives is alternatives
     written = {path.name for path in made.write(tmp_path)}
     assert {"justification.html", "quarterly.xlsx", "alternatives.json"} <= written
-    assert planner.read_alternatives(tmp_path / "alternatives.json").rows() == alternatives.rows()
+    kept = planner.AlternativesResult.read(tmp_path / "alternatives.json")
+    assert kept.rows() == alternatives.rows()
     other = planner.plan(SMALL, set={"jobs.chat.count": 2})
     with pytest.raises(planner.InputError, match="another scenario"):
         planner.report(other, alternatives=alternatives)
@@ -359,19 +320,6 @@ def test_what_a_report_leaves_open_is_a_hint(small, tmp_path):
     assert f"--out {tmp_path}`" in planner.report(saved, what_if="none").hints[0]
 
 
-def test_changes_of_a_loaded_scenario_hold_in_its_sweep():
-    changed = planner.load(SMALL, set={"jobs.chat.count": 2})
-    found = planner.sweep({"rows": [{}, {"set": {"fleet.east.count": 2}}]}, changed)
-    plain = planner.plan(changed)
-    assert found.rows()[0]["cost_usd"] == plain.cost_usd
-
-
-def test_progress_is_told_in_words():
-    told: list[str] = []
-    planner.plan(SMALL, progress=told.append)
-    assert "sizing jobs" in told
-
-
 def test_a_column_of_a_sweep_is_a_path_however_jobs_are_called_and_paths_are_written():
     jobs = {name: {"fixed": {"gpus": 1}} for name in ("a=b", "x.y", 'say "x"')}
     rows = [
@@ -389,24 +337,3 @@ def test_a_column_of_a_sweep_is_a_path_however_jobs_are_called_and_paths_are_wri
         ("jobs.'a=b'.count", "6"),
         ("jobs.'say \"x\"'.count", "7"),
     ]
-
-
-def test_each_variant_of_a_sweep_is_put_together_and_validated_once(monkeypatch):
-    composed, validated = [], []
-    compose, settle = Layers.composed, load.inputs_from
-
-    def counted(layers, *asked):
-        composed.append(asked)
-        return compose(layers, *asked)
-
-    def checked(document, *given):
-        validated.append(document)
-        return settle(document, *given)
-
-    monkeypatch.setattr(Layers, "composed", counted)
-    monkeypatch.setattr(load, "inputs_from", checked)
-    prices = [4 + row / 10 for row in range(11)]
-    grid = {"grid": {"set": {"offers.rent.price_usd_per_gpu_hour": prices}}}
-    assert len(planner.sweep(grid, SMALL).rows()) == len(prices)
-    assert len([asked for asked in composed if asked and asked[1]]) == len(prices)
-    assert len(validated) == len(prices) + 1

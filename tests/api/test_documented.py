@@ -45,6 +45,14 @@ def test_a_function_has_an_example_that_runs(name):
     _run(doctest.DocTestFinder(recurse=False).find(function, name, module)[0])
 
 
+@pytest.mark.usefixtures("in_a_project")
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_examples_of_a_class_run(name):
+    found = doctest.DocTestFinder().find(getattr(planner, name), name)
+    for test in (one for one in found if one.examples):
+        _run(test)
+
+
 @pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
 def test_the_page_names_what_is_public(name):
     text = (ROOT / "docs/python.md").read_text(encoding="utf-8")

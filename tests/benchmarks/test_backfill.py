@@ -16,6 +16,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.answer import answer
 from planner.packing.problem import Choice, Demand, Pool, Problem, RunWindow, Shape, Supply
 from planner.packing.search import search
+from tests.properties.questions import draws
 
 NODE = Node(8, 80, 800)
 
@@ -24,34 +25,39 @@ def job(gpus, hours, released=0, until=RUN_HOURS, nodes=1, cpus=0):
     return Job(Node(gpus, cpus, 0), hours, released, until, nodes)
 
 
-def test_jobs_start_in_the_order_in_which_they_were_submitted():
-    assert hours_of_starts([job(8, 10), job(8, 5), job(8, 1)], NODE, 1) == [0, 10, 15]
+QUEUES = {
+    "jobs start in the order in which they were submitted": (
+        [job(8, 10), job(8, 5), job(8, 1)],
+        [0, 10, 15],
+    ),
+    "a job passes the first where it ends before that can start": (
+        [job(4, 10), job(8, 5), job(4, 10)],
+        [0, 10, 0],
+    ),
+    "the first is not delayed by a job that would run an hour too long": (
+        [job(4, 10), job(8, 5), job(4, 11)],
+        [0, 10, 15],
+    ),
+    "a long job passes the first where it leaves it what it will take": (
+        [job(4, 10), job(6, 5), job(2, 99), job(2, 99)],
+        [0, 10, 0, 15],
+    ),
+    "what passes counts for those that pass after it": (
+        [job(5, 10), job(7, 5), job(1, 99), job(1, 99)],
+        [0, 10, 0, 15],
+    ),
+    "jobs wait for their release, and later ones have the later place": (
+        [job(8, 5, released=3), job(8, 5)],
+        [5, 0],
+    ),
+    "cores and memory count as GPUs do": ([job(1, 4, cpus=50), job(1, 4, cpus=31)], [0, 4]),
+}
 
 
-def test_a_job_passes_the_first_where_it_ends_before_that_can_start():
-    assert hours_of_starts([job(4, 10), job(8, 5), job(4, 10)], NODE, 1) == [0, 10, 0]
-
-
-def test_the_first_of_the_queue_is_not_delayed_by_a_job_that_would_run_an_hour_too_long():
-    assert hours_of_starts([job(4, 10), job(8, 5), job(4, 11)], NODE, 1) == [0, 10, 15]
-
-
-def test_a_long_job_passes_the_first_where_it_leaves_it_what_it_will_take():
-    assert hours_of_starts([job(4, 10), job(6, 5), job(2, 99), job(2, 99)], NODE, 1) == [
-        0,
-        10,
-        0,
-        15,
-    ]
-
-
-def test_what_passes_counts_for_those_that_pass_after_it():
-    starts = hours_of_starts([job(5, 10), job(7, 5), job(1, 99), job(1, 99)], NODE, 1)
-    assert starts == [0, 10, 0, 15]
-
-
-def test_jobs_wait_for_their_release_and_later_ones_have_the_later_place():
-    assert hours_of_starts([job(8, 5, released=3), job(8, 5)], NODE, 1) == [5, 0]
+@pytest.mark.parametrize("case", QUEUES)
+def test_a_queue_starts_its_jobs_at_these_hours(case):
+    jobs, starts = QUEUES[case]
+    assert hours_of_starts(jobs, NODE, 1) == starts
 
 
 def test_a_job_on_several_nodes_waits_for_whole_ones():
@@ -59,18 +65,11 @@ def test_a_job_on_several_nodes_waits_for_whole_ones():
     assert starts == [0, 4, 0, 9]
 
 
-def test_cores_and_memory_count_as_gpus_do():
-    assert hours_of_starts([job(1, 4, cpus=50), job(1, 4, cpus=31)], NODE, 1) == [0, 4]
-
-
 def test_a_job_that_ends_too_late_needs_another_node():
     both = [job(8, 10, until=10), job(8, 10, until=19)]
     assert hours_of_starts(both, NODE, 1) is None
     assert fewest_nodes(both, NODE) == 2
-
-
-def test_a_job_that_no_node_holds_has_no_fewest_nodes():
-    assert fewest_nodes([job(9, 1)], NODE) is None
+    assert fewest_nodes([job(9, 1)], NODE) is None, "no node holds it"
 
 
 def ran(jobs, nodes=1):
@@ -120,7 +119,7 @@ def can_be_placed(jobs, nodes, placed=()):
     return any(fits(jobs, nodes, way) and can_be_placed(jobs, nodes, way) for way in ways)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(draws(20, 200)))
 def test_no_fewer_nodes_would_do_and_never_fewer_than_by_trying_everything(seed):
     jobs = drawn(seed)
     fewest = fewest_of(jobs)
@@ -129,14 +128,8 @@ def test_no_fewer_nodes_would_do_and_never_fewer_than_by_trying_everything(seed)
     assert best <= fewest
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_whatever_follows_the_first_two_start_as_if_they_were_alone(seed):
-    jobs = [job(one.takes.gpus, one.hours) for one in drawn(seed)]
-    assert ran(jobs)[:2] == ran(jobs[:2])
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_jobs_hold_no_more_than_there_is_and_keep_their_windows(seed):
+@pytest.mark.parametrize("seed", range(draws(20, 200)))
+def test_jobs_hold_no_more_than_there_is_and_the_first_two_start_as_if_they_were_alone(seed):
     jobs = drawn(seed)
     nodes = fewest_of(jobs)
     starts = ran(jobs, nodes)
@@ -147,6 +140,8 @@ def test_jobs_hold_no_more_than_there_is_and_keep_their_windows(seed):
             one for one, start in zip(jobs, starts, strict=True) if 0 <= hour - start < one.hours
         ]
         assert sum(one.takes.gpus for one in now) <= nodes * NODE.gpus
+    free = [job(one.takes.gpus, one.hours) for one in jobs]
+    assert ran(free)[:2] == ran(free[:2])
 
 
 def portfolio(*demands):

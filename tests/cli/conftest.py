@@ -69,6 +69,16 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+@pytest.fixture(scope="session")
+def reported(planned, tmp_path_factory):
+    """The folder of its report, with the options that are planned for it; nothing is shown."""
+    folder = tmp_path_factory.mktemp("reported") / "new" / "folder"
+    words = ("report", str(planned / "plan.json"), "--out", str(folder), "--jobs", "1")
+    done = CliRunner(catch_exceptions=False).invoke(planner, words, prog_name="planner")
+    assert (done.exit_code, done.stdout) == (0, "")
+    return folder
+
+
 @pytest.fixture
 def plan_json(planned, scenario) -> Path:
     """Its plan, beside the scenario in the current folder."""

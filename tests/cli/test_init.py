@@ -2,7 +2,6 @@
 
 import os
 import pty
-import signal
 import subprocess
 import sys
 import time
@@ -148,13 +147,6 @@ def test_actuals_are_no_jobs(init):
     assert "tells what ran, and neither jobs nor servers" in made.stderr
 
 
-def test_an_input_is_never_overwritten(init):
-    Path("jobs.csv").write_text("job,serve.model\nchat,llama-3.1-8b\n", encoding="utf-8")
-    made = init("--from", "jobs.csv", "--out", "jobs.csv", "--force")
-    assert made.exit_code == 2
-    assert "would be overwritten" in made.stderr
-
-
 def _at_a_terminal(folder, *options):
     """The command with a terminal of its own, and where that is written to and read from."""
     ours, theirs = pty.openpty()
@@ -192,15 +184,6 @@ def test_on_a_terminal_a_wrong_answer_is_asked_for_again(tmp_path):
     _read_until("next: planner plan scenario.yaml", terminal)
     assert started.wait(60) == 0
     assert "users: 900" in (tmp_path / "scenario.yaml").read_text(encoding="utf-8")
-
-
-def test_ctrl_c_leaves_nothing(tmp_path):
-    started, terminal = _at_a_terminal(tmp_path)
-    _read_until("[Enter: none] ", terminal)
-    started.send_signal(signal.SIGINT)
-    _read_until("interrupted", terminal)
-    assert started.wait(60) == 130
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

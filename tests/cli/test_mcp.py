@@ -62,7 +62,7 @@ def test_a_job_is_sized_as_on_the_command_line(answer, run):
     job = {"tune": {"model": "llama-3.1-8b", "method": "lora", "sequence": 1024, "batch": 8}}
     found = answer("size", job=job)
     words = ("--model", "llama-3.1-8b", "--method", "lora", "--sequence", "1024", "--batch", "8")
-    whole = json.loads(run("size", *words, "--json").stdout)
+    whole = json.loads(run("size", *words, "--format", "json").stdout)
     gpus = [(one["gpu_type"], one["gpus"]) for one in whole["candidates"]]
     assert sorted((one["gpu_type"], one["gpus"]) for one in found["ways"]) == gpus
     assert {one["gpu_type"] for one in found["rejected"]}.isdisjoint(name for name, _ in gpus)

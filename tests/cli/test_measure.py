@@ -104,7 +104,7 @@ def test_the_api_says_what_was_expected_beside_what_was_seen(gpu):
         (("--loss-kernel", "fused-linear"), "--loss-kernel: 'fused-linear' is not measured here"),
         (("--gpus", "2"), "--gpus: '2' is not measured here"),
         (("--objective", "dpo"), "--objective: 'dpo' is not measured here"),
-        (("--steps", "0"), "0 is not in the range"),
+        (("--steps", "0"), "--steps: 0 is not a number from 1 to 1,000"),
         (("--gpu-type", "h100"), "h100"),
     ],
 )

@@ -142,30 +142,14 @@ def test_what_a_refuted_proof_would_leave_is_not_overwritten_either(scenario, ru
     assert run("plan", scenario).exit_code == 0
 
 
-def test_options_of_another_plan_beside_the_documents_are_not_overwritten(asked):
-    Path("new").mkdir()
-    Path("new/alternatives.json").write_text(MINE, encoding="utf-8")
-    refused = asked("report", solving=False)
-    assert refused.exit_code == 2
-    assert "new/alternatives.json is there already" in refused.stderr
-    assert contents() == {"alternatives.json": MINE.encode()}
-    assert asked("report", "--what-if", "none").exit_code == 0
-    assert contents()["alternatives.json"] == MINE.encode()
-
-
-def test_options_that_are_known_stay_as_they_are(asked):
+def test_options_that_are_known_stay_as_they_are_and_a_link_to_them_a_link(asked):
     assert asked("alternatives").exit_code == 0
+    Path("new/alternatives.json").rename("kept.json")
+    Path("new/alternatives.json").symlink_to("../kept.json")
     before = contents()
     done = asked("report", "--what-if", "options", solving=False)
     assert done.exit_code == 0, done.stderr
     assert before.items() <= contents().items()
-
-
-def test_options_that_are_read_through_a_link_stay_a_link(asked):
-    assert asked("alternatives").exit_code == 0
-    Path("new/alternatives.json").rename("kept.json")
-    Path("new/alternatives.json").symlink_to("../kept.json")
-    assert asked("report").exit_code == 0
     assert Path("new/alternatives.json").is_symlink()
 
 
@@ -273,6 +257,31 @@ def test_every_file_that_is_read_is_safe_also_from_force(scenario, run):
             assert f"{one}: is an input and would be overwritten" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "output"),
+    [
+        ("plan", "scenario.yaml", "plan.md"),
+        ("compare", "scenario.yaml", "compare.md"),
+        ("sweep", "grid.yaml", "sweep.md"),
+        ("sweep", "grid.yaml", "results.jsonl"),
+        ("risk", "futures.yaml", "risk.json"),
+        ("report", "out/plan.json", "quarterly.md"),
+        ("portfolio", "scenario.yaml", "portfolio.csv"),
+    ],
+)
+def test_an_input_that_is_called_like_an_output_is_safe_also_from_force(
+    scenario, run, name, file, output
+):
+    assert scenario.is_file()
+    Path(file).rename(output)
+    before = contents(".")
+    words = [output if word == file else word for word in COMMANDS[name]]
+    refused = run(*words, "--out", ".", "--force")
+    assert refused.exit_code == 2
+    assert f"{output}: is an input and would be overwritten" in refused.stderr
+    assert contents(".") == before
+
+
 # Results that a stopped sweep carries on from
 
 
@@ -285,13 +294,8 @@ def test_a_stopped_sweep_carries_on_without_being_asked_to_overwrite(asked):
     again = asked("sweep")
     assert again.exit_code == 0, again.stderr
     assert contents() == whole
-
-
-def test_a_sweep_that_is_done_writes_its_table_anew_without_planning(asked):
-    assert asked("sweep").exit_code == 0
-    whole = contents()
     Path("new/sweep.csv").write_text(MINE, encoding="utf-8")
-    assert asked("sweep", "--force", solving=False).exit_code == 0
+    assert asked("sweep", "--force", solving=False).exit_code == 0, "nothing is planned again"
     assert contents() == whole
 
 
@@ -317,35 +321,18 @@ def test_rows_that_others_have_planned_are_not_thrown_away(asked):
     [
         ("sweep", "results.jsonl"),
         ("sweep", "results-2-of-3.jsonl"),
-        ("risk", "results.jsonl"),
         ("risk", "purchases-1/results.jsonl"),
     ],
 )
-def test_a_file_that_is_called_like_results_and_holds_something_else_stays(asked, name, file):
+@pytest.mark.parametrize("text", [MINE, '{"key":"x","key":"y"}\n'], ids=["mine", "a key twice"])
+def test_a_file_that_is_called_like_results_and_holds_something_else_stays(asked, name, file, text):
     path = Path("new", file)
     path.parent.mkdir(parents=True)
-    path.write_text(MINE, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     refused = asked(name, solving=False)
     assert refused.exit_code == 2
     assert f"new/{file}: holds lines that are no rows of a sweep of this version" in refused.stderr
-    assert contents() == {file: MINE.encode()}
-
-
-def test_a_row_with_a_key_twice_is_no_row(asked):
-    assert asked("sweep").exit_code == 0
-    path = Path("new/results.jsonl")
-    text = path.read_text(encoding="utf-8").replace("{", '{"key":"x",', 1)
-    for other in Path("new").iterdir():
-        other.unlink()
-    path.write_text(text, encoding="utf-8")
-    refused = asked("sweep", solving=False)
-    assert refused.exit_code == 2
-    assert "holds lines that are no rows of a sweep" in refused.stderr
-
-
-def test_what_is_called_like_results_is_replaced_where_that_is_asked_for(asked):
-    assert asked("sweep").exit_code == 0
-    whole = contents()
-    Path("new/results.jsonl").write_text(MINE, encoding="utf-8")
-    assert asked("sweep", "--force").exit_code == 0
-    assert contents() == whole
+    assert contents() == {file: text.encode()}
+    if name == "sweep":
+        assert asked(name, "--force").exit_code == 0
+        assert contents()["results.jsonl"] != text.encode()

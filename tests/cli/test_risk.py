@@ -32,13 +32,6 @@ def test_a_run_writes_its_table_data_and_picture_and_carries_on(scenario, run):
     assert Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()[:3] == first
 
 
-def test_no_file_that_was_read_is_overwritten(scenario, run):
-    Path("risk.json").write_text(FUTURES, encoding="utf-8")
-    result = run("risk", "risk.json", "--out", ".")
-    assert (result.exit_code, Path("risk.json").read_text(encoding="utf-8")) == (2, FUTURES)
-    assert "risk.json: is an input and would be overwritten" in result.stderr
-
-
 def test_a_file_without_uncertainties_is_refused_before_anything_is_made(scenario, run):
     Path("futures.yaml").write_text(FUTURES.partition("uncertain")[0], encoding="utf-8")
     result = run("risk", "futures.yaml", "--out", "out")

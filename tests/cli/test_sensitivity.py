@@ -34,11 +34,11 @@ def test_table_picture_and_data_say_the_same(scenario, run):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--swing", "0"), "--swing and --precision are more than 0"),
-        (("--swing", "120%"), "120% is not between 0 and 1"),
+        (("--swing", "0"), "--swing: 0 is not a share above 0"),
+        (("--swing", "120%"), "--swing: 1.2 is not a share"),
         (("--swing", "1_0%"), "'1_0%' is not a share, write 0.0001 or 0.01%"),
         (("--swing", "ten"), "'ten' is not a share"),
-        (("--weeks", "0"), "'--weeks'"),
+        (("--weeks", "0"), "--weeks: 0 is not a number"),
         (("--scenario", "no"), "has no scenario or override 'no'"),
         (("--out", "scenario.yaml"), "is a file, a folder is needed"),
     ],

@@ -30,18 +30,10 @@ def test_money_and_nodes_are_open_and_all_else_is_folded(varied, run):
     assert folded[0].startswith("Inputs that differ</summary>\n\n|")
     assert "fleet.east.count" in folded[0]
     assert all(part.rstrip().endswith("</details>") for part in folded)
-
-
-def test_the_same_plan_is_told_in_one_sentence(varied, run):
-    result = run("compare", varied, varied, "--format", "github", "--exit-code")
-    assert result.exit_code == 0
-    assert result.stdout.count("\n") == 3
-    assert "Nothing differs" in result.stdout
-
-
-def test_a_side_without_a_plan_gives_no_comment(varied, run):
-    result = run("compare", varied, "nothing", "--format", "github")
-    assert (result.exit_code, result.stdout) == (3, "")
+    same = run("compare", varied, varied, "--format", "github", "--exit-code")
+    assert same.exit_code == 0
+    assert same.stdout.count("\n") == 3
+    assert "Nothing differs" in same.stdout
 
 
 # The workflow
@@ -120,11 +112,7 @@ def test_the_workflow_comments_on_what_a_change_costs(pull_request, tmp_path):
         (tmp_path / "ids").write_text(ids, encoding="utf-8")
         assert step("Comment").returncode == 0
         assert called in (tmp_path / "calls").read_text(encoding="utf-8").splitlines()[-1]
-
-
-def test_the_workflow_fails_where_the_change_is_a_mistake(pull_request):
-    file, step = pull_request
-    file.write_text(file.read_text(encoding="utf-8").replace("count:", "cuont:"), encoding="utf-8")
+    file.write_text(changed.replace("count:", "cuont:"), encoding="utf-8")
     done = step("Compare")
     assert done.returncode == 2
     assert b"did you mean 'count'" in done.stderr
@@ -152,10 +140,3 @@ def test_the_hook_passes_every_scenario_that_it_is_given_here(hook, run, monkeyp
     given = [name for name in files if re.search(hook["files"], name)]
     assert given
     assert run(*hook["entry"].split()[1:], *given).exit_code == 0
-
-
-def test_the_hook_stops_a_commit_with_a_mistake(hook, scenario, process):
-    scenario.write_text("format: 1\nnmae: x\n", encoding="utf-8")
-    done = process(*hook["entry"].split()[1:], scenario)
-    assert done.returncode == 2
-    assert b"did you mean 'name'" in done.stderr

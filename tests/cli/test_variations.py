@@ -22,10 +22,6 @@ def test_the_plan_lists_what_was_changed_and_by_what(varied, run):
     }
 
 
-def test_a_plan_without_changes_says_nothing_of_them(varied, run):
-    assert "Changes to the scenario" not in run("plan", varied).stdout
-
-
 def test_the_resolved_scenario_is_a_scenario(varied, run):
     printed = run("check", varied, "--scenario", "stress", "--resolved")
     assert printed.exit_code == 0
@@ -68,13 +64,3 @@ def test_an_empty_name_is_a_usage_error(varied, run):
     result = run("plan", varied, "--scenario", "two,")
     assert result.exit_code == 2
     assert "a name is empty" in result.stderr
-
-
-def test_a_base_is_never_overwritten(varied, run):
-    Path("out").mkdir()
-    Path("out/plan.json").write_text(varied.read_text(encoding="utf-8"), encoding="utf-8")
-    Path("mine.yaml").write_text("extends: out/base.yaml\n", encoding="utf-8")
-    Path("out/base.yaml").symlink_to("plan.json")
-    result = run("plan", "mine.yaml", "--out", "out")
-    assert result.exit_code == 2
-    assert "would be overwritten" in result.stderr

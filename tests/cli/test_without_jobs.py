@@ -82,6 +82,9 @@ def test_every_command_answers_for_a_scenario_without_jobs(empty, run):
     for command in commands:
         result = run(*command)
         assert result.exit_code == 0, (command, result.stdout + result.stderr)
+    unknown = run("explain", plan, "chat")
+    assert unknown.exit_code == 2
+    assert "the plan has no job 'chat', nor any other" in unknown.stderr
 
 
 def test_what_a_portfolio_adds_to_no_jobs_is_its_whole_cost(empty, run):
@@ -93,13 +96,6 @@ def test_what_a_portfolio_adds_to_no_jobs_is_its_whole_cost(empty, run):
     assert [step["causes"] for step in compared["waterfall"]["steps"]] == [["demand"]]
     added = compared["after"]["cost_cents"] - compared["before"]["cost_cents"]
     assert compared["waterfall"]["steps"][0]["added_cents"] == added > 0
-
-
-def test_a_job_of_a_plan_without_jobs_is_explained_by_that(empty, run):
-    assert run("plan", empty, "--out", "out").exit_code == 0
-    result = run("explain", "out/plan.json", "chat")
-    assert result.exit_code == 2
-    assert "the plan has no job 'chat', nor any other" in result.stderr
 
 
 def test_an_override_may_take_every_job_away_but_not_the_key(scenario, run):

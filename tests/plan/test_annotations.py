@@ -13,40 +13,37 @@ from planner.packing.statement.translate import translate
 from planner.planning.figures.use import pool_uses, stranded_gpus
 from planner.planning.placing.fleet import build_fleet
 from planner.planning.placing.place import place
+from tests.plan.edits import changed
+
+H100 = "h100-80gb-sxm"
 
 
 def texts(notes):
     return [note.text for note in notes]
 
 
-def with_horizon(case, **changes):
+def with_scenario(case, part, **changes):
     scenario = case.inputs.scenario
-    horizon = scenario.horizon.model_copy(update=changes)
-    scenario = scenario.model_copy(update={"horizon": horizon})
-    return replace(case, inputs=case.inputs.model_copy(update={"scenario": scenario}))
+    stated = changed(scenario, **{part: changed(getattr(scenario, part), **changes)})
+    return replace(case, inputs=changed(case.inputs, scenario=stated))
 
 
-def test_illustrative_prices_are_warned_of_once_with_the_offers_concerned(plan):
+def test_illustrative_prices_are_warned_of_once_from_the_book_and_from_the_scenario(case, plan):
     warnings = [note for note in plan.warnings if "illustrative" in note.text]
     assert texts(warnings) == ["Prices are illustrative. Offers concerned: buy-l40s ($60000.50)"]
     assert warnings[0].origin == "book-1"
+    offers = tuple(changed(offer, illustrative=True) for offer in case.inputs.offers)
+    own = replace(case, inputs=changed(case.inputs, offers=offers)).plan
+    assert any(one.startswith("no quote stands behind these prices") for one in texts(own.warnings))
 
 
-def test_a_price_without_a_quote_is_told_apart_from_the_price_book(case):
-    offers = tuple(offer.model_copy(update={"illustrative": True}) for offer in case.inputs.offers)
-    inputs = case.inputs.model_copy(update={"offers": offers})
-    warnings = texts(replace(case, inputs=inputs).plan.warnings)
-    assert any(text.startswith("no quote stands behind these prices") for text in warnings)
-
-
-def test_a_stale_price_is_warned_of(case, plan):
-    assert not any("days before" in text for text in texts(plan.warnings))
-    later = with_horizon(case, as_of=date(2027, 5, 31)).plan
-    assert any(
-        "buy-h100 is of 2026-12-01, 181 days before" in text for text in texts(later.warnings)
+def test_a_stale_price_is_warned_of(case):
+    later, same = (
+        texts(with_scenario(case, "horizon", as_of=date(2027, 5, day)).plan.warnings)
+        for day in (31, 30)
     )
-    same = with_horizon(case, as_of=date(2027, 5, 30)).plan
-    assert not any("days before" in text for text in texts(same.warnings))
+    assert any("buy-h100 is of 2026-12-01, 181 days before" in text for text in later)
+    assert not any("days before" in text for text in same)
 
 
 def test_an_unproved_plan_says_how_far_it_can_be_off(case):
@@ -56,37 +53,16 @@ def test_an_unproved_plan_says_how_far_it_can_be_off(case):
     assert "$1.00" in warnings[0]
 
 
-def test_assumed_settings_are_listed_with_value_unit_and_rule(plan):
-    assert "support_share_per_year = 10 % (rule policies/x)" in texts(plan.assumptions)
-    assert not any(text.startswith("pue") for text in texts(plan.assumptions))
-
-
-def test_offers_without_a_lead_time_are_listed_as_delivered_on_the_day_of_the_order(plan):
-    note = next(note for note in plan.assumptions if note.origin == "offers")
-    assert note.text == (
-        "no lead time is stated, so nodes count as in service on the day of the order: "
-        "buy-h100, buy-l40s, rent-h100"
-    )
-
-
-def test_estimated_node_figures_are_listed_with_their_note(plan):
-    assert "eight-h100: host_memory_gb = 1,024 GB is an assumption: as its sibling" in texts(
-        plan.assumptions
-    )
-
-
-def test_sizing_assumptions_name_the_jobs_they_concern(plan):
-    note = next(note for note in plan.assumptions if note.text == "one adapter of rank 16")
-    assert note.origin == "job tune"
-
-
-def test_a_waived_rule_is_listed_with_its_reason(case):
-    scenario = case.inputs.scenario
-    policies = scenario.policies.model_copy(update={"waived_rules": {"exclusions/x": "tried it"}})
-    scenario = scenario.model_copy(update={"policies": policies})
-    inputs = case.inputs.model_copy(update={"scenario": scenario})
-    assumptions = texts(replace(case, inputs=inputs).plan.assumptions)
-    assert "rule exclusions/x is waived: tried it" in assumptions
+def test_whatever_is_taken_for_granted_is_listed_with_who_says_so(case):
+    plan = with_scenario(case, "policies", waived_rules={"exclusions/x": "tried it"}).plan
+    told = {note.text: note.origin for note in plan.assumptions}
+    assert told["support_share_per_year = 10 % (rule policies/x)"] == "rule policies/x"
+    assert not any(text.startswith("pue") for text in told)
+    silent = "no lead time is stated, so nodes count as in service on the day of the order: "
+    assert told[f"{silent}buy-h100, buy-l40s, rent-h100"] == "offers"
+    assert "eight-h100: host_memory_gb = 1,024 GB is an assumption: as its sibling" in told
+    assert told["one adapter of rank 16"] == "job tune"
+    assert "rule exclusions/x is waived: tried it" in told
 
 
 def test_storage_grows_with_each_tuned_unit_and_stays(plan):
@@ -126,11 +102,22 @@ def alternatives(plan, job):
     return {item.gpu_type: (item.extra_cents, item.reason) for item in found.alternatives}
 
 
-def test_the_chosen_gpu_type_costs_nothing_extra(plan):
-    assert alternatives(plan, "chat")["h100-80gb-sxm"] == (
-        0,
-        "no other GPU type adds less to the bound",
+def with_tags(case, *extra):
+    """Other prices of the GPU types of `chat` in the bound."""
+    tags = tuple(
+        PriceTag(1000.4, extra if len(tag.extra_cents_by_choice) == 2 else (0.0,))
+        for tag in case.solution.tags
     )
+    return replace(case, solution=replace(case.solution, tags=tags)).plan
+
+
+def test_the_chosen_gpu_type_says_why_it_is(case, plan):
+    assert alternatives(plan, "chat")[H100] == (0, "no other GPU type adds less to the bound")
+    only = "the only GPU type in play that the job may use"
+    assert alternatives(plan, "big")[H100] == (0, only)
+    extra, reason = alternatives(with_tags(case, 70.0, 0.0), "chat")[H100]
+    assert extra == 0
+    assert "whole nodes fill better" in reason
 
 
 @pytest.mark.parametrize(
@@ -150,22 +137,7 @@ def test_the_chosen_gpu_type_costs_nothing_extra(plan):
     ids=["dearer", "a tie", "no nodes"],
 )
 def test_another_gpu_type_says_why_not(case, extra, expected):
-    tags = tuple(
-        PriceTag(1000.4, (0.0, extra) if len(tag.extra_cents_by_choice) == 2 else (0.0,))
-        for tag in case.solution.tags
-    )
-    plan = replace(case, solution=replace(case.solution, tags=tags)).plan
-    assert alternatives(plan, "chat")["l40s-48gb"] == expected
-
-
-def test_a_chosen_gpu_type_that_the_bound_finds_dearer_says_why_it_is_chosen(case):
-    tags = tuple(
-        PriceTag(1000.4, (70.0, 0.0) if len(tag.extra_cents_by_choice) == 2 else (0.0,))
-        for tag in case.solution.tags
-    )
-    plan = replace(case, solution=replace(case.solution, tags=tags)).plan
-    assert alternatives(plan, "chat")["h100-80gb-sxm"][0] == 0
-    assert "whole nodes fill better" in alternatives(plan, "chat")["h100-80gb-sxm"][1]
+    assert alternatives(with_tags(case, 0.0, extra), "chat")["l40s-48gb"] == expected
 
 
 def with_pool(case, index, **changes):
@@ -181,37 +153,22 @@ def test_a_gpu_type_whose_nodes_are_too_small_is_not_available_whatever_the_boun
     assert told == (None, "on four-l40s@main it needs 192,000 MB of host memory of 191,999")
 
 
-def test_a_gpu_type_of_which_too_few_nodes_can_be_had_is_not_available(case):
-    supplies = tuple(
-        replace(supply, maximum=0) if supply.pool == 1 else supply
-        for supply in case.translation.problem.supplies
-    )
-    problem = replace(case.translation.problem, supplies=supplies)
-    plan = replace(case, translation=replace(case.translation, problem=problem)).plan
-    assert alternatives(plan, "chat")["l40s-48gb"] == (
-        None,
-        "it needs 1 whole node of four-l40s@main, which can have 0 at most",
-    )
-
-
-def test_a_gpu_type_that_is_missing_in_some_quarters_alone_says_in_which(case):
-    """Nodes of the offer come one quarter later than the job, whose units keep their GPU type."""
+@pytest.mark.parametrize(
+    ("supplied", "expected"),
+    [
+        (lambda one: replace(one, maximum=0), ""),
+        (
+            lambda one: replace(one, unit_cost_cents=(None, *one.unit_cost_cents[1:])),
+            "not in 2027Q1: ",
+        ),
+    ],
+    ids=["never", "a quarter late"],
+)
+def test_a_gpu_type_of_which_too_few_nodes_can_be_had_is_not_available(case, supplied, expected):
     problem = case.translation.problem
-    supplies = tuple(
-        replace(supply, unit_cost_cents=(None, *supply.unit_cost_cents[1:]))
-        if supply.pool == 1
-        else supply
-        for supply in problem.supplies
-    )
-    late = replace(case.translation, problem=replace(problem, supplies=supplies))
-    assert alternatives(replace(case, translation=late).plan, "chat")["l40s-48gb"] == (
+    supplies = tuple(supplied(one) if one.pool == 1 else one for one in problem.supplies)
+    scarce = replace(case.translation, problem=replace(problem, supplies=supplies))
+    assert alternatives(replace(case, translation=scarce).plan, "chat")["l40s-48gb"] == (
         None,
-        "not in 2027Q1: it needs 1 whole node of four-l40s@main, which can have 0 at most",
-    )
-
-
-def test_the_only_gpu_type_that_a_job_may_use_says_so(plan):
-    assert alternatives(plan, "big")["h100-80gb-sxm"] == (
-        0,
-        "the only GPU type in play that the job may use",
+        f"{expected}it needs 1 whole node of four-l40s@main, which can have 0 at most",
     )

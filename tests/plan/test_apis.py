@@ -7,17 +7,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 import planner
-from planner.errors import CheckError, InfeasibleError
-from planner.inputs.load import load_inputs
+from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
-from planner.planning.verify import verify
+from tests.plan.edits import entry, refused
+from tests.stated import stated
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from planner.planning.plan import Plan
 
 MODEL = "llama-3.1-8b"
@@ -79,18 +76,15 @@ def test_what_is_asked_seldom_goes_to_the_api():
     assert plan.api_saving_cents == without.proof.cost_cents - plan.proof.cost_cents
 
 
-def test_a_busy_endpoint_stays_on_gpus_and_is_told_what_the_api_would_cost():
+def test_what_is_busy_or_may_not_leave_stays_on_gpus_and_is_told_what_the_api_would_cost():
     plan = plan_of(scenario({"busy": endpoint(300)}, {"hosted": hosted()}))
     assert on_apis(plan) == {}
     (comparison,) = plan.api_comparisons
     assert (comparison.job, comparison.allowed) == ("busy", True)
     assert comparison.api_cents > comparison.gpus_cents
-
-
-def test_nothing_leaves_the_house_unless_the_job_allows_it():
-    plan = plan_of(scenario({"rare": endpoint(0.01, api=False)}, {"hosted": hosted()}))
-    assert on_apis(plan) == {}
-    assert [use.allowed for use in plan.api_comparisons] == [False]
+    kept = plan_of(scenario({"rare": endpoint(0.01, api=False)}, {"hosted": hosted()}))
+    assert on_apis(kept) == {}
+    assert [use.allowed for use in kept.api_comparisons] == [False]
 
 
 def test_cached_prompts_have_a_price_of_their_own():
@@ -224,34 +218,20 @@ def _tokens_cents(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("told", "edit"),
     [
-        ({"on_apis": (("other", (1, 1)),)}, "does not serve it"),
-        ({"on_apis": (("hosted", (2, 1)),)}, "more units of rare are on APIs than the 1"),
-        ({"on_apis": ()}, "is not placed"),
+        ("does not serve it", entry("jobs", "rare", on_apis=(("other", (1, 1)),))),
+        (
+            "more units of rare are on APIs than the 1",
+            entry("jobs", "rare", on_apis=(("hosted", (2, 1)),)),
+        ),
+        ("is not placed", entry("jobs", "rare", on_apis=())),
+        ("the use of APIs", entry("apis", 0, present_cents=1)),
     ],
 )
-def test_the_check_finds_a_unit_that_is_where_it_may_not_be(tmp_path: Path, change, told):
-    file = tmp_path / "scenario.yaml"
-    asked = scenario(RARE, {"hosted": hosted()})
-    file.write_text(yaml.safe_dump(asked), encoding="utf-8")
-    inputs = load_inputs(file)
-    plan = make_plan(inputs)
-    verify(inputs, plan)
-    jobs = tuple(job.model_copy(update=change) if job.name == "rare" else job for job in plan.jobs)
-    with pytest.raises(CheckError, match=told):
-        verify(inputs, plan.model_copy(update={"jobs": jobs}))
-
-
-def test_the_check_finds_tokens_at_another_price(tmp_path: Path):
-    file = tmp_path / "scenario.yaml"
-    asked = scenario(RARE, {"hosted": hosted()})
-    file.write_text(yaml.safe_dump(asked), encoding="utf-8")
-    inputs = load_inputs(file)
-    plan = make_plan(inputs)
-    uses = (plan.apis[0].model_copy(update={"present_cents": 1}),)
-    with pytest.raises(CheckError, match="the use of APIs"):
-        verify(inputs, plan.model_copy(update={"apis": uses}))
+def test_the_check_finds_a_unit_that_may_not_be_there_and_another_price(tmp_path, told, edit):
+    inputs = stated(tmp_path, scenario(RARE, {"hosted": hosted()}))
+    assert told in refused(inputs, edit(make_plan(inputs)))
 
 
 def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_others():

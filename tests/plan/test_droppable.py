@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.errors import CheckError
+from planner.inputs.reading.reader import parse_document
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
 from planner.planning.rolling_horizon import carried_over
 from planner.planning.store import dumps, loads
-from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
@@ -21,6 +20,7 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.whatif.causes import Side
 from planner.whatif.compare import compare
 from planner.whatif.results import JobShort, summary_of
+from tests.plan.edits import entry, pieces, refused
 from tests.stated import stated
 
 if TYPE_CHECKING:
@@ -37,28 +37,27 @@ def chat(replicas: int, **changes: Any) -> dict[str, Any]:
     return {"serve": {**CHAT, "replicas": replicas}, **changes}
 
 
+def scenario(jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Three quarters with five servers of 8 GPUs, of which one retires before the last."""
+    server = {"node_type": "xe9680-h100"}
+    return {
+        "format": 1,
+        "name": "short",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
+        "fleet": {
+            "old": {**server, "count": 1, "retires": "2027Q3"},
+            "own": {**server, "count": 4},
+        },
+        "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
+        "policies": {"shortage": "drop"},
+        "jobs": jobs,
+        **changes,
+    }
+
+
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[..., Inputs]:
-    """A scenario of three quarters with five servers of 8 GPUs; one retires before the last."""
-
-    def inputs(jobs: dict[str, Any], **changes: Any) -> Inputs:
-        server = {"node_type": "xe9680-h100"}
-        scenario = {
-            "format": 1,
-            "name": "short",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 3, "as_of": "2026-11-21"},
-            "fleet": {
-                "old": {**server, "count": 1, "retires": "2027Q3"},
-                "own": {**server, "count": 4},
-            },
-            "finance": {"support_share_per_year": 0, "energy_usd_per_kwh": 0},
-            "policies": {"shortage": "drop"},
-            "jobs": jobs,
-            **changes,
-        }
-        return stated(tmp_path, scenario)
-
-    return inputs
+    return lambda jobs, **changes: stated(tmp_path, scenario(jobs, **changes))
 
 
 def short(plan: Plan, name: str) -> ShortJob:
@@ -101,7 +100,9 @@ def test_what_is_told_names_the_units_and_the_quarters(read):
     told = render(explanation_document(explain(plan, "chat")))
     assert "It is short of 6 of 38 units (2027Q3): not everything fits" in told
     whole = make_plan(read({"chat": chat(32, droppable="all")}))
-    before, after = Side("a", whole, None, None), Side("b", plan, None, None)
+    before, after = (
+        Side("x", one, parse_document(one.question, "x"), None) for one in (whole, plan)
+    )
     (change,) = compare(before, after, make_plan).short
     assert (change.before, change.after) == (None, "short of 6 of 38 units (2027Q3)")
     assert "Short |" not in render(plan_document(whole, FULL))
@@ -170,12 +171,12 @@ def test_a_plan_goes_on_from_one_with_units_that_are_short(read, tmp_path):
     assert (plan.current.units, plan.current.stopped) == (38, 6)
 
 
-def changed(plan: Plan, **update: Any) -> Plan:
-    """The plan with its only short job told otherwise."""
-    assert plan.shortage is not None
-    (job,) = plan.shortage.jobs
-    told = plan.shortage.model_copy(update={"jobs": (job.model_copy(update=update),)})
-    return plan.model_copy(update={"shortage": told})
+@pytest.fixture(scope="module")
+def in_part(tmp_path_factory) -> tuple[Inputs, Plan]:
+    """Six of 38 units are short in the last quarter."""
+    asked = scenario({"chat": chat(38, droppable=6)})
+    inputs = stated(tmp_path_factory.mktemp("short"), asked)
+    return inputs, make_plan(inputs)
 
 
 @pytest.mark.parametrize(
@@ -191,43 +192,20 @@ def changed(plan: Plan, **update: Any) -> Plan:
         ({"delay_quarters": 1}, "delay, on time is 1"),
     ],
 )
-def test_the_check_notices_what_is_told_wrongly_of_units(read, update, words):
-    inputs = read({"chat": chat(38, droppable=6)})
-    plan = make_plan(inputs)
-    with pytest.raises(CheckError) as refused:
-        verify(inputs, changed(plan, **update))
-    assert words in str(refused.value)
+def test_the_check_notices_what_is_told_wrongly_of_units(in_part, update, words):
+    inputs, plan = in_part
+    assert words in refused(inputs, entry("shortage.jobs", 0, **update)(plan))
 
 
-def test_the_check_counts_the_units_that_are_placed(read):
-    """One unit more is taken away than the plan says, then one fewer is said in all figures."""
-    inputs = read({"chat": chat(38, droppable=8)})
-    plan = make_plan(inputs)
-    last = list(plan.placements[2])
-    last[0] = last[0].model_copy(update={"occupants": last[0].occupants[1:]})
-    fewer = plan.model_copy(update={"placements": (*plan.placements[:2], tuple(last))})
-    with pytest.raises(CheckError, match="7 units of chat not placed, the plan says that 6 are"):
-        verify(inputs, fewer)
-    assert plan.shortage is not None
-    (use,) = plan.shortage.priorities
-    (job,) = plan.shortage.jobs
-    told = plan.shortage.model_copy(
-        update={
-            "priorities": (use.model_copy(update={"units_short": 7}),),
-            "jobs": (job.model_copy(update={"short": (0, 0, 7)}),),
-        }
-    )
-    (chat_job,) = plan.jobs
-    jobs = (chat_job.model_copy(update={"units": (38, 38, 31)}),)
-    with pytest.raises(CheckError, match="a unit of chat is short, but would fit GPUs that are"):
-        verify(inputs, fewer.model_copy(update={"shortage": told, "jobs": jobs}))
-
-
-def test_the_check_refuses_units_short_of_a_job_that_is_kept_whole(read):
-    inputs = read({"chat": chat(38, droppable=6)})
-    plan = make_plan(inputs)
-    with pytest.raises(CheckError, match="6 units of chat short, 0 may be"):
-        verify(read({"chat": chat(38)}), plan)
+def test_the_check_counts_the_units_that_are_placed_and_asks_whether_any_may_be_short(
+    in_part, read
+):
+    inputs, plan = in_part
+    first = plan.placements[2][0].occupants[0]
+    fewer = pieces(2, lambda one: None if one == first else one)(plan)
+    told = "7 units of chat not placed, the plan says that 6 are short"
+    assert told in refused(inputs, fewer)
+    assert "6 units of chat short, 0 may be" in refused(read({"chat": chat(38)}), plan)
 
 
 def drawn(rng: random.Random) -> dict[str, Any]:

@@ -56,13 +56,7 @@ def test_an_order_outside_the_days_of_sale_is_told(warned, days, says):
     assert text.startswith("more for 2027Q2 is ordered by ")
 
 
-@pytest.mark.parametrize(
-    "days", [["orderable 2027-01-01"], ["orderable 2026-01-01", "end_of_sale 2027-12-31"]]
-)
-def test_an_order_within_the_days_of_sale_is_not(warned, days):
-    assert not warned(*days)
-
-
-def test_what_is_rented_is_no_order(warned):
+def test_an_order_within_the_days_of_sale_is_not_and_what_is_rented_is_no_order(warned):
+    assert not warned("orderable 2026-01-01", "end_of_sale 2027-12-31")
     price = "price_usd_per_gpu_hour: 3"
     assert not warned("announced 2026-10-01", kind="rent", price=price)

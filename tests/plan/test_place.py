@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -19,49 +19,29 @@ TWO_GPUS = Choice(H100, Shape(2, 3, 100))
 FOUR_GPUS = Choice(H100, Shape(4, 5, 101))
 EIGHT_GPUS = Choice(H100, Shape(8, 8, 102))
 SPANNING = Choice(H100, Shape(16, 17, 33))
+EMPTY = Solution(Status.PROVED, 0, 0, (), (), (), (), (), (), "")
 
 
-@dataclass
-class Stage:
-    """Alike nodes with 8 GPUs; by default all of them serve in all quarters."""
+POOL = Pool("eight", "main", H100, Shape(8, 64, 1000), 0, 0, True)
 
-    demands: list[Demand]
-    members: list[list[tuple[str, int]]]
-    layouts: list[list[Layout]]
-    nodes: int
-    serving: list[list[int]] | None = None
-    spare: int = 0
 
-    def __post_init__(self):
-        quarters = len(self.layouts)
-        pool = Pool("eight", "main", H100, Shape(8, 64, 1000), self.nodes, self.spare, True)
-        problem = Problem(quarters, (pool,), (), tuple(self.demands), 0)
-        self.translation = Translation(
-            problem,
-            tuple(tuple(units) for units in self.members),
-            tuple(f"2027Q{quarter + 1}" for quarter in range(quarters)),
-        )
-        self.solution = Solution(
-            Status.PROVED,
-            0,
-            0,
-            (),
-            (),
-            tuple((demand.count,) for demand in self.demands),
-            tuple((tuple(layouts),) for layouts in self.layouts),
-            (),
-            (),
-            "",
-        )
-        serving = self.serving or [list(range(self.nodes))] * quarters
-        self.fleet = Fleet(
-            tuple(node(number) for number in range(self.nodes)),
-            (0,) * self.nodes,
-            tuple((tuple(nodes),) for nodes in serving),
-        )
-
-    def place(self):
-        return place(self.translation, self.solution, self.fleet, {})
+def placed(demands, members, layouts, nodes, serving=None, pool=POOL, reserves=(), gpu_types=None):
+    """Units placed by these layouts on alike nodes of 8 GPUs; by default all serve all the time."""
+    quarters = len(layouts)
+    problem = Problem(quarters, (pool,), (), tuple(demands), 0, reserves=reserves)
+    labels = tuple(f"2027Q{quarter + 1}" for quarter in range(quarters))
+    fleet = Fleet(
+        tuple(node(number) for number in range(nodes)),
+        (0,) * nodes,
+        tuple((tuple(there),) for there in serving or [range(nodes)] * quarters),
+    )
+    solution = replace(
+        EMPTY,
+        assigned=tuple((demand.count,) for demand in demands),
+        layouts=tuple((tuple(of_pool),) for of_pool in layouts),
+    )
+    translation = Translation(problem, tuple(map(tuple, members)), labels)
+    return place(translation, solution, fleet, gpu_types or {})
 
 
 def node(number):
@@ -88,11 +68,6 @@ def seats(placement, quarter):
     return found
 
 
-def _nodes(placement, quarter):
-    """(job, node) of every unit."""
-    return {(job, node) for (job, _), held in seats(placement, quarter).items() for node in held}
-
-
 def units(job, count, first=1):
     return [(job, number) for number in range(first, first + count)]
 
@@ -103,7 +78,7 @@ def layout(*parts, count=1, span=1):
 
 def test_units_stay_when_a_layout_fits_another_node_as_well():
     """Two full nodes swap their order among the layouts; nobody moves."""
-    stage = Stage(
+    placement = placed(
         [Demand((TWO_GPUS,), (0, 1), 4), Demand((FOUR_GPUS,), (0, 1), 2)],
         [units("small", 4), units("large", 2)],
         [
@@ -112,13 +87,12 @@ def test_units_stay_when_a_layout_fits_another_node_as_well():
         ],
         nodes=2,
     )
-    placement = stage.place()
     assert placement.moves == (0, 0)
     assert seats(placement, 0) == seats(placement, 1)
 
 
 def test_a_unit_that_stays_keeps_its_gpu_numbers_when_its_neighbour_leaves():
-    stage = Stage(
+    placement = placed(
         [
             Demand((FOUR_GPUS,), (0,), 1),
             Demand((TWO_GPUS,), (0, 1), 1),
@@ -128,38 +102,37 @@ def test_a_unit_that_stays_keeps_its_gpu_numbers_when_its_neighbour_leaves():
         [[layout((0, 0, 1), (1, 0, 1))], [layout((1, 0, 1), (2, 0, 1))]],
         nodes=1,
     )
-    placement = stage.place()
     assert seats(placement, 0)["stays", 1] == {"0": (4, 5)}
     assert seats(placement, 1) == {("stays", 1): {"0": (4, 5)}, ("comes", 1): {"0": (0, 1)}}
 
 
 def test_nobody_moves_because_a_layout_says_so_where_all_can_stay():
     """Three small units on one node and one on another are as good as two and two."""
-    stage = Stage(
+    placement = placed(
         [Demand((TWO_GPUS,), (0, 1), 4)],
         [units("small", 4)],
         [[layout((0, 0, 3)), layout((0, 0, 1))], [layout((0, 0, 2), count=2)]],
         nodes=2,
     )
-    assert stage.place().moves == (0, 0)
+    assert placement.moves == (0, 0)
 
 
 def test_only_as_many_units_move_as_have_to():
     """A newcomer needs a whole node; one small unit of four is alone on its node, and goes."""
-    stage = Stage(
+    placement = placed(
         [Demand((TWO_GPUS,), (0, 1), 4), Demand((EIGHT_GPUS,), (1,), 1)],
         [units("small", 4), units("large", 1)],
         [[layout((0, 0, 1)), layout((0, 0, 3))], [layout((0, 0, 4)), layout((1, 0, 1))]],
         nodes=2,
     )
-    placement = stage.place()
     assert placement.moves == (0, 1)
     fullest = max(placement.uses[0], key=lambda use: len(use.occupants)).node
-    assert {node for job, node in _nodes(placement, 1) if job == "small"} == {fullest}
+    held = seats(placement, 1)
+    assert {node for unit in units("small", 4) for node in held[unit]} == {fullest}
 
 
 def test_a_newcomer_takes_a_gap_and_leaves_the_others_alone():
-    stage = Stage(
+    placement = placed(
         [
             Demand((FOUR_GPUS,), (0, 1), 1),
             Demand((TWO_GPUS,), (0, 1), 3),
@@ -172,49 +145,46 @@ def test_a_newcomer_takes_a_gap_and_leaves_the_others_alone():
         ],
         nodes=2,
     )
-    placement = stage.place()
     assert placement.moves == (0, 0)
     assert len(seats(placement, 1)) == 5
 
 
 def test_where_newcomers_do_not_fit_in_between_the_layouts_decide():
     """Two newcomers of half a node each: the small units make room on one node."""
-    stage = Stage(
+    placement = placed(
         [Demand((TWO_GPUS,), (0, 1), 4), Demand((FOUR_GPUS,), (1,), 2)],
         [units("small", 4), units("large", 2)],
         [[layout((0, 0, 1)), layout((0, 0, 3))], [layout((0, 0, 2), (1, 0, 1), count=2)]],
         nodes=2,
     )
-    assert stage.place().moves == (0, 1)
+    assert placement.moves == (0, 1)
 
 
 def test_spare_nodes_stay_empty_when_newcomers_are_fitted_in():
-    stage = Stage(
+    placement = placed(
         [Demand((FOUR_GPUS,), (0, 1), 1), Demand((FOUR_GPUS,), (1,), 1)],
         [units("stays", 1), units("comes", 1)],
         [[layout((0, 0, 1))], [layout((1, 0, 1), (0, 0, 1))]],
         nodes=2,
-        spare=1,
+        pool=replace(POOL, owned=2, spare=1),
     )
-    placement = stage.place()
     assert [len(uses) for uses in placement.uses] == [1, 1]
 
 
 def test_units_move_off_a_node_that_leaves_service():
-    stage = Stage(
+    placement = placed(
         [Demand((TWO_GPUS,), (0, 1), 1), Demand((TWO_GPUS,), (0,), 1)],
         [units("stays", 1), units("short", 1)],
         [[layout((0, 0, 1)), layout((1, 0, 1))], [layout((0, 0, 1))]],
         nodes=2,
         serving=[[0, 1], [0]],
     )
-    placement = stage.place()
     assert placement.moves == (0, 0), "who goes on is put on the node that stays"
     assert seats(placement, 1) == {("stays", 1): {"0": (0, 1)}}
 
 
 def test_a_spanning_unit_takes_whole_nodes_and_keeps_them():
-    stage = Stage(
+    placement = placed(
         [Demand((SPANNING,), (0, 1), 1), Demand((TWO_GPUS,), (1,), 1)],
         [units("big", 1), units("small", 1)],
         [
@@ -223,7 +193,6 @@ def test_a_spanning_unit_takes_whole_nodes_and_keeps_them():
         ],
         nodes=3,
     )
-    placement = stage.place()
     assert placement.moves == (0, 0)
     assert seats(placement, 1)["big", 1] == {"0": tuple(range(8)), "1": tuple(range(8))}
     shares = [(use.occupants[0].cpus, use.occupants[0].memory_mb) for use in placement.uses[0]]
@@ -231,14 +200,13 @@ def test_a_spanning_unit_takes_whole_nodes_and_keeps_them():
 
 
 def test_a_spanning_unit_moves_when_one_of_its_nodes_leaves():
-    stage = Stage(
+    placement = placed(
         [Demand((SPANNING,), (0, 1), 1)],
         [units("big", 1)],
         [[layout((0, 0, 1), span=2)]] * 2,
         nodes=3,
         serving=[[0, 1], [0, 2]],
     )
-    placement = stage.place()
     assert placement.moves == (0, 1)
     assert set(seats(placement, 1)["big", 1]) == {"0", "2"}
 
@@ -257,13 +225,12 @@ def test_runs_on_two_nodes_take_turns_and_each_is_on_both_at_the_same_hours():
         Layout((), 2, 1, wide_runs((0, 4, 8), (0, 0, 1))),
         Layout((), 1, 1, wide_runs((8,), (1,))),
     ]
-    stage = Stage(
+    placement = placed(
         [Demand((wide,), (0, 1), 2), Demand((wider,), (0,), 1)],
         [units("wide", 2), units("wider", 1)],
         [quarter, [Layout((), 2, 1, wide_runs((4, 9), (0, 0)))]],
         nodes=3,
     )
-    placement = stage.place()
     every = tuple(range(8))
     both = {"0": every, "1": every}
     assert seats(placement, 0) == {
@@ -278,14 +245,14 @@ def test_runs_on_two_nodes_take_turns_and_each_is_on_both_at_the_same_hours():
 
 
 def test_a_unit_that_pauses_does_not_count_as_moved():
-    stage = Stage(
+    placement = placed(
         [Demand((TWO_GPUS,), (0, 2), 1)],
         [units("yearly", 1)],
         [[layout((0, 0, 1))], [], [layout((0, 0, 1))]],
         nodes=2,
         serving=[[0], [0, 1], [1]],
     )
-    assert stage.place().moves == (0, 0, 0)
+    assert placement.moves == (0, 0, 0)
 
 
 def keeping(choices, members, assigned):
@@ -298,9 +265,6 @@ def keeping(choices, members, assigned):
     )
     solution = replace(EMPTY, assigned=tuple(tuple(row) for row in assigned))
     return assigned_modes(translation, solution)
-
-
-EMPTY = Solution(Status.PROVED, 0, 0, (), (), (), (), (), (), "")
 
 
 def test_a_job_stays_on_one_gpu_type_where_the_counts_allow_it():

@@ -22,7 +22,7 @@ NEEDS = st.lists(
 )
 
 
-@drawing(24)
+@drawing(16)
 @given(needs=NEEDS)
 def test_every_sound_packing_becomes_a_plan_that_passes(packer, needs):
     case = packer(needs)
@@ -31,7 +31,7 @@ def test_every_sound_packing_becomes_a_plan_that_passes(packer, needs):
     assert loads(dumps(plan), "plan.json") == plan
 
 
-@drawing(12)
+@drawing(8)
 @given(needs=NEEDS)
 def test_nobody_moves_when_nothing_changes(packer, needs):
     constant = [(gpus, replicas, (units[0],) * 3) for gpus, replicas, units in needs]

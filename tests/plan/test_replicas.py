@@ -6,26 +6,33 @@ from dataclasses import replace
 
 import pytest
 
-from planner.errors import CheckError
 from planner.packing import solve, translate
 from planner.packing.problem import Pool, Problem, Shape, Supply
 from planner.planning.eligible import obstacle
 from planner.planning.explain import explain
-from planner.planning.plan import NodeUse
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
+from tests.plan.edits import changed, pieces, refused
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
 
 
 def in_replicas(job, replicas):
     """The same job, where a unit runs in so many replicas by GPU type."""
-    candidates = tuple(
-        one.model_copy(update={"replicas": replicas.get(one.gpu_type, 1)})
+    ways = tuple(
+        changed(one, replicas=replicas[one.gpu_type])
         for one in job.sizing.candidates
+        if one.gpu_type in replicas
     )
-    sizing = job.sizing.model_copy(update={"candidates": candidates})
-    return job.model_copy(update={"sizing": sizing})
+    return changed(job, sizing=changed(job.sizing, candidates=ways))
+
+
+def chat_alone(case, units, replicas):
+    """The case with nothing but `chat`."""
+    chat = next(job for job in case.jobs if job.name == "chat")
+    jobs = (changed(in_replicas(chat, replicas), units=units),)
+    translation = translate(case.inputs, jobs)
+    return replace(case, jobs=jobs, translation=translation, solution=solve(translation))
 
 
 @pytest.fixture
@@ -40,17 +47,6 @@ def planned(case):
 
 def occupants(plan, job, quarter):
     return [one for use in plan.placements[quarter] for one in use.occupants if one.job == job]
-
-
-def changed_uses(plan, quarter, edit):
-    """The plan with one quarter's occupants of each node put through `edit`."""
-    placements = list(plan.placements)
-    edited = [
-        NodeUse(node=use.node, occupants=tuple(filter(None, map(edit, use.occupants))))
-        for use in plan.placements[quarter]
-    ]
-    placements[quarter] = tuple(use for use in edited if use.occupants)
-    return plan.model_copy(update={"placements": tuple(placements)})
 
 
 def test_each_unit_has_its_replicas_numbered_and_on_one_gpu_type(planned):
@@ -72,13 +68,7 @@ def test_each_unit_has_its_replicas_numbered_and_on_one_gpu_type(planned):
 
 
 def test_replicas_stay_where_they_are_when_nothing_changes(case):
-    jobs = tuple(
-        in_replicas(job, {H100: 3, L40S: 5}).model_copy(update={"units": (1, 1, 1)})
-        for job in case.jobs
-        if job.name == "chat"
-    )
-    translation = translate(case.inputs, jobs)
-    plan = replace(case, jobs=jobs, translation=translation, solution=solve(translation)).plan
+    plan = chat_alone(case, (1, 1, 1), {H100: 3, L40S: 5}).plan
     assert plan.moves == (0, 0, 0)
     assert len({tuple(occupants(plan, "chat", quarter)) for quarter in range(3)}) == 1
 
@@ -110,35 +100,24 @@ def test_explain_names_replica_by_replica(planned):
             "replicas of unit 1 of chat is [1, 3], the inputs give [1, 2, 3]",
         ),
         (
-            lambda one: one.model_copy(update={"replica": 4 if one.replica == 3 else one.replica}),
+            lambda one: changed(one, replica=4 if one.replica == 3 else one.replica),
             "replicas of unit 1 of chat is [1, 2, 4], the inputs give [1, 2, 3]",
         ),
         (
-            lambda one: one.model_copy(update={"replica": min(one.replica, 2)}),
+            lambda one: changed(one, replica=min(one.replica, 2)),
             "replicas of unit 1 of chat is [1, 2], the inputs give [1, 2, 3]",
         ),
         (
-            lambda one: one.model_copy(update={"gpus": one.gpus[:1]}) if one.replica > 1 else one,
+            lambda one: changed(one, gpus=one.gpus[:1]) if one.replica > 1 else one,
             "replica 2 of unit 1 of chat: (GPUs, cores, MB) is (1, 3, 160000)",
         ),
     ],
     ids=["one is missing", "one is numbered wrongly", "one is named twice", "one lacks a GPU"],
 )
 def test_the_check_notices_a_replica_that(case, edit, told):
-    jobs = tuple(
-        in_replicas(job, {H100: 3}).model_copy(update={"units": (1, 0, 0)})
-        for job in case.jobs
-        if job.name == "chat"
-    )
-    only = tuple(one for one in jobs[0].sizing.candidates if one.gpu_type == H100)
-    sizing = jobs[0].sizing.model_copy(update={"candidates": only})
-    jobs = (jobs[0].model_copy(update={"sizing": sizing}),)
-    translation = translate(case.inputs, jobs)
-    plan = replace(case, jobs=jobs, translation=translation, solution=solve(translation)).plan
-    check(case.inputs, jobs, plan)
-    with pytest.raises(CheckError) as error:
-        check(case.inputs, jobs, changed_uses(plan, 0, edit))
-    assert any(told in violation for violation in error.value.violations)
+    alone = chat_alone(case, (1, 0, 0), {H100: 3})
+    check(case.inputs, alone.jobs, alone.plan)
+    assert told in refused(case.inputs, pieces(0, edit)(alone.plan), alone.jobs)
 
 
 @pytest.mark.parametrize(

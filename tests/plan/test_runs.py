@@ -11,10 +11,9 @@ from itertools import combinations
 
 import pytest
 
-from planner.errors import CheckError
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
-from planner.planning.verify import verify
+from tests.plan.edits import changed, pieces, refused
 from tests.stated import stated
 
 SCENARIO = """
@@ -74,13 +73,10 @@ def test_each_unit_runs_as_often_as_asked_for_its_hours_and_within_its_window(pl
             start, end = one.hours
             assert end - start == hours
             assert start >= 7 * 24
-
-
-def test_runs_of_a_unit_are_numbered_as_they_start(plan):
-    runs = runs_of(plan, "tuner")
-    for unit in (1, 2):
-        starts = [runs[unit, run][0][1].hours[0] for run in (1, 2, 3)]
-        assert starts == sorted(starts)
+        for unit in (1, 2):
+            starts = [runs[unit, run][0][1].hours[0] for run in (1, 2, 3)]
+            assert starts == sorted(starts), "numbered as they start"
+    assert plan.moves == (0, 0), "who runs elsewhere in the next quarter has not moved"
 
 
 def test_a_run_on_whole_nodes_is_on_all_of_them_at_the_same_hours_between_its_dates(plan):
@@ -90,10 +86,6 @@ def test_a_run_on_whole_nodes_is_on_all_of_them_at_the_same_hours_between_its_da
     assert end - start == candidate(plan, "wide").planned_hours == 30
     assert start >= NINE_DAYS
     assert end <= TWENTY_DAYS
-
-
-def test_who_runs_elsewhere_in_the_next_quarter_has_not_moved(plan):
-    assert plan.moves == (0, 0)
 
 
 def test_no_two_hold_a_gpu_at_the_same_hour(plan):
@@ -129,44 +121,32 @@ def test_explain_gives_each_run_its_hours(plan):
     assert (always.hours, always.in_replicas) == (None, False)
 
 
-def damaged(plan, job, run, at, **changes):
-    """The plan with a run changed, or without it, on the first of its nodes or on all."""
-    uses, met = [], 0
-    for use in plan.placements[0]:
-        kept = []
-        for one in use.occupants:
-            if (one.job, one.unit, one.replica) == (job, 1, run):
-                met += 1
-                if at == "gone":
-                    continue
-                if at == "everywhere" or met == 1:
-                    one = one.model_copy(update=changes)  # noqa: PLW2901 - a copy
-            kept.append(one)
-        uses.append(use.model_copy(update={"occupants": tuple(kept)}))
-    held = tuple(use for use in uses if use.occupants)
-    return plan.model_copy(update={"placements": (held, *plan.placements[1:])})
+def damaged(job, run, at, **changes):
+    """A run changed, or without it, on the first of its nodes or on all."""
+    met = []
 
+    def edit(one):
+        if (one.job, one.unit, one.replica) != (job, 1, run):
+            return one
+        met.append(one)
+        if at == "gone":
+            return None
+        return changed(one, **changes) if at == "everywhere" or len(met) == 1 else one
 
-def refused(inputs, plan):
-    with pytest.raises(CheckError) as caught:
-        verify(inputs, plan)
-    return "\n".join(caught.value.violations)
+    return pieces(0, edit)
 
 
 def test_a_run_over_another_is_refused(inputs, plan):
     """Onto the first GPUs of `always`."""
     ((node, always),) = runs_of(plan, "always")[1, 1]
     ((_, one),) = runs_of(plan, "tuner")[1, 1]
-    use = next(use for use in plan.placements[0] if use.node == node)
-    over = one.model_copy(update={"gpus": always.gpus[: len(one.gpus)]})
-    gone = damaged(plan, "tuner", 1, "gone")
-    uses = [
-        each.model_copy(update={"occupants": (*each.occupants, over)})
-        if each.node == use.node
-        else each
-        for each in gone.placements[0]
-    ]
-    doctored = gone.model_copy(update={"placements": (tuple(uses), *plan.placements[1:])})
+    over = changed(one, gpus=always.gpus[: len(one.gpus)])
+    gone = damaged("tuner", 1, "gone")(plan)
+    uses = tuple(
+        changed(use, occupants=(*use.occupants, over)) if use.node == node else use
+        for use in gone.placements[0]
+    )
+    doctored = changed(gone, placements=(uses, *plan.placements[1:]))
     assert f"GPU {always.gpus[0]} of {node} is held 2 times" in refused(inputs, doctored)
 
 
@@ -185,4 +165,4 @@ def test_a_run_over_another_is_refused(inputs, plan):
 def test_a_run_at_other_hours_than_it_may_is_refused(inputs, plan, job, run, at, shift, told):
     start, end = runs_of(plan, job)[1, run][0][1].hours
     hours = (max(0, start + shift[0]), max(0, start + shift[0]) + end - start + shift[1] - shift[0])
-    assert told in refused(inputs, damaged(plan, job, run, at, hours=hours))
+    assert told in refused(inputs, damaged(job, run, at, hours=hours)(plan))

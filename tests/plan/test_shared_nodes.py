@@ -9,6 +9,7 @@ import pytest
 
 from planner.packing.problem import Choice, Demand, Pool, Problem, Shape
 from planner.planning.placing.shared_nodes import SharedNode, seat_all
+from tests.properties.questions import draws
 
 EAST, WEST = 0, 1
 """Pools of the same nodes at two sites."""
@@ -40,15 +41,11 @@ def test_a_unit_takes_the_tightest_room_at_its_site_and_the_largest_is_first(two
     nodes = [node(EAST), node(EAST, 4), node(WEST), node(WEST, 7)]
     assert seat_all(two_sites, nodes, [IN_EAST, LARGE, LARGE, ANYWHERE]) == []
     assert [one.units for one in nodes] == [[IN_EAST], [ANYWHERE], [LARGE], [LARGE]]
-
-
-def test_a_unit_that_fits_nowhere_stays_without_a_seat(two_sites):
     nodes = [node(EAST, 0, IN_EAST, ANYWHERE), node(WEST)]
-    assert seat_all(two_sites, nodes, [IN_EAST, LARGE]) == [IN_EAST]
-    assert [one.units for one in nodes] == [[IN_EAST, ANYWHERE], [LARGE]]
+    assert seat_all(two_sites, nodes, [IN_EAST, LARGE]) == [IN_EAST], "no room in the east"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(draws(6, 20)))
 def test_no_unit_is_lost_and_no_node_overfull(seed):
     rng = random.Random(seed)
     sites = [(), ("east",), ("west",)]

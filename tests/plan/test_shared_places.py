@@ -8,12 +8,9 @@ from fractions import Fraction
 from planner.inputs.catalog.catalog import MigProfile
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.limits import Reserve
-from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, RunWindow, Shape
-from planner.packing.solution import Bundle, Layout, Member, Solution, Status
-from planner.packing.statement.translate import Translation
-from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.place import place
-from tests.plan.test_place import node
+from planner.packing.problem import Choice, Demand, Division, Part, RunWindow, Shape
+from planner.packing.solution import Bundle, Layout, Member
+from tests.plan.test_place import POOL, placed
 
 H100 = "h100-80gb-sxm"
 SLICES = Part("1g.10gb", 0)
@@ -38,42 +35,19 @@ def gpu_types(catalog):
     return {H100: catalog.gpus[H100].model_copy(update={"mig_profiles": profiles})}
 
 
-def placed(catalog, choices, active, layouts, nodes=2, reserves=(), *, mixes=True):
+def sharing(catalog, choices, active, layouts, nodes=2, reserves=(), *, mixes=True):
     """One job per choice with as many units as are active; layouts by quarter of one pool."""
-    quarters = range(len(layouts))
     demands = [
-        Demand((one,), tuple(q for q in quarters if at[q]), max(at))
+        Demand((one,), tuple(quarter for quarter, units in enumerate(at) if units), max(at))
         for one, at in zip(choices, active, strict=True)
     ]
-    pool = Pool("eight", "main", H100, Shape(8, 64, 1000), nodes, 0, True)
-    pool = replace(pool, divisions=(SEVEN,), shared_mb=80_000, mixes=mixes)
-    members = tuple(
-        tuple((f"job-{index}", unit) for unit in range(1, demand.count + 1))
+    members = [
+        [(f"job-{index}", unit) for unit in range(1, demand.count + 1)]
         for index, demand in enumerate(demands)
-    )
-    translation = Translation(
-        Problem(len(layouts), (pool,), (), tuple(demands), 0, reserves=reserves),
-        members,
-        tuple(f"2027Q{quarter + 1}" for quarter in quarters),
-    )
-    solution = Solution(
-        Status.PROVED,
-        0,
-        0,
-        (),
-        (),
-        tuple((demand.count,) for demand in demands),
-        tuple((tuple(layouts),) for layouts in layouts),
-        (),
-        (),
-        "",
-    )
-    fleet = Fleet(
-        tuple(map(node, range(nodes))),
-        (0,) * nodes,
-        ((tuple(range(nodes)),),) * len(layouts),
-    )
-    return place(translation, solution, fleet, gpu_types(catalog))
+    ]
+    pool = replace(POOL, divisions=(SEVEN,), shared_mb=80_000, mixes=mixes)
+    known = gpu_types(catalog)
+    return placed(demands, members, layouts, nodes, pool=pool, reserves=reserves, gpu_types=known)
 
 
 def seats(placement, quarter):
@@ -93,7 +67,7 @@ def seats(placement, quarter):
 def test_runs_follow_one_another_on_the_same_gpus(case):
     early, late = RunWindow(5, 0, RUN_HOURS), RunWindow(8, 2, RUN_HOURS)
     bundle = Bundle(4, (Member(0, 0, 0, 0, 0), Member(1, 0, 5, 0, 0), Member(2, 0, 5, 2, 0)))
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [choice(4, early), choice(2, late, way="2x"), choice(2, late)],
         [(1,), (1,), (1,)],
@@ -115,7 +89,7 @@ def test_runs_are_numbered_as_they_start_and_are_no_moves(case):
     starts = (20, 0, 10, 30)
     bundle = Bundle(1, tuple(sorted(Member(0, 0, start, 0, 0) for start in starts)))
     stays = Layout(((1, 0, 1),), 1)
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [twice, choice(8)],
         [(2, 2), (1, 1)],
@@ -139,7 +113,7 @@ def test_partitions_keep_gpu_and_slice_when_others_leave(case):
     fewer = Bundle(1, tuple(Member(2, 0, 0, 0, first) for first in range(3)))
     half = Bundle(1, (Member(1, 0, 0, 0, 4),))
     whole = (3, 0, 1)
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [choice(part=HALF), choice(part=HALF), choice(part=SLICES), choice(6)],
         [(1, 0), (1, 1), (3, 3), (1, 1)],
@@ -158,7 +132,7 @@ HALF_AT_4 = ("3g.40gb", 4, 4, 8)
 def test_a_newcomer_takes_the_place_that_somebody_left(case):
     both = Bundle(1, (Member(0, 0, 0, 0, 0), Member(1, 0, 0, 0, 0)))
     other = Bundle(1, (Member(1, 0, 0, 0, 0), Member(2, 0, 0, 0, 0)))
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [choice(part=MEMORY), choice(part=MEMORY), choice(part=MEMORY)],
         [(1, 0), (1, 1), (0, 1)],
@@ -172,7 +146,7 @@ def test_a_newcomer_takes_the_place_that_somebody_left(case):
 def test_whole_gpus_are_never_those_of_a_bundle(case):
     """A piece that goes on keeps its GPU; the bundle and the newcomer get the others."""
     bundle = Bundle(1, (Member(1, 0, 0, 0, 0), Member(1, 0, 0, 0, 1)))
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [choice(3), choice(part=SLICES), choice(4)],
         [(1, 1), (0, 2), (0, 1)],
@@ -199,7 +173,7 @@ def test_who_goes_on_stays_where_others_share_gpus_though_the_layouts_have_them_
         Layout((), 1, bundles=(Bundle(1, (Member(2, 0, 0, 0, 0),) * 4),)),
     ]
     new = Layout(((3, 0, 1),), 1)
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [first, second, share, choice(8)],
         [(1, 1), (1, 1), (4, 4), (0, 1)],
@@ -219,7 +193,7 @@ def test_so_they_do_beside_a_node_on_which_others_take_turns(case):
     choices = (choice(8, run=RunWindow(5, 0, 13)), choice(4), choice(4))
     active = ((1, 1), (2, 2), (2, 2))
 
-    placement = placed(case.inputs.catalog, choices, active, (apart, mixed), nodes=3)
+    placement = sharing(case.inputs.catalog, choices, active, (apart, mixed), nodes=3)
 
     assert placement.moves == (0, 0)
     assert seats(placement, 0) == seats(placement, 1)
@@ -229,7 +203,7 @@ def test_so_they_do_where_partitions_have_nodes_of_their_own(case):
     """The layouts put the partitions together; the newcomer then has the wrong node free."""
     first = Bundle(1, tuple(Member(0, 0, 0, 0, slot) for slot in range(7)))
     second = Bundle(1, (Member(1, 0, 0, 0, 0),))
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [choice(part=SLICES), choice(part=SLICES, way="2x"), choice(4), choice(2)],
         [(28, 28), (1, 1), (1, 1), (0, 1)],
@@ -255,7 +229,7 @@ def test_gpus_that_must_stay_free_are_not_opened_to_save_a_move(case):
     both = Bundle(1, (Member(0, 0, 0, 0, 0), Member(0, 0, 0, 0, 0)))
     layouts = [[Layout((), 2, bundles=(bundle,))], [Layout((), 1, bundles=(both,))]]
     for reserves, moves in (((), 0), ((Reserve(H100, Fraction(9, 10)),), 1)):
-        found = placed(
+        found = sharing(
             case.inputs.catalog, [choice(part=MEMORY)], [(2, 2)], layouts, reserves=reserves
         )
         assert found.moves == (0, moves)
@@ -263,7 +237,7 @@ def test_gpus_that_must_stay_free_are_not_opened_to_save_a_move(case):
 
 def test_who_shares_a_gpu_keeps_it_in_whatever_order_the_bundles_come(case):
     three, four = (Bundle(1, (Member(0, 0, 0, 0, 0),) * count) for count in (3, 4))
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [choice(part=MEMORY)],
         [(7, 7)],
@@ -278,7 +252,7 @@ def test_a_lone_tenant_keeps_its_gpu_beside_others_that_sit_on_both(case):
     alone = Member(1, 0, 0, 0, 4)
     parts = tuple(Member(0, 0, 0, 0, slot) for slot in range(4))
     with_it, without = Bundle(1, (*parts, alone)), Bundle(1, parts)
-    found = placed(
+    found = sharing(
         case.inputs.catalog,
         [choice(part=SLICES), choice(part=HALF)],
         [(8, 8), (1, 1)],

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 import pytest
 
-from planner.errors import CheckError
 from planner.inputs.catalog.catalog import MigProfile
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.job import Fixed, Job, Serve
@@ -31,6 +30,7 @@ from planner.planning.plan import NodeUse, PartitionSaving
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
 from planner.planning.what_if import WhatIf
+from tests.plan.edits import changed, pieces, refused
 
 H100 = "h100-80gb-sxm"
 NODE = "eight-h100/main/01"
@@ -47,50 +47,40 @@ def weeks(number):
     return number * WEEK_HOURS
 
 
-def with_policies(inputs, **changes):
-    policies = inputs.scenario.policies.model_copy(update=changes)
-    scenario = inputs.scenario.model_copy(update={"policies": policies})
-    return inputs.model_copy(update={"scenario": scenario})
+def with_scenario(inputs, **changes):
+    return changed(inputs, scenario=changed(inputs.scenario, **changes))
 
 
 def sharing_inputs(inputs):
-    gpu = inputs.catalog.gpus[H100].model_copy(update={"mig_profiles": PROFILES})
-    catalog = inputs.catalog.model_copy(update={"gpus": {**inputs.catalog.gpus, H100: gpu}})
+    gpu = changed(inputs.catalog.gpus[H100], mig_profiles=PROFILES)
+    catalog = changed(inputs.catalog, gpus={**inputs.catalog.gpus, H100: gpu})
     jobs = {
         name: Job(fixed=Fixed(gpus=1), team="lab", run=Run(release=a, deadline=b, hours=Decimal(1)))
         for name, (a, b) in WINDOWS.items()
     }
     jobs |= {name: Job(serve=Serve(model="m"), team="desk") for name in ("half", "memo", "small")}
-    scenario = inputs.scenario.model_copy(
-        update={
-            "jobs": jobs,
-            "teams": {"desk": Team(), "lab": Team()},
-            "policies": Policies(mig="same-node", shared_gpus=True),
-        }
-    )
-    return inputs.model_copy(update={"catalog": catalog, "scenario": scenario})
+    teams = {"desk": Team(), "lab": Team()}
+    policies = Policies(mig="same-node", shared_gpus=True)
+    inputs = changed(inputs, catalog=catalog)
+    return with_scenario(inputs, jobs=jobs, teams=teams, policies=policies)
 
 
 def of_job(case, name, units, kind, team, **how):
     """A job on one H100 node, in one way."""
     whole = next(one for one in case.jobs if one.name == "chat").sizing.candidates[0]
-    one = whole.model_copy(
-        update={"gpu_type": H100, "gpus": 1, "cpus": 3, "memory_mb": 90_000, **how}
-    )
-    sizing = case.jobs[0].sizing.model_copy(
-        update={"id": f"id-{name}", "summary": name, "candidates": (one,), "rejections": ()}
-    )
+    one = changed(whole, **{"gpu_type": H100, "gpus": 1, "cpus": 3, "memory_mb": 90_000, **how})
+    known = case.jobs[0].sizing
+    sizing = changed(known, id=f"id-{name}", summary=name, candidates=(one,), rejections=())
     release, deadline = WINDOWS.get(name, (1, 13))
-    return case.jobs[0].model_copy(
-        update={
-            "name": name,
-            "kind": kind,
-            "team": team,
-            "units": (units, 0, 0),
-            "sizing": sizing,
-            "release_hour": (release - 1) * WEEK_HOURS,
-            "deadline_hour": min(deadline * WEEK_HOURS, RUN_HOURS),
-        }
+    return changed(
+        case.jobs[0],
+        name=name,
+        kind=kind,
+        team=team,
+        units=(units, 0, 0),
+        sizing=sizing,
+        release_hour=(release - 1) * WEEK_HOURS,
+        deadline_hour=min(deadline * WEEK_HOURS, RUN_HOURS),
     )
 
 
@@ -202,18 +192,16 @@ def test_explain_says_which_hours_and_slices(shared):
     ]
 
 
-def edited(plan, job, unit=1, of_part=None, **changes):
-    """The plan with one occupant changed, or its part."""
-    uses = []
-    for use in plan.placements[0]:
-        occupants = []
-        for one in use.occupants:
-            if (one.job, one.unit) == (job, unit):
-                more = {"part": one.part.model_copy(update=of_part)} if of_part else {}
-                one = one.model_copy(update={**changes, **more})  # noqa: PLW2901 - a copy
-            occupants.append(one)
-        uses.append(NodeUse(node=use.node, occupants=tuple(occupants)))
-    return plan.model_copy(update={"placements": (tuple(uses), *plan.placements[1:])})
+def edited(job, unit=1, of_part=None, **changes):
+    """One occupant of the plan changed, or its part."""
+
+    def edit(one):
+        if (one.job, one.unit) != (job, unit):
+            return one
+        more = {"part": changed(one.part, **of_part)} if of_part else {}
+        return changed(one, **changes, **more)
+
+    return pieces(0, edit)
 
 
 BROKEN = [
@@ -284,46 +272,32 @@ BROKEN = [
     ("job", "changes", "told"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
 )
 def test_the_check_notices_when(shared, job, changes, told):
-    violations = refused(shared, edited(shared.plan, job, **changes))
-    assert any(told in violation for violation in violations), violations
-
-
-def refused(shared, plan, inputs=None):
-    with pytest.raises(CheckError) as error:
-        check(inputs or shared.inputs, shared.jobs, plan)
-    return error.value.violations
+    assert told in refused(shared.inputs, edited(job, **changes)(shared.plan), shared.jobs)
 
 
 def test_more_memory_than_a_gpu_shares_is_noticed(shared):
-    crowded = edited(edited(shared.plan, "memo", 1, {"of": 50_000}), "memo", 2, {"of": 50_000})
-    assert any(
-        "has 50,000 MB to share, 60,000 are taken" in one for one in refused(shared, crowded)
-    )
+    less = [edited("memo", unit, {"of": 50_000}) for unit in (1, 2)]
+    found = refused(shared.inputs, less[1](less[0](shared.plan)), shared.jobs)
+    assert "has 50,000 MB to share, 60,000 are taken" in found
 
 
 def test_host_memory_is_counted_by_the_hour(shared):
     """The runs follow one another: half of the node's memory each is enough, but not at once."""
     half_mb = shared.plan.nodes[0].memory_mb // 2 - 100_000
     jobs = tuple(
-        job.model_copy(update={"sizing": with_memory(job.sizing, half_mb)})
-        if job.name in ("first", "then")
-        else job.model_copy(update={"sizing": with_memory(job.sizing, 1000)})
-        for job in shared.jobs
+        with_memory(job, half_mb if job.name in ("first", "then") else 1000) for job in shared.jobs
     )
-    translation = translate(shared.inputs, jobs)
-    sized = replace(shared, jobs=jobs, translation=translation)
+    sized = replace(shared, jobs=jobs, translation=translate(shared.inputs, jobs))
     check(sized.inputs, jobs, sized.plan)
     assert sized.plan.pools[0].memory_used_mb[0] == half_mb + 7 * 1000 + 1000
-    greedy = edited(sized.plan, "small", 1, memory_mb=2 * half_mb)
-    told = f"2027Q1, 1 Jan 00:00: {NODE} has"
-    assert any(violation.startswith(told) for violation in refused(sized, greedy))
+    greedy = edited("small", memory_mb=2 * half_mb)(sized.plan)
+    assert f"2027Q1, 1 Jan 00:00: {NODE} has" in refused(sized.inputs, greedy, jobs)
 
 
-def with_memory(sizing, memory_mb):
-    (one,) = sizing.candidates
-    return sizing.model_copy(
-        update={"candidates": (one.model_copy(update={"memory_mb": memory_mb}),)}
-    )
+def with_memory(job, memory_mb):
+    (one,) = job.sizing.candidates
+    candidates = (changed(one, memory_mb=memory_mb),)
+    return changed(job, sizing=changed(job.sizing, candidates=candidates))
 
 
 @pytest.mark.parametrize(
@@ -335,104 +309,73 @@ def with_memory(sizing, memory_mb):
     ],
 )
 def test_policies_on_parts_are_kept(shared, policy, told):
-    violations = refused(shared, shared.plan, with_policies(shared.inputs, **policy))
-    assert any(told in violation for violation in violations)
+    inputs = with_scenario(
+        shared.inputs, policies=changed(shared.inputs.scenario.policies, **policy)
+    )
+    assert told in refused(inputs, shared.plan, shared.jobs)
 
 
 def test_only_serving_jobs_take_parts_and_none_that_asks_for_whole_gpus(shared):
-    tuning = tuple(
-        job.model_copy(update={"kind": "tune"}) if job.name == "half" else job
-        for job in shared.jobs
-    )
+    tuning = tuple(changed(job, kind="tune") if job.name == "half" else job for job in shared.jobs)
     plan = replace(shared, jobs=tuning).plan
-    with pytest.raises(CheckError) as error:
-        check(shared.inputs, tuning, plan)
-    assert any("which only serving jobs may" in one for one in error.value.violations)
-    jobs = dict(shared.inputs.scenario.jobs)
-    jobs["memo"] = Job(serve=Serve(model="m", whole_gpu=True), team="desk")
-    scenario = shared.inputs.scenario.model_copy(update={"jobs": jobs})
-    inputs = shared.inputs.model_copy(update={"scenario": scenario})
-    assert any("but asks for whole ones" in one for one in refused(shared, shared.plan, inputs))
+    assert "which only serving jobs may" in refused(shared.inputs, plan, tuning)
+    memo = Job(serve=Serve(model="m", whole_gpu=True), team="desk")
+    inputs = with_scenario(shared.inputs, jobs={**shared.inputs.scenario.jobs, "memo": memo})
+    assert "but asks for whole ones" in refused(inputs, shared.plan, shared.jobs)
 
 
-@pytest.fixture
-def portfolio(case):
+@pytest.mark.parametrize(
+    ("ways", "left_s", "outcome"),
+    [
+        (("whole", "part"), 20, "proved"),
+        (("whole", "part"), 0, "not proved"),
+        (("part",), 20, "no other plan"),
+        (("whole",), 20, None),
+    ],
+    ids=["a node", "open without time", "only parts do", "nothing on whole GPUs"],
+)
+def test_what_parts_save_is_the_node_that_whole_gpus_would_need(case, ways, left_s, outcome):
     """Ten replicas that fit a 1g.10gb or a whole GPU; one server with 8 GPUs is owned."""
-    part = of_job(case, "small", 10, "serve", "desk", partition="1g.10gb")
-    (one,) = part.sizing.candidates
-    both = (one.model_copy(update={"partition": None}), one)
-    sizing = part.sizing.model_copy(update={"candidates": both})
-    return sharing_inputs(case.inputs), part.model_copy(update={"sizing": sizing})
-
-
-def test_what_parts_save_is_the_node_that_whole_gpus_would_need(portfolio):
-    inputs, job = portfolio
-    translation = translate(inputs, (job,))
+    inputs = sharing_inputs(case.inputs)
+    job = of_job(case, "small", 10, "serve", "desk", partition="1g.10gb")
+    (part,) = job.sizing.candidates
+    how = {"part": part, "whole": changed(part, partition=None)}
+    sizing = changed(job.sizing, candidates=tuple(how[way] for way in ways))
+    jobs = (changed(job, sizing=sizing),)
+    translation = translate(inputs, jobs)
     solution = solve(translation)
-    saving = WhatIf(
-        SolvedPortfolio(inputs, (job,), translation, solution), 1e-4, spent() + 20
-    ).partition_saving()
-    costs = [
-        cents
+    asked = SolvedPortfolio(inputs, jobs, translation, solution)
+    saving = WhatIf(asked, 1e-4, spent() + left_s).partition_saving()
+    node_cents = min(
+        supply.unit_cost_cents[0]
         for supply in translation.problem.supplies
-        if translation.problem.pools[supply.pool].gpu_type == H100
-        for cents in supply.unit_cost_cents[:1]
-        if cents is not None
-    ]
-    assert solution.cost_cents == translation.problem.fixed_cost_cents
-    assert saving == PartitionSaving(outcome="proved", cents=min(costs))
-
-
-def test_what_parts_save_is_open_where_no_time_is_left_to_ask(portfolio):
-    inputs, job = portfolio
-    translation = translate(inputs, (job,))
-    saving = WhatIf(
-        SolvedPortfolio(inputs, (job,), translation, solve(translation)), 1e-4, spent()
-    ).partition_saving()
-    assert saving == PartitionSaving(outcome="not proved", cents=None)
-
-
-def test_where_only_parts_will_do_there_is_no_other_plan(portfolio):
-    inputs, job = portfolio
-    parts = job.sizing.model_copy(update={"candidates": job.sizing.candidates[1:]})
-    only = (job.model_copy(update={"sizing": parts}),)
-    translation = translate(inputs, only)
-    solution = solve(translation)
-    saving = WhatIf(
-        SolvedPortfolio(inputs, only, translation, solution), 1e-4, spent() + 20
-    ).partition_saving()
-    assert saving == PartitionSaving(outcome="no other plan", cents=None)
-
-
-def test_whole_gpus_alone_save_nothing_worth_telling(case):
-    saving = WhatIf(
-        SolvedPortfolio(case.inputs, case.jobs, case.translation, case.solution), 1e-4, spent() + 20
-    ).partition_saving()
-    assert saving is None
+        if translation.problem.pools[supply.pool].gpu_type == H100 and supply.unit_cost_cents[0]
+    )
+    if outcome is None:
+        assert saving is None
+    else:
+        assert solution.cost_cents == translation.problem.fixed_cost_cents
+        cents = node_cents if outcome == "proved" else None
+        assert saving == PartitionSaving(outcome=outcome, cents=cents)
 
 
 def test_a_run_is_on_both_of_its_nodes_at_the_same_hours(shared):
     plan = shared.plan
-    other = plan.nodes[0].model_copy(update={"id": "eight-h100/main/02"})
+    other = changed(plan.nodes[0], id="eight-h100/main/02")
     (use,) = plan.placements[0]
     run = next(one for one in use.occupants if one.job == "first")
-    there = NodeUse(node=other.id, occupants=(run.model_copy(update={"hours": (1, 841)}),))
-    moved = plan.model_copy(
-        update={
-            "nodes": (*plan.nodes, other),
-            "placements": ((use, there), *plan.placements[1:]),
-        }
-    )
+    there = NodeUse(node=other.id, occupants=(changed(run, hours=(1, 841)),))
+    placements = ((use, there), *plan.placements[1:])
+    moved = changed(plan, nodes=(*plan.nodes, other), placements=placements)
     view = View(shared.inputs, shared.jobs, moved)
-    found = [told for one in gpus.AS_SIZED for told in one(view)]
+    found = [told for one in gpus.CHECKS for told in one(view)]
     assert "2027Q1: unit 1 of first is not on all of its nodes at the same hours" in found
 
 
 def test_each_run_of_a_quarter_is_there(shared):
     """`then` runs twice: at first on GPUs that nobody else has."""
     jobs = tuple(
-        job.model_copy(update={"kind": "tune", "runs": 2}) if job.name == "then" else job
-        for job in shared.jobs
+        changed(job, kind="tune", runs=2) if job.name == "then" else job for job in shared.jobs
     )
     translation = translate(shared.inputs, jobs)
     (layout,) = shared.solution.layouts[0][0]
@@ -451,8 +394,6 @@ def test_each_run_of_a_quarter_is_there(shared):
     (use,) = plan.placements[0]
     held = {one.replica: one.hours for one in use.occupants if one.job == "then"}
     assert held == {1: (0, weeks(4)), 2: (weeks(5), weeks(9))}
-    left = tuple(one for one in use.occupants if one.replica == 1)
-    lacking = NodeUse(node=use.node, occupants=left)
-    damaged = plan.model_copy(update={"placements": ((lacking,), *plan.placements[1:])})
+    gone = pieces(0, lambda one: one if one.replica == 1 else None)(plan)
     told = "2027Q1: runs of unit 1 of then is [1], the inputs give [1, 2]"
-    assert told in refused(twice, damaged)
+    assert told in refused(shared.inputs, gone, jobs)

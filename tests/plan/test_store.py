@@ -12,6 +12,7 @@ import pytest
 from planner.errors import InputError
 from planner.planning import store
 from planner.planning.store import dumps, loads, write_atomically
+from tests.properties.questions import draws
 from tests.sealed import sealed
 
 
@@ -23,22 +24,19 @@ def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
 
 
 def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
-    text = dumps(plan)
+    text = dumps(plan.model_copy(update={"scenario": "für München"}))
     assert text.endswith("}\n")
     assert "\r" not in text
+    assert "für München" in text
     written = json.loads(text)
     assert len(written["provenance"].pop("digest")) == 64
-    assert written == plan.model_dump(mode="json")
+    assert {**written, "scenario": plan.scenario} == plan.model_dump(mode="json")
 
 
 def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
     lines = dumps(plan).splitlines()
     assert sum(line.startswith('  {"name":"chat"') for line in lines) == 1
     assert sum(line.startswith('  {"id":"eight-h100/main/') for line in lines) == 3
-
-
-def test_names_outside_ascii_stay_readable(plan):
-    assert "für München" in dumps(plan.model_copy(update={"scenario": "für München"}))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +102,7 @@ def _places(value, path=()):
 
 def test_a_plan_edited_anywhere_is_refused(plan):
     text = dumps(plan)
-    for path in random.Random(6).sample([*_places(json.loads(text))], 200):
+    for path in random.Random(6).sample([*_places(json.loads(text))], draws(60, 400)):
         document = json.loads(text)
         *outer, last = path
         within = document
@@ -113,13 +111,6 @@ def test_a_plan_edited_anywhere_is_refused(plan):
         within[last] = "1.9" if path == ("format",) else f"not {within[last]}"
         with pytest.raises(InputError, match=r"was changed after the planner had written it"):
             loads(json.dumps(document), "p.json")
-
-
-def test_a_plan_without_a_digest_is_refused_and_not_trusted(plan):
-    document = json.loads(dumps(plan))
-    del document["provenance"]["digest"]
-    with pytest.raises(InputError, match="has no digest of its content"):
-        loads(json.dumps(document), "p.json")
 
 
 def test_line_ends_and_spacing_are_no_part_of_what_is_sealed(plan):
@@ -141,12 +132,8 @@ def test_a_file_is_replaced_whole(tmp_path):
     write_atomically(target, "new ü\n")
     assert target.read_bytes() == "new ü\n".encode()
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
-
-
-def test_a_file_gets_the_usual_permissions(tmp_path):
-    write_atomically(tmp_path / "a", "x")
     (tmp_path / "b").write_text("x")
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+    assert target.stat().st_mode == (tmp_path / "b").stat().st_mode, "the usual permissions"
 
 
 LEFT = ".plan.json.planner-0.tmp"
@@ -205,8 +192,5 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
         write_atomically(tmp_path / "plan.json", "x")
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
-
-
-def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(InputError, match=r"missing/plan\.json: cannot be written: No such file"):
         write_atomically(tmp_path / "missing" / "plan.json", "x")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from planner.inputs.load import load_catalog
+from planner.inputs.reading.reader import parse_document
 from planner.planning.plan import (
     Acquisition,
     Alternative,
@@ -54,6 +55,7 @@ H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
 IBM = "Planning for foundation model tuning, table 2 (https://www.ibm.com/docs/tuning)"
 GB = 1000
+QUESTION = parse_document("format: 1\n", "scenario.yaml")
 
 
 def step(rule, formula, value, inputs=()):
@@ -469,6 +471,7 @@ def plan() -> Plan:
                 ("catalog", "gpus.yaml", "1c" * 32),
             ),
         ),
+        question="format: 1\n",
     )
 
 
@@ -582,8 +585,8 @@ def compared(plan):
     changes = {"acquisitions": tuple(kept), "warnings": plan.warnings[1:], "proof": proof}
     other = plan.model_copy(update=changes)
     found = compare(
-        Side("last.json", plan, None, None, "old"),
-        Side("now.yaml:busy", other, None, None, "old"),
+        Side("last.json", plan, QUESTION, None, "old"),
+        Side("now.yaml:busy", other, QUESTION, None, "old"),
         never,
     )
     steps = (

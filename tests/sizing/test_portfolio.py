@@ -34,6 +34,22 @@ def test_jobs_that_are_specified_alike_share_one_sizing(shared_sizer, scenario):
     assert (jobs["a"].units, jobs["b"].units) == ((5,) * 4, (2,) * 4)
 
 
+def test_a_default_that_a_job_states_is_assumed_of_those_alone_that_leave_it_open(
+    shared_sizer, scenario
+):
+    tune = {"model": "llama-3.1-8b", "method": "lora", "sequence": 2048, "batch": 8}
+    jobs = by_name(
+        size_portfolio(
+            shared_sizer,
+            scenario({"open": {"tune": tune}, "stated": {"tune": {**tune, "offload": "none"}}}),
+        )
+    )
+    told = {name: " ".join(job.sizing.assumptions) for name, job in jobs.items()}
+    assert jobs["open"].sizing.candidates == jobs["stated"].sizing.candidates
+    assert "what is kept in host memory: none (the job leaves it open)" in told["open"]
+    assert "what is kept in host memory" not in told["stated"]
+
+
 def test_a_sizing_keeps_its_id_from_run_to_run(sizer):
     job = Job.model_validate({"serve": {"parameters_b": 8}})
     assert sizer().size(job).id == sizer().size(job).id

@@ -12,6 +12,8 @@ from planner.planning.make import make_plan
 from planner.planning.saved import read_saved
 from planner.planning.store import dumps
 from planner.whatif.causes import planned_side, saved_side
+from planner.whatif.executors import ProcessExecutor
+from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +45,18 @@ scenarios:
   everything: [dear, busy, frugal, newer]
   growth: [crowd, room]
 """
+
+
+def planner_of(folder: Path, text: str) -> VariantPlanner:
+    """Plans variants of a scenario with this text."""
+    file = folder / "scenario.yaml"
+    file.write_text(text, encoding="utf-8")
+    return VariantPlanner(WorkerConfig(file))
+
+
+def runner_of(planner: VariantPlanner, asked: Variant = Variant()) -> CachedRunner:  # noqa: B008
+    """Plans them in this process."""
+    return CachedRunner(planner, ProcessExecutor(planner, 1), asked, lambda _: None)
 
 
 @pytest.fixture(scope="session")

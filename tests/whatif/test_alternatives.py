@@ -12,9 +12,9 @@ from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives, standard_alternatives
-from planner.whatif.executors import ProcessExecutor
 from planner.whatif.results import PlanSummary, require_plan, summary_of
-from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
+from planner.whatif.variants import CachedRunner, Variant
+from tests.whatif.conftest import planner_of, runner_of
 
 SCENARIO = """\
 format: 1
@@ -41,18 +41,14 @@ overrides:
 
 @pytest.fixture(scope="module")
 def planner(tmp_path_factory):
-    file = tmp_path_factory.mktemp("servers") / "servers.yaml"
-    file.write_text(SCENARIO.replace("finance:", "policies: {}\nfinance:"), encoding="utf-8")
-    return VariantPlanner(WorkerConfig(file))
+    text = SCENARIO.replace("finance:", "policies: {}\nfinance:")
+    return planner_of(tmp_path_factory.mktemp("servers"), text)
 
 
 @pytest.fixture(scope="module")
 def found_with(planner):
     def found_with(within=Fraction(3, 100), asked=Variant()):  # noqa: B008 - frozen
-        with ProcessExecutor(planner, 1) as executor:
-            return alternatives(
-                CachedRunner(planner, executor, asked, lambda _: None), within=within
-            )
+        return alternatives(runner_of(planner, asked), within=within)
 
     return found_with
 
@@ -82,7 +78,7 @@ def test_nothing_rented_or_bought_leaves_jobs_short(found):
     assert set(rented.short) == {"large"}
 
 
-def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(planner, found_with):
+def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(planner, found, found_with):
     names = ("h100", "h200", "l40s", "hire")
     plans = []
     for size in range(len(names) + 1):
@@ -92,8 +88,7 @@ def test_the_fewest_node_types_are_those_of_trying_every_set_of_offers(planner, 
             figures = planner.figures(Variant((), settings))
             if figures.cost_cents is not None:
                 plans.append(figures)
-    for within in (Fraction(0), Fraction(3, 100)):
-        result = found_with(within)
+    for within, result in ((Fraction(0), found_with(Fraction(0))), (Fraction(3, 100), found)):
         limit = result.cheapest.cost_cents * (1 + within)
         near = [one for one in plans if one.cost_cents <= limit]
         fewest = other(result, "fewest node types").figures
@@ -124,42 +119,23 @@ def test_no_plan_is_near_the_cheapest_because_it_drops_jobs(found, found_with):
         assert other(lenient, name).figures == other(found, name).figures
 
 
-def test_what_was_not_proved_of_plans_that_would_be_better_is_left_open(planner):
-    class Doubtful(CachedRunner):
-        def all(self, wanted):
-            settings = [*wanted]
-            doubt = {"result": "not proved", "bound_cents": 0, "cost_cents": 10**12}
-            return [
-                figures.model_copy(update=doubt) if stated else figures
-                for stated, figures in zip(settings, super().all(settings), strict=True)
-            ]
-
-    with ProcessExecutor(planner, 1) as executor:
-        found = alternatives(Doubtful(planner, executor, Variant(), lambda _: None))
-    for name in ("fewest node types", "most headroom"):
-        assert "it was not proved which plans" in str(other(found, name).left_out)
-
-
 def test_a_single_vendor_that_keeps_all_jobs_comes_before_a_cheaper_one_that_does_not(tmp_path):
-    (tmp_path / "vendors.yaml").write_text(
+    planner = planner_of(
+        tmp_path,
         "format: 1\nname: Vendors\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
         "offers:\n"
         "  dear: {node_type: dgx-h100, kind: buy, price_usd: 900000, quote: Q, maximum: 2}\n"
         "  few: {node_type: xe9680-h100, kind: buy, price_usd: 300000, quote: Q, maximum: 1}\n"
         "policies: {shortage: drop}\n"
         "jobs: {one: {fixed: {gpus: 8}}, two: {fixed: {gpus: 8}}}\n",
-        encoding="utf-8",
     )
-    planner = VariantPlanner(WorkerConfig(tmp_path / "vendors.yaml"))
-    with ProcessExecutor(planner, 1) as executor:
-        found = alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
-    vendor = other(found, "single vendor")
+    vendor = other(alternatives(runner_of(planner)), "single vendor")
     assert vendor.objective.endswith("NVIDIA")
     assert vendor.figures.short == ()
 
 
 def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
-    assert "key running" in str(other(found, "no moves").left_out)
+    assert "key running" in str(other(found, "fewest moves").left_out)
     settled = found_with(asked=Variant(("settled",)))
     assert "of its own" in str(other(settled, "most headroom").left_out)
 
@@ -172,30 +148,24 @@ def test_what_cannot_be_said_is_left_out_with_the_reason(found, found_with):
     ],
 )
 def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(tmp_path, offers, single_vendor):
-    (tmp_path / "owned.yaml").write_text(
+    planner = planner_of(
+        tmp_path,
         "format: 1\nname: Owned\nhorizon: {first_quarter: 2027Q1, quarters: 1}\n"
         f"fleet: {{own: {{node_type: r760xa-l40s, count: 1}}}}\n{offers}"
         "jobs: {small: {fixed: {gpus: 1}, gpu_types: [l40s-48gb]}}\n",
-        encoding="utf-8",
     )
-    planner = VariantPlanner(WorkerConfig(tmp_path / "owned.yaml"))
-    with ProcessExecutor(planner, 1) as executor:
-        found = alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
+    found = alternatives(runner_of(planner))
     headroom = "jobs hold next to no GPU of the types on offer"
     assert other(found, "most headroom").left_out == headroom
     assert other(found, "single vendor").left_out == single_vendor
 
 
-def test_no_moves_pins_all_that_runs_today(planner, tmp_path):
+def test_doing_nothing_lets_go_what_is_pinned_today(tmp_path):
     text = SCENARIO.replace("priority: low", "priority: low, pinned: true")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
-    (tmp_path / "running.yaml").write_text(text, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(tmp_path / "running.yaml"))
-    with ProcessExecutor(planner, 1) as executor:
-        found = alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
-    one = other(found, "no moves")
-    assert one.settings == (Override.of(("jobs", "small", "pinned"), value=True),)
-    assert one.figures.cost_cents == found.cheapest.cost_cents
+    found = alternatives(runner_of(planner_of(tmp_path, text)))
+    one = other(found, "fewest moves")
+    assert (one.best.value, one.best.bound) == (0, 0)
     nothing = other(found, "do nothing")
     assert "running=[]" in map(str, nothing.settings)
     assert (nothing.figures.result, nothing.figures.short) == ("proved", ("big", "large"))
@@ -227,8 +197,7 @@ def short_by_unit(tmp_path, *changes):
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    (tmp_path / "idle.yaml").write_text(text, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(tmp_path / "idle.yaml"))
+    planner = planner_of(tmp_path, text)
     found = planner.units_short(planner.inputs(Variant()))
     return None if found is None else {one.job: one.short for one in found}
 
@@ -285,11 +254,9 @@ def test_units_that_are_short_are_open_where_the_time_ends(tmp_path, monkeypatch
 
 def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when(tmp_path):
     text = IDLE.replace("  survey:", "  # survey:").replace("  wide:", "  # wide:")
-    file = tmp_path / "idle.yaml"
-    file.write_text(text.replace("{gpus: 3}, c", "{gpus: 3}, may_slip_quarters: 1, c"))
-    planner = VariantPlanner(WorkerConfig(file))
-    with ProcessExecutor(planner, 1) as executor:
-        found = standard_alternatives(CachedRunner(planner, executor, Variant(), lambda _: None))
+    text = text.replace("{gpus: 3}, c", "{gpus: 3}, may_slip_quarters: 1, c")
+    planner = planner_of(tmp_path, text)
+    found = standard_alternatives(runner_of(planner))
     one = other(found, "do nothing")
     assert one.units_short == planner.units_short(planner.inputs(Variant()))
     assert other(found, "rent only").units_short is None
@@ -361,21 +328,11 @@ running:
 
 @pytest.fixture(scope="module")
 def trades(tmp_path_factory):
-    file = tmp_path_factory.mktemp("trades") / "trades.yaml"
-    file.write_text(TRADES, encoding="utf-8")
-    return VariantPlanner(WorkerConfig(file))
+    return planner_of(tmp_path_factory.mktemp("trades"), TRADES)
 
 
 def asked(*settings):
     return Variant((), tuple(map(Override.parse, settings)))
-
-
-def traded(planner, within, *settings):
-    with ProcessExecutor(planner, 1) as executor:
-        return alternatives(
-            CachedRunner(planner, executor, asked(*settings), lambda _: None),
-            within=within,
-        )
 
 
 def nearest(planner, goal, within, *settings):
@@ -432,9 +389,8 @@ def test_what_draws_an_unknown_power_is_named(trades):
 
 
 def test_where_not_all_can_stay_as_few_as_can_be_move(trades):
-    full = ("offers.h100.maximum=0",)
-    found = traded(trades, Fraction(1, 20), *full)
-    assert other(found, "no moves").figures.result == "infeasible"
+    runner = runner_of(trades, asked("offers.h100.maximum=0"))
+    found = alternatives(runner, within=Fraction(1, 20))
     one = other(found, "fewest moves")
     assert (one.best.value, one.best.bound) == (2, 2)
     assert "2 units, and no plan within the tolerance has fewer" in render(
@@ -483,49 +439,36 @@ def found_by(planner, answer):
     return {one.name: one.left_out for one in found.others}
 
 
-def test_where_time_ends_before_a_plan_it_is_open_and_not_ruled_out(planner):
-    def answer(variant):
-        kept = PlanSummary(result="proved", cost_cents=100, bound_cents=100, short=("small",))
-        return PlanSummary(result="no plan in time", reason="late") if variant.settings else kept
+KEPT = PlanSummary(result="proved", cost_cents=100, bound_cents=100, short=("small",))
 
-    left_out = found_by(planner, answer)
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        PlanSummary(result="no plan in time", reason="late"),
+        PlanSummary(result="not proved", cost_cents=10**12, bound_cents=0),
+    ],
+    ids=lambda late: late.result,
+)
+def test_what_time_leaves_open_is_not_ruled_out(planner, late):
+    left_out = found_by(planner, lambda variant: late if variant.settings else KEPT)
     assert left_out["single vendor"] is None, "one vendor makes all that is on offer"
     for name in ("fewest node types", "most headroom"):
-        assert "time" in (left_out[name] or "")
+        assert "it was not proved which plans" in (left_out[name] or "")
     for name in ("lowest power", "earliest"):
         assert left_out[name] == "not all jobs are kept, and who is kept is decided before all else"
 
 
-def test_what_runs_where_it_may_not_stay_is_no_plan_without_moves(tmp_path):
-    text = SCENARIO.replace("count: 3, priority", "count: 3, sites: [east], priority")
-    text = text.replace("fleet:", "fleet:\n  new: {node_type: r760xa-l40s, site: east, count: 1}")
-    text += "running:\n  - {job: small, pool: r760xa-l40s/main}\n"
-    (tmp_path / "leaving.yaml").write_text(text, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(tmp_path / "leaving.yaml"))
-    kept = PlanSummary(result="proved", cost_cents=100, bound_cents=100, short=("small",))
-    left_out = found_by(planner, lambda _: kept)
-    assert left_out["no moves"] == "'small' is pinned at 'main', but may run only at east"
-    assert left_out["single vendor"] is None
-
-
 def test_where_too_many_sets_would_have_to_be_tried_it_is_said(planner, monkeypatch):
     monkeypatch.setattr("planner.whatif.alternatives._MOST_TRIES", 2)
-
-    def answer(variant):
-        dear = PlanSummary(result="infeasible", reason="too few")
-        kept = PlanSummary(result="proved", cost_cents=100, bound_cents=100, short=("small",))
-        return dear if variant.settings else kept
-
-    assert found_by(planner, answer)["fewest node types"] == (
-        "more than 2 sets of node types would have to be tried"
-    )
+    none = PlanSummary(result="infeasible", reason="too few")
+    left_out = found_by(planner, lambda variant: none if variant.settings else KEPT)
+    told = "more than 2 sets of node types would have to be tried"
+    assert left_out["fewest node types"] == told
 
 
 def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
-    file = tmp_path / "shared.yaml"
-    file.write_text(
-        SCENARIO.replace("finance:", "policies: {mig: same-node}\nfinance:"), encoding="utf-8"
-    )
+    text = SCENARIO.replace("finance:", "policies: {mig: same-node}\nfinance:")
     plan = PlanSummary(result="proved", cost_cents=7, bound_cents=7)
     planned = []
 
@@ -533,7 +476,7 @@ def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
         planned.append(variant)
         return PlanSummary(result="infeasible", reason="too few")
 
-    planner = VariantPlanner(WorkerConfig(file))
+    planner = planner_of(tmp_path, text)
     made = CachedRunner(planner, Scripted(answer), Variant(), lambda _: None)
     made.know(plan)
     found = standard_alternatives(made)
@@ -555,8 +498,7 @@ jobs:
 
 
 def test_doing_nothing_counts_the_replicas_of_each_quarter(tmp_path):
-    (tmp_path / "busier.yaml").write_text(BUSIER, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(tmp_path / "busier.yaml"))
+    planner = planner_of(tmp_path, BUSIER)
     found = planner.units_short(planner.inputs(Variant()))
     assert found is not None
     assert [(one.job, one.short) for one in found] == [("endpoint", (0, 1))]

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 
 from planner.inputs.layers.override import Override
 from planner.whatif.alternatives import alternatives
-from planner.whatif.executors import ProcessExecutor
 from planner.whatif.uncertain import read_futures
-from planner.whatif.variants import (
-    CachedRunner,
-    Variant,
-    VariantPlanner,
-    WorkerConfig,
-    commitments,
-    short_quarters,
-)
+from planner.whatif.variants import Variant, commitments, short_quarters
+from tests.whatif.conftest import planner_of, runner_of
 
 SCENARIO = """\
 format: 1
@@ -35,9 +26,7 @@ jobs:
 
 @pytest.fixture
 def planner(tmp_path):
-    path = tmp_path / "hours.yaml"
-    path.write_text(SCENARIO, encoding="utf-8")
-    return VariantPlanner(WorkerConfig(path))
+    return planner_of(tmp_path, SCENARIO)
 
 
 def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
@@ -53,9 +42,7 @@ def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
 
 
 def test_they_neither_draw_our_power_nor_are_waited_for(planner):
-    with ProcessExecutor(planner, 1) as executor:
-        runner = CachedRunner(planner, executor, Variant(), lambda _: None)
-        found = alternatives(runner, within=Fraction(3, 100))
+    found = alternatives(runner_of(planner))
     best = {one.name: one.best.value for one in found.others if one.best}
     watts = planner.inputs(Variant()).catalog.nodes["xe9680-h100"].mean_power_kw.value * 1000
     assert best["lowest power"] == watts * 3 / 2  # one node, then two
@@ -63,7 +50,7 @@ def test_they_neither_draw_our_power_nor_are_waited_for(planner):
 
 
 def test_a_late_delivery_is_what_falls_short(planner, tmp_path):
-    text = "format: 1\nscenario: hours.yaml\n"
+    text = "format: 1\nscenario: scenario.yaml\n"
     text += "uncertain: {late: {plus: [0, 1, 9], of: [offers.*.lead_time_weeks]}}\n"
     (tmp_path / "futures.yaml").write_text(text, encoding="utf-8")
     futures = read_futures(tmp_path / "futures.yaml")
@@ -77,8 +64,7 @@ def test_a_late_delivery_is_what_falls_short(planner, tmp_path):
 
 def test_what_comes_a_quarter_late_falls_short_in_that_quarter_alone(tmp_path):
     text = SCENARIO.replace("quarters: 2", "quarters: 3")
-    (tmp_path / "hours.yaml").write_text(text, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(tmp_path / "hours.yaml"))
+    planner = planner_of(tmp_path, text)
     bought = commitments(planner.plan(planner.inputs(Variant())))
     assert [one.quarters for one in bought] == [("2027Q2", "2027Q3")]
     late = planner.inputs(Variant((), (Override.parse("offers.buy.lead_time_weeks=+10"),)))

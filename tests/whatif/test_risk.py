@@ -26,6 +26,7 @@ from planner.whatif.variants import (
     commitments,
     short_quarters,
 )
+from tests.whatif.conftest import planner_of
 
 SCENARIO = """\
 format: 1
@@ -107,14 +108,6 @@ def test_counts_stay_whole_and_values_that_move_together_do(read):
         assert abs(12 * factor - second) <= Fraction(501, 1000)
 
 
-def test_whatever_must_be_whole_stays_whole(read):
-    futures, planner = read(
-        FUTURES + "  size: {times: [0.6, 1, 1.9], of: [jobs.talk.fixed.gpus]}\n"
-    )
-    sizes = {values(one)["jobs.talk.fixed.gpus"] for one in futures.drawn(planner, 20)}
-    assert sizes == {"1", "2", "3"}
-
-
 def test_price_breaks_move_with_the_price_that_they_take_off(read, tmp_path):
     breaks = "price_usd: 300000, price_breaks: [{from_nodes: 2, price_usd: 240000}]"
     futures, _ = read()
@@ -133,31 +126,26 @@ def held(planner, *settings):
     return short_quarters(inputs, commitments(plan), Sizers(), 60.0)
 
 
-def test_what_is_bought_holds_just_what_it_was_bought_for(read):
-    # One node of 8 GPUs is owned, one more comes for the second quarter: 12 and 2 x 2 of 16 GPUs.
+@pytest.mark.parametrize(
+    ("settings", "short"),
+    [
+        # One node of 8 GPUs is owned, one more comes for the second quarter: 12 and 2 x 2 of 16.
+        ("", ()),
+        ("jobs.search.count.2027Q2=13", ("2027Q2",)),
+        ("jobs.search.count.2027Q1=7", ("2027Q1",)),
+        ("jobs.search.count.2027Q1=0 jobs.search.count.2027Q2=1", ()),
+        ("fleet.own.retires=2027Q2", ("2027Q2",)),
+        ("budget.total_usd=1", ()),
+        ("offers.h100.lead_time_weeks=17", ()),  # ordered on the day of the plan
+        ("offers.h100.lead_time_weeks=18", ("2027Q2",)),
+        ("offers.h100.lead_time_weeks=90", ("2027Q2",)),
+        ("jobs.talk.gpu_types=[h200-141gb-sxm]", ("2027Q1", "2027Q2")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_quarter_is_short_that_the_nodes_there_in_time_do_not_hold(read, settings, short):
     _, planner = read()
-    assert held(planner) == ()
-    assert held(planner, "jobs.search.count.2027Q2=13") == ("2027Q2",)
-    assert held(planner, "jobs.search.count.2027Q1=7") == ("2027Q1",)
-    assert held(planner, "jobs.search.count.2027Q1=0", "jobs.search.count.2027Q2=1") == ()
-
-
-def test_owned_nodes_hold_jobs_until_they_retire_whatever_may_be_spent(read):
-    _, planner = read()
-    assert held(planner, "fleet.own.retires=2027Q2") == ("2027Q2",)
-    assert held(planner, "budget.total_usd=1") == ()
-
-
-def test_nodes_that_cannot_be_there_in_time_do_not_count(read):
-    _, planner = read()
-    assert held(planner, "offers.h100.lead_time_weeks=17") == ()  # ordered on the day of the plan
-    assert held(planner, "offers.h100.lead_time_weeks=18") == ("2027Q2",)
-    assert held(planner, "offers.h100.lead_time_weeks=90") == ("2027Q2",)
-
-
-def test_a_job_that_needs_another_gpu_falls_short(read):
-    _, planner = read()
-    assert held(planner, "jobs.talk.gpu_types=[h200-141gb-sxm]") == ("2027Q1", "2027Q2")
+    assert held(planner, *settings.split()) == short
 
 
 def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
@@ -224,9 +212,7 @@ jobs:
 
 
 def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
-    path = tmp_path / "apart.yaml"
-    path.write_text(APART, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(path))
+    planner = planner_of(tmp_path, APART)
     counts = ((9, 8), (8, 9), (10, 8), (16, 8))
     named = ("jobs", "one", "count"), ("jobs", "two", "count")
     drawn = [Variant((), tuple(map(Override.of, named, each))) for each in counts]
@@ -246,14 +232,9 @@ def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
 
 
 def test_nothing_is_proposed_where_no_purchases_hold_any_future(tmp_path):
-    path = tmp_path / "apart.yaml"
-    path.write_text(APART, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(path))
-    drawn = [
-        Variant(
-            (), (Override.parse("policies.shortage=drop"), Override.parse("jobs.one.count=999"))
-        )
-    ]
+    planner = planner_of(tmp_path, APART)
+    asked = ("policies.shortage=drop", "jobs.one.count=999")
+    drawn = [Variant((), tuple(map(Override.parse, asked)))]
     known = [planner.figures(variant) for variant in drawn]
     assert (known[0].result, known[0].short) == ("proved", ("one",))
     search = Hedging(planner, drawn, known)
@@ -319,3 +300,11 @@ def test_a_star_moves_every_offer_and_what_is_asked_holds_in_every_future(tmp_pa
         late, less = (offer.lead_time_weeks for offer in inputs.offers)
         assert {late - 4, less - 2} == {late - 4}
         assert inputs.scenario.finance.pue == 2
+
+
+def test_whatever_must_be_whole_stays_whole(read):
+    futures, planner = read(
+        FUTURES + "  size: {times: [0.6, 1, 1.9], of: [jobs.talk.fixed.gpus]}\n"
+    )
+    sizes = {values(one)["jobs.talk.fixed.gpus"] for one in futures.drawn(planner, 20)}
+    assert sizes == {"1", "2", "3"}

@@ -8,16 +8,14 @@ import pytest
 
 import planner as public
 from planner.inputs.layers.override import Override
-from planner.inputs.load import Question
-from planner.inputs.reading.document import parts_of, settable
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.executors import ProcessExecutor
-from planner.whatif.results import Moved, PlanSummary
-from planner.whatif.sensitivity import Moves, pairs_of, sensitivity, would_do
-from planner.whatif.uncertain import UncertainFigure, uncertain_figures
-from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
+from planner.whatif.sensitivity import sensitivity, would_do
+from planner.whatif.uncertain import uncertain_figures
+from planner.whatif.variants import CachedRunner, Variant
+from tests.whatif.conftest import planner_of, runner_of
 
 SCENARIO = """\
 format: 1
@@ -36,21 +34,12 @@ jobs:
 
 @pytest.fixture(scope="module")
 def planner(tmp_path_factory):
-    file = tmp_path_factory.mktemp("turns") / "turns.yaml"
-    file.write_text(SCENARIO, encoding="utf-8")
-    return VariantPlanner(WorkerConfig(file))
+    return planner_of(tmp_path_factory.mktemp("turns"), SCENARIO)
 
 
 @pytest.fixture(scope="module")
 def found(planner):
-    with ProcessExecutor(planner, 1) as executor:
-        return sensitivity(
-            CachedRunner(planner, executor, Variant(), lambda _: None),
-            swing=Fraction(1, 5),
-            weeks=4,
-            precision=Fraction(1, 100),
-            pairs=2,
-        )
+    return sensitivity(runner_of(planner), pairs=2)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +61,11 @@ def test_a_turn_encloses_the_price_at_which_both_servers_cost_the_same(planner, 
     alike = 331 / 300 - 1  # nothing but their prices tells them apart
     assert turn.before.by < alike < turn.after.by
     assert turn.after.by - turn.before.by <= 0.01
+    unpaid = swing(found, "price of bridge")
+    assert unpaid.low.figures == unpaid.high.figures == found.base
+    assert unpaid.turns == ()
+    spreads = [one.spread_cents for one in found.swings]
+    assert spreads == sorted(spreads, reverse=True)
 
 
 def test_each_plan_is_the_one_that_its_settings_make(planner, found):
@@ -97,11 +91,8 @@ jobs:
 @pytest.fixture(scope="module")
 def tight(tmp_path_factory):
     """Two figures leave no plan: dearer rents by 14 %, and delivery a little later."""
-    file = tmp_path_factory.mktemp("tight") / "tight.yaml"
-    file.write_text(TIGHT, encoding="utf-8")
-    planner = VariantPlanner(WorkerConfig(file))
-    with ProcessExecutor(planner, 1) as executor:
-        return sensitivity(CachedRunner(planner, executor, Variant(), lambda _: None), pairs=1)
+    planner = planner_of(tmp_path_factory.mktemp("tight"), TIGHT)
+    return sensitivity(runner_of(planner), pairs=1)
 
 
 def test_no_plan_is_the_widest_swing_of_all(tight):
@@ -110,10 +101,15 @@ def test_no_plan_is_the_widest_swing_of_all(tight):
         "price of bridge",
         "discount rate",
     ]
+    (turn,) = tight.swings[0].turns
+    assert (turn.before.by, turn.after.by) == (1, 2), "from one week to the next"
+    assert turn.before.figures.acquired == tight.base.acquired
     (late,), (dear,) = (one.without_plan for one in tight.swings[:2])
     assert (late.by, dear.by) == (2, pytest.approx(0.14375))
     assert late.figures.cost_cents is dear.figures.cost_cents is None
     assert tight.swings[1].low.figures.cost_cents is not None
+    (pair,) = tight.pairs
+    assert (pair.first, pair.second) == ("lead times", "price of bridge")
 
 
 def test_the_headline_says_what_leaves_no_plan_before_what_moves_the_cost(tight):
@@ -121,11 +117,6 @@ def test_the_headline_says_what_leaves_no_plan_before_what_moves_the_cost(tight)
     told = "; no plan exists with lead times 2 weeks later or price of bridge +14.4 % ($4.575); "
     assert f"proved{told}of the others, it moves most with discount rate, by $" in drawn
     assert "| price of bridge | $4 per GPU-hour | -27,765 | no plan | no plan | +14.4 % " in drawn
-
-
-def test_figures_that_leave_no_plan_are_moved_together_before_those_that_only_cost(tight):
-    (pair,) = tight.pairs
-    assert (pair.first, pair.second) == ("lead times", "price of bridge")
 
 
 def test_an_end_without_a_plan_is_drawn_to_the_edge(tight):
@@ -193,8 +184,8 @@ def test_equal_plans_take_turns_without_the_recommendation_turning(planner):
                 for settings, figures in zip(asked, super().all(asked), strict=True)
             ]
 
-    with ProcessExecutor(planner, 1) as executor:
-        found = sensitivity(Restless(planner, executor, Variant(), lambda _: None))
+    executor = ProcessExecutor(planner, 1)
+    found = sensitivity(Restless(planner, executor, Variant(), lambda _: None))
     one = swing(found, "price of bridge")
     assert one.high.figures.acquired != found.base.acquired
     assert one.turns == ()
@@ -210,13 +201,6 @@ def test_a_plan_that_was_not_found_in_time_is_not_said_not_to_exist(tight):
     drawn = render(sensitivity_document(tight.model_copy(update={"swings": (unknown, *others)})))
     assert "; no plan was found at some values of lead times; " in drawn
     assert "no plan exists with price of bridge" in drawn
-
-
-def test_the_widest_swing_stands_first(found):
-    spreads = [one.spread_cents for one in found.swings]
-    closed = [spread for spread in spreads if spread is not None]
-    assert closed == sorted(closed, reverse=True)
-    assert spreads[: len(spreads) - len(closed)] == [None] * (len(spreads) - len(closed))
 
 
 def test_two_figures_moved_together_are_planned_together(planner, found):
@@ -244,72 +228,6 @@ def test_interplay_is_what_both_together_add_beyond_what_each_adds_alone(found):
             assert corner.interplay_cents == together - sum(added)
             seen.add(corner.interplay_cents)
     assert len(seen) > 1, "figures that never act together show nothing"
-
-
-def test_a_price_that_nobody_pays_moves_nothing_upwards(found):
-    one = swing(found, "price of bridge")
-    assert one.high.figures == found.base
-    assert one.low.figures == found.base
-    assert one.turns == ()
-
-
-def test_where_there_is_no_plan_any_more_the_recommendation_turns(tmp_path):
-    (tmp_path / "owned.yaml").write_text(
-        "format: 1\nname: Owned\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
-        "fleet: {own: {node_type: xe9680-h100, count: 1}}\n"
-        "jobs: {search: {fixed: {gpus: 1}, count: 5, growth_per_quarter: 60%}}\n",
-        encoding="utf-8",
-    )
-    planner = VariantPlanner(WorkerConfig(tmp_path / "owned.yaml"))
-    with ProcessExecutor(planner, 1) as executor:
-        found = sensitivity(CachedRunner(planner, executor, Variant(), lambda _: None))
-    (turn,) = next(one for one in found.swings if one.name == "growth of demand").turns
-    assert (turn.before.figures.acquired, turn.after.figures.acquired) == ((), ())
-    assert turn.before.figures.cost_cents
-    assert turn.after.figures.cost_cents is None
-
-
-def test_pairs_are_those_of_the_figures_that_come_first_together():
-    class Still(Moves):
-        def __init__(self):
-            """Every plan costs the same."""
-
-        def base(self):
-            return PlanSummary(result="proved", cost_cents=1)
-
-        def at(self, *_):
-            return Moved(by=0.0, settings=(), figures=self.base())
-
-        def together(self, *_):
-            return (), self.base()
-
-        def plan(self, asked):
-            assert len([*asked]) == 16, "four corners of each pair"
-
-    ranked = [UncertainFigure(name, "share", "", lambda _: ()) for name in "abcde"]
-    found = pairs_of(Still(), ranked, dict.fromkeys("abcde", Fraction(1)), 4)
-    assert [one.first + one.second for one in found] == ["ab", "ac", "ad", "bc"]
-
-
-def test_lead_times_turn_from_one_week_to_the_next(tmp_path):
-    text = SCENARIO.replace("quote: Q1", "quote: Q1, lead_time_weeks: 3")
-    (tmp_path / "late.yaml").write_text(text.replace("as_of: 2026-12-01", "as_of: 2026-12-08"))
-    planner = VariantPlanner(WorkerConfig(tmp_path / "late.yaml"))
-    with ProcessExecutor(planner, 1) as executor:
-        found = sensitivity(
-            CachedRunner(
-                planner,
-                executor,
-                Variant((), (Override.parse("offers.'h200.v2'.maximum=0"),)),
-                lambda _: None,
-            ),
-            swing=Fraction(1, 10),
-            weeks=2,
-            precision=Fraction(1, 10),
-        )
-    (turn,) = swing(found, "lead times").turns
-    assert (turn.before.by, turn.after.by) == (0, 1)
-    assert turn.before.settings == ()
 
 
 def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_price(planner):
@@ -341,28 +259,6 @@ def test_what_nodes_sell_for_is_moved_in_every_quarter():
     spread = sold["low_cost_usd"] - sold["high_cost_usd"]
     # Two nodes leave at once; what they would have brought after four quarters is given up.
     assert spread == pytest.approx(2 * 0.4 * (60_000 - 40_000 / 1.08), abs=0.02)
-
-
-NAMES = ["plain", "h200.v2", "a=b", "it's", 'say "x"', "ü #1: {", """both '"'" of=them""", "''"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_any_name_can_be_set(name, tmp_path):
-    path = ("offers", name, "maximum")
-    assert parts_of(settable(path)) == path
-    file = tmp_path / "named.yaml"
-    written = "'" + name.replace("'", "''") + "'"
-    file.write_text(SCENARIO.replace("h200.v2:", f"{written}:"), encoding="utf-8")
-    override = Override.parse(f"{settable(path)}=7")
-    assert (override.path, override.value) == (path, 7)
-    assert (override.path_text, override.value_text) == (settable(path), "7")
-    assert override == Override.of(path, 7)
-    inputs = Question(file).inputs((), [override])
-    assert inputs.scenario.offers[name].maximum == 7
-    moved = [
-        text for figure in uncertain_figures(inputs) for text in figure.settings(Fraction(1, 10))
-    ]
-    assert Question(file).inputs((), moved).scenario.offers[name].price_usd == 364100
 
 
 def test_the_picture_is_one_tree_with_its_words_and_no_name_opens_markup(picture):

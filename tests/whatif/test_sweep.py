@@ -135,27 +135,15 @@ def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
     ]
 
 
-def test_rows_of_other_inputs_are_planned_anew(planner, path):
+def test_rows_of_other_inputs_or_another_version_are_planned_anew(planner, path, monkeypatch):
     changed = path.with_name("changed.yaml")
     changed.write_text(path.read_text(encoding="utf-8").replace("200000", "200001"), "utf-8")
     other = VariantPlanner(WorkerConfig(changed))
     rougher = VariantPlanner(WorkerConfig(path, gap=1e-2))
-    assert len({one.key(Variant()) for one in (planner, other, rougher)}) == 3
-
-
-def test_rows_of_another_version_are_planned_anew(planner, path, monkeypatch):
-    now = planner.key(Variant())
+    keys = {one.key(Variant()) for one in (planner, other, rougher)}
     monkeypatch.setattr("planner.whatif.variants.__version__", "0")
-    assert VariantPlanner(WorkerConfig(path)).key(Variant()) != now
-
-
-def test_rows_that_nobody_asks_for_now_do_not_count_as_found(planner, read, tmp_path):
-    variants, told = read().variants(planner), []
-    with ProcessExecutor(planner, 1) as executor:
-        for shard in (None, Shard(1, 2)):
-            sweep(executor, variants, tmp_path, shard=shard, progress=lambda *n: told.append(n))
-    rows = len(Shard(1, 2).part(variants))
-    assert told[-1] == (rows, rows, rows) != (len(variants),) * 3
+    keys.add(VariantPlanner(WorkerConfig(path)).key(Variant()))
+    assert len(keys) == 4
 
 
 def test_the_plans_of_a_worker_that_is_killed_are_made_again(planner):
@@ -200,20 +188,6 @@ def test_workers_are_replaced_after_their_share_of_rows(planner, monkeypatch):
         executor.plan(variants, done)
     assert found.keys() == variants.keys()
     assert not workers[0] & workers[-1]
-    assert not active_children()
-
-
-def test_for_more_rows_there_are_more_workers_and_for_fewer_the_same(planner):
-    every = [Variant(names) for names in ((), ("dear",), ("frugal",))]
-    workers = []
-    with ProcessExecutor(planner, 4) as executor:
-        for number in (2, 3, 2):
-            variants = {planner.key(one): one for one in every[:number]}
-            executor.plan(variants, lambda *_: None)
-            workers.append({child.pid for child in active_children()})
-    assert len(workers[0]) <= 2
-    assert workers[0] <= workers[1] <= workers[2]
-    assert len(workers[2]) <= 4
     assert not active_children()
 
 
@@ -303,20 +277,6 @@ def test_a_table_for_a_spreadsheet_holds_no_formula():
     assert line.endswith(",'=HYPERLINK(1)")
 
 
-def test_the_ends_of_an_axis_are_told_apart():
-    plans = [
-        (name, PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
-        for name, cost, idle, watts in (
-            ("a", 123_456_700, 0.1, 14_210),
-            ("b", 123_456_800, 0.1001, 14_240),
-        )
-    ]
-    power, headroom = frontiers("x", plans)["power.svg"], frontiers("x", plans)["headroom.svg"]
-    assert [gain[1] for _, gain, _ in power.points] == ["14.210 kW", "14.240 kW"]
-    assert [gain[1] for _, gain, _ in headroom.points] == ["10.000 %", "10.010 %"]
-    assert [cost[1] for cost, _, _ in power.points] == ["$1,234,567.00", "$1,234,568.00"]
-
-
 def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
     def plan(cost, idle, watts):
         figures = PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
@@ -346,21 +306,6 @@ def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
     assert frontiers("x", [plan(1, 0.1, 4000), plan(2, 0.1, 4000)]) == {}
     assert frontiers("x", [plan(1, 0.1, 4000), plan(1, 0.2, 5000)]) == {}
     assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]
-
-
-def test_a_worker_plans_for_itself_and_nothing_that_has_changed_meanwhile(planner, monkeypatch):
-    """What runs in a worker process, here in this one: the end of a parent is not waited for."""
-    heeding = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(executors, "_HERE", [])
-    try:
-        executors._start()
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
-    finally:
-        signal.signal(signal.SIGINT, heeding)
-    dear = Variant(("dear",))
-    assert executors._figures(planner.config, planner.key(dear), dear) == planner.figures(dear)
-    with pytest.raises(LimitError, match="were changed meanwhile"):
-        executors._figures(planner.config, planner.key(Variant()), dear)
 
 
 def test_workers_that_die_again_and_again_are_given_up(planner, monkeypatch):
@@ -406,3 +351,35 @@ grid: {set: {offers.*.lead_time_weeks: [+0, +4, '+8', -1]}}
     assert [[one - first for one, first in zip(row, weeks[0], strict=True)] for row in weeks] == [
         [by] * len(weeks[0]) for by in (0, 4, 8)
     ]
+
+
+def test_rows_that_nobody_asks_for_now_do_not_count_as_found(planner, read, tmp_path):
+    variants, told = read().variants(planner), []
+    with ProcessExecutor(planner, 1) as executor:
+        for shard in (None, Shard(1, 2)):
+            sweep(executor, variants, tmp_path, shard=shard, progress=lambda *n: told.append(n))
+    rows = len(Shard(1, 2).part(variants))
+    assert told[-1] == (rows, rows, rows) != (len(variants),) * 3
+
+
+def test_the_ends_of_an_axis_are_told_apart():
+    plans = [
+        (name, PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
+        for name, cost, idle, watts in (
+            ("a", 123_456_700, 0.1, 14_210),
+            ("b", 123_456_800, 0.1001, 14_240),
+        )
+    ]
+    power, headroom = frontiers("x", plans)["power.svg"], frontiers("x", plans)["headroom.svg"]
+    assert [gain[1] for _, gain, _ in power.points] == ["14.210 kW", "14.240 kW"]
+    assert [gain[1] for _, gain, _ in headroom.points] == ["10.000 %", "10.010 %"]
+    assert [cost[1] for cost, _, _ in power.points] == ["$1,234,567.00", "$1,234,568.00"]
+
+
+def test_a_worker_is_ended_by_ctrl_c_without_words():
+    heeding = signal.getsignal(signal.SIGINT)
+    try:
+        executors._start()
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, heeding)

@@ -19,7 +19,7 @@ from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.text.words import count_of, usd
 from planner.planning.plan import Note
-from planner.planning.words import amount, price, some_of
+from planner.planning.words import amount, price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Catalog, NodeType
     from planner.inputs.scenario.job import Job
     from planner.inputs.scenario.offer import OfferKind
-    from planner.inputs.scenario.scenario import Offer, ResolvedScenario, Site
+    from planner.inputs.scenario.scenario import Offer, Site
     from planner.inputs.settled import Inputs
     from planner.planning.plan import CostLine, Node, Plan
 
@@ -225,8 +225,6 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
             )
 
 
-_QUARTERS_NAMED = 4
-_JOBS_NAMED = 8
 _NODES_OF_A_JOB = 10
 """A fixed job of more memory than so many of the largest nodes asks for a cluster of its own."""
 
@@ -253,7 +251,6 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
             origin="policies.headroom",
         )
     yield from _hardly_any_left(inputs)
-    yield from _held_over(inputs.scenario)
     for name, job in sorted(inputs.scenario.jobs.items()):
         yield from _stretched(name, job, inputs.catalog)
         yield from _of_odd_size(name, job, inputs)
@@ -352,29 +349,6 @@ def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
             text=f"{name} holds {tokens:,} tokens, its model is built for {model.max_context:,}: "
             "its rope scaling is declared, what the answers are worth is not",
             origin=f"jobs.{name}.{job.kind}.{key}",
-        )
-
-
-def _held_over(scenario: ResolvedScenario) -> Iterator[Note]:
-    """Units in quarters that a count by quarter leaves out, where older files meant none.
-
-    Told for one release, in which such files are mended; then this goes.
-    """
-    horizon = scenario.horizon
-    silent: dict[str, list[str]] = {}
-    for name, job in sorted(scenario.jobs.items()):
-        if isinstance(job.count, dict):
-            counted = zip(horizon.labels, job.counts(horizon), strict=True)
-            unnamed = [one for one, count in counted if count and one not in job.count]
-            if unnamed:
-                silent[name] = unnamed
-    if silent:
-        told = [f"{name} ({some_of(held, _QUARTERS_NAMED)})" for name, held in silent.items()]
-        yield Note(
-            text="a figure of a count by quarter now holds until the next, where a quarter left "
-            f"out had no unit before: {some_of(told, _JOBS_NAMED)}; write 0 in such a quarter if "
-            "none is meant, the figure if it is",
-            origin=f"jobs.{next(iter(silent))}.count" if len(silent) == 1 else "jobs",
         )
 
 

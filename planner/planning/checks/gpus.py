@@ -269,5 +269,4 @@ def _mixed(view: View) -> Findings:
 
 
 FIRST = (_bounds,)
-CHECKS = (_numbers, _gpus, _parts, _hosts)
-AS_SIZED = (_runs, _parts_as_sized, _mixed)
+CHECKS = (_numbers, _gpus, _parts, _hosts, _runs, _parts_as_sized, _mixed)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from planner.planning.plan import Acquisition, Node
 
 
-def horizon(view: View) -> Findings:
-    """The quarters and the first day of an order are those of the scenario."""
+def _horizon(view: View) -> Findings:
     plan = view.plan
     yield from differences("the horizon", plan.quarters, view.labels)
     as_of = view.earliest_order
@@ -56,8 +55,7 @@ def _in_order(view: View, node: Node) -> Iterator[str]:
         yield f"node {node.id} is in service in {node.in_service}, not in quarters of the horizon"
 
 
-def owned(view: View) -> Findings:
-    """Owned nodes are those of the fleet, by the scenario alone."""
+def _owned(view: View) -> Findings:
     owned = [node for node in view.plan.nodes if node.origin == "owned"]
     counts = Counter((node.entry, node.node_type, node.site) for node in owned)
     expected = {
@@ -262,13 +260,13 @@ def _acquisitions(view: View) -> Findings:
             yield f"{line.quarter}: there is no offer {line.offer} in that quarter"
         else:
             yield from _line(view, line, offer, view.labels.index(line.quarter))
-    yield from entering(view)
+    yield from _entering(view)
     yield from _releases(view)
     return "purchases and rents agree with the nodes and the offers"
 
 
-def entering(view: View) -> Findings:
-    """What is listed is what enters service, by the plan alone."""
+def _entering(view: View) -> Iterator[str]:
+    """What is listed is what enters service."""
     listed: Counter[tuple[str, str, str]] = Counter()
     for line in view.plan.acquisitions:
         listed[line.offer, line.site, line.quarter] += line.count
@@ -280,7 +278,6 @@ def entering(view: View) -> Findings:
                 f"{label}: the number of nodes listed for offer {offer} at {site} is "
                 f"{listed[key]}, in service enter {entering[key]}"
             )
-    return "purchases and rents agree with the nodes"
 
 
 def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
@@ -322,7 +319,7 @@ def _order_by(view: View, latest: date) -> date:
     return max(view.earliest_order, working)
 
 
-FIRST = (horizon, _figures)
+FIRST = (_horizon, _figures)
 """What the others rely on."""
 
-CHECKS = (owned, _acquired, _while_there, _maxima, _acquisitions)
+CHECKS = (_owned, _acquired, _while_there, _maxima, _acquisitions)

@@ -1,4 +1,4 @@
-"""Who gives way may do so, is told so truly, and makes way for something."""
+"""Who gives way may do so, is told so truly, and not in the place of a less important job."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.planning.checks.view import Findings
-    from planner.planning.plan import Node, Shortage, ShortJob
-    from planner.sizing.candidate import Candidate, SizedJob
+    from planner.planning.plan import Shortage, ShortJob
 
 
 def _listed(view: View) -> Iterator[str]:
@@ -125,55 +124,6 @@ def _asks(view: View, name: str) -> list[tuple[object, ...]]:
     return sorted((job.sizing.id, job.units, job.sites, job.team or "") for job in mine)
 
 
-def _room(view: View) -> Findings:
-    """Nobody is dropped, and no unit is short, who would fit GPUs that are free on nodes in use."""
-    for short, shortage in _dropped(view):
-        parts = [job for job in view.asked if view.short.get(job.name) == short]
-        if _proved(shortage, short.priority) and _fit(view, parts):
-            yield f"job {short.name} is dropped, but would fit GPUs that are free"
-    yield from _units_that_fit(view)
-    whose = "no job is dropped"
-    if any(any(short.short) for short in view.short.values()):
-        whose += ", and no unit short,"
-    return whose + (" that would fit GPUs that are free" if view.short else "")
-
-
-def _units_that_fit(view: View) -> Iterator[str]:
-    """Units that are short beside free GPUs of the type on which they run in other quarters."""
-    shortage = view.plan.shortage
-    for job in view.asked:
-        short = view.short.get(job.name)
-        if short is None or shortage is None or not any(short.short):
-            continue
-        if not _proved(shortage, short.priority) or not _may_be_asked(view, [job]):
-            continue
-        for quarter, due in enumerate(view.due(job)):
-            if view.units_short(job.name, quarter) and _unit_fits(view, job, quarter, due):
-                told = f"{view.labels[quarter]}: a unit of {job.name} is short"
-                yield f"{told}, but would fit GPUs that are free"
-
-
-def _unit_fits(view: View, job: SizedJob, quarter: int, due: int) -> bool:
-    """Whether some unit that is short in a quarter finds a place in the way that it keeps."""
-    placed = {unit for name, unit, _ in view.seats[quarter] if name == job.name}
-    short = {*range(1, due + 1)} - placed
-    keeps = {
-        frozenset(way for _, way in view.ways_of.get((job.name, unit), ()))
-        for unit in (short if job.keeps_gpu_type else ())
-    }
-    return any(
-        _seated(_free(view, quarter), job, candidate, _pieces(job, candidate, quarter))
-        for candidate in _whole(view, job)
-        if not keeps or any(not ways or candidate.way in ways for ways in keeps)
-    )
-
-
-def _pieces(job: SizedJob, candidate: Candidate, quarter: int) -> int:
-    """What one unit is placed in."""
-    held = candidate.planned_hours is None
-    return candidate.replicas_in(quarter) if held else job.runs
-
-
 def _dropped(view: View) -> Iterator[tuple[ShortJob, Shortage]]:
     shortage = view.plan.shortage
     if shortage is not None:
@@ -182,85 +132,6 @@ def _dropped(view: View) -> Iterator[tuple[ShortJob, Shortage]]:
 
 def _proved(shortage: Shortage, priority: int) -> bool:
     return all(use.proved for use in shortage.priorities if use.priority >= priority)
-
-
-def _fit(view: View, parts: list[SizedJob]) -> bool:
-    """Whether first-fit finds each unit a place, quarter by quarter, on one GPU type each.
-
-    Where quotas, reserves or pins might stand against it, it is not asked; nor of parts of GPUs.
-    """
-    if not _may_be_asked(view, parts):
-        return False
-    free = [_free(view, quarter) for quarter in range(len(view.labels))]
-    return all(
-        any(_placed(free, job, candidate) for candidate in _whole(view, job)) for job in parts
-    )
-
-
-def _may_be_asked(view: View, parts: list[SizedJob]) -> bool:
-    """Whether neither a quota nor a pin of running units might keep these from free GPUs."""
-    scenario = view.inputs.scenario
-    names = {job.name for job in parts}
-    pinned = {one.job for one in scenario.running if one.pinned or scenario.jobs[one.job].pinned}
-    return not (names & pinned or any(job.team in scenario.teams for job in parts))
-
-
-def _whole(view: View, job: SizedJob) -> list[Candidate]:
-    """Ways to run on whole GPUs of which none are kept free."""
-    kept_free = view.inputs.scenario.policies.growth_reserve
-    return [
-        one
-        for one in job.sizing.candidates
-        if one.gpu_type not in kept_free and not one.partition and not one.shared_mb
-    ]
-
-
-def _free(view: View, quarter: int) -> list[tuple[Node, list[int]]]:
-    """Nodes in use with their free GPUs, cores and MB; empty ones may have to stay empty.
-
-    Nodes with GPUs in parts are left out: whole GPUs may not be allowed beside them.
-    """
-    found = []
-    for use in view.plan.placements[quarter]:
-        if any(occupant.part for occupant in use.occupants):
-            continue
-        node = view.nodes[use.node]
-        if node.hours:
-            continue
-        held = {gpu for occupant in use.occupants for gpu in occupant.gpus}
-        cpus = node.cpus - sum(occupant.cpus for occupant in use.occupants)
-        memory_mb = node.memory_mb - sum(occupant.memory_mb for occupant in use.occupants)
-        found.append((node, [node.gpus - len(held), cpus, memory_mb]))
-    return found
-
-
-def _placed(free: list[list[tuple[Node, list[int]]]], job: SizedJob, candidate: Candidate) -> bool:
-    """Take the room from `free` if every piece finds some."""
-    trial = [[(node, list(room)) for node, room in rooms] for rooms in free]
-    for quarter, (rooms, units) in enumerate(zip(trial, job.units, strict=True)):
-        if not _seated(rooms, job, candidate, units * _pieces(job, candidate, quarter)):
-            return False
-    free[:] = trial
-    return True
-
-
-def _seated(
-    rooms: list[tuple[Node, list[int]]], job: SizedJob, candidate: Candidate, pieces: int
-) -> bool:
-    """Take the room of one quarter, piece by piece; False where some piece finds none."""
-    needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    may = [
-        room
-        for node, room in rooms
-        if node.gpu_type == candidate.gpu_type and (not job.sites or node.site in job.sites)
-    ]
-    for _ in range(pieces):
-        enough = (one for one in may if all(n <= left for n, left in zip(needs, one, strict=True)))
-        room = next(enough, None)
-        if room is None:
-            return False
-        room[:] = [left - need for left, need in zip(room, needs, strict=True)]
-    return True
 
 
 def _rights(view: View) -> Findings:
@@ -282,6 +153,4 @@ def _rights(view: View) -> Findings:
 
 
 FIRST = (_rights,)
-"""What the others rely on: which units are due when."""
-
-CHECKS = (_room,)
+"""What all others rely on: which units are due when."""
