@@ -17,6 +17,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.limits import Limit, SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Shape
+from planner.packing.search import search
 from planner.packing.searches import Searches
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.nowhere import Claim
@@ -254,6 +255,11 @@ def agree(least_cost) -> Callable[..., Counter[str]]:
             dropped, delayed = map(tuple, dropped_and_delayed(claims, everyone))
             assert (dropped, delayed, found.cost_cents) == expected, f"problem {number}"
             assert found.bound_cents <= found.cost_cents
+            kept = running(
+                problem, claims, everyone
+            )  # its plan is the first one of the last search
+            begun = search(kept, asked_gap=0.0, time_limit_s=1e-9, nodes=found.nodes)
+            assert begun.cost_cents == found.cost_cents, f"problem {number}"
             assert all(level.proved for level in found.levels), f"problem {number}"
             seen["dropped"] += any(dropped)
             seen["delayed"] += any(delayed)
