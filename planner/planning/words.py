@@ -31,7 +31,7 @@ def amount(value: Decimal | int, unit: str) -> str:
 
 
 def nodes_text(count: int, step_hours: int | None) -> str:
-    """Nodes that are had for quarters, hours or terms of weeks: `3`, `70 node-hours`, `2 × 4 weeks`."""
+    """Nodes that are had for quarters, hours or terms of weeks: `3`, `70 node-hours`."""
     if step_hours is None:
         return f"{count:,}"
     if step_hours == 1:
