@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import cycle, islice
+from operator import mul
 from typing import TYPE_CHECKING
 
 from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.gpu_patterns import fewest, fillings
-from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in, shares
+from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.greedy import shares as shares_of
 from planner.packing.node_packing.minimum_bin_slack import least_slack
 from planner.packing.node_packing.packed import Packed
 from planner.packing.problem import WHOLE, Part, Shape
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Pool
 
+_SCARCITY = 8
+"""Power by which the load of a resource counts: the scarcest ones matter most."""
 _MANY = 100
 """Pieces with parts beyond which they are not tried one by one."""
 
@@ -127,20 +131,18 @@ def first_fit_with_parts(
 ) -> Packed:
     """Pieces with parts, beside pieces of whole GPUs, by first-fit decreasing; none is too large.
 
-    Nodes are filled one after another. A piece goes to the first GPU there that has room for it, if
-    the host has the cores and the memory. The best of several orders.
+    Nodes are filled one after another: each with the piece that takes most of what is scarce, then
+    in the order that fills it best. A piece goes to the first GPU there that has room for it, if
+    the host has the cores and the memory.
     """
     shapes, asked = whole
     left = {shape: number for shape, number in zip(shapes, asked, strict=True) if number}
     left |= {shape: number for shape, number in pieces.items() if number}
-    gpus = _Gpus(pool, left)
-    orders = (sorted(left, key=lambda shape: (*key(gpus, shape), shape)) for key in _ORDERS)
-    filled = [_nodes_filled(gpus, left, order) for order in orders]
-    fewest = min(filled, key=lambda nodes: sum(times for _, _, times in nodes))
-    bundles = sorted({one for _, held, _ in fewest for one in held})
+    filled = _nodes_filled(_Gpus(pool, left), left)
+    bundles = sorted({one for _, held, _ in filled for one in held})
     indices = {shape: index for index, shape in enumerate(shapes)}
     patterns = []
-    for wholes, held, times in fewest:
+    for wholes, held, times in filled:
         pattern = [(-1 - bundles.index(one), number) for one, number in Counter(held).items()]
         pattern += [(indices[shape], number) for shape, number in wholes.items()]
         patterns.append((tuple(sorted(pattern)), times))
@@ -168,7 +170,7 @@ class _Gpus:
 
     def shares(self, shape: Shape) -> tuple[float, float, float]:
         """Of the GPUs, the cores and the memory of a node, counted as parts where it has one."""
-        gpus, cpus, memory_mb = shares(shape, self.pool.node)
+        gpus, cpus, memory_mb = shares_of(shape, self.pool.node)
         if shape.part.profile:
             gpus /= max(fill.get(shape.part, 0) for fill in self._fills)
         elif shape.part != WHOLE:
@@ -176,26 +178,39 @@ class _Gpus:
         return gpus, cpus, memory_mb
 
 
-_ORDERS: tuple[Callable[[_Gpus, Shape], tuple[float, ...]], ...] = (
-    lambda gpus, shape: tuple(-share for share in gpus.shares(shape)),
-    lambda gpus, shape: (-max(gpus.shares(shape)),),
-    lambda gpus, shape: (-sum(gpus.shares(shape)),),
-)
-"""What comes first: what takes most of the GPUs, of what is scarcest for it, of all together."""
-
-
 def _nodes_filled(
-    gpus: _Gpus, pieces: Mapping[Shape, int], order: Sequence[Shape]
+    gpus: _Gpus, pieces: Mapping[Shape, int]
 ) -> list[tuple[dict[Shape, int], list[Held], int]]:
-    """Nodes in this order: pieces of whole GPUs, what the shared ones hold, and how many alike."""
+    """Nodes: pieces of whole GPUs, what the shared ones hold, and how many are alike."""
     left, filled = dict(pieces), []
+    shares = {shape: gpus.shares(shape) for shape in pieces}
+    loads = [sum(shares[shape][at] * number for shape, number in pieces.items()) for at in range(3)]
+    scarce = [(load / max(*loads, 1e-9)) ** _SCARCITY for load in loads]
+    worth = {shape: sum(map(mul, scarce, shares[shape])) for shape in pieces}
+    keys: tuple[Callable[[Shape], object], ...] = (
+        lambda shape: worth[shape],
+        lambda shape: shares[shape],
+        lambda shape: max(shares[shape]),
+        lambda shape: sum(shares[shape]),
+        lambda shape: shares[shape][1],
+        lambda shape: shares[shape][2],
+    )
+    orders = [sorted(pieces, key=lambda shape: (key(shape), shape), reverse=True) for key in keys]
     while any(left.values()):
-        wholes, held = _node_filled(gpus, left, [shape for shape in order if left[shape]])
-        taken = Counter(wholes) + Counter(shape for one in held for shape in one)
-        times = min(left[shape] // number for shape, number in taken.items())
-        for shape, number in taken.items():
+        orders = [[shape for shape in order if left[shape]] for order in orders]
+        first, best = orders[0][0], -1.0
+        for order in orders:
+            wholes, held = _node_filled(
+                gpus, left, [first, *(one for one in order if one != first)]
+            )
+            taken = Counter(wholes) + Counter(shape for one in held for shape in one)
+            value = sum(worth[shape] * number for shape, number in taken.items())
+            if value > best:
+                best, node, on_it = value, (wholes, held), taken
+        times = min(left[shape] // number for shape, number in on_it.items())
+        for shape, number in on_it.items():
             left[shape] -= number * times
-        filled.append((wholes, held, times))
+        filled.append((*node, times))
     return filled
 
 
