@@ -1,4 +1,4 @@
-"""What nodes, and changes of GPU type, cost over the horizon, in whole cents; and what is spent.
+"""What nodes cost over the horizon, in whole cents; and what is spent.
 
 Purchase is paid when the node enters service, all else at the start of each quarter in service, and
 the residual value returns at the end of the horizon. What a reservation costs after the horizon is
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import Catalog
     from planner.inputs.scenario.finance import SpendCap
-    from planner.inputs.scenario.scenario import FleetEntry
+    from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.settled import Inputs, Settings, SettledOffer
     from planner.sizing.candidate import Candidate, SizedJob
 
@@ -34,7 +34,7 @@ CAPEX = frozenset({"purchase", "network"})
 OF_A_SALE = ("sale", "residual value given up")
 """What an owned node brings that is sold, and what it would be worth at the end of the horizon."""
 NOT_PAID = frozenset(
-    {*OF_A_SALE, "residual value", "commitments", "moves", "type changes"},
+    {*OF_A_SALE, "residual value", "commitments", "moves"},
 )
 """Components that weigh a worth, a trouble or what is paid after the horizon, and are no payment
 within it, or that are received: a sale widens no budget. Others are operating cost."""
@@ -141,13 +141,6 @@ def sale_quarters(inputs: Inputs, entry: FleetEntry) -> tuple[int, ...]:
         and (entry.sale.quarters is None or quarter in entry.sale.quarters)
         and sale_usd(inputs, entry, step) is not None
     )
-
-
-def change_costs(inputs: Inputs, job: str, quarter: int) -> CostStream:
-    """What it costs if one unit of a job changes its GPU type at the start of a quarter, from 0."""
-    usd = inputs.scenario.gpu_type_change_usd(job)
-    horizon = inputs.scenario.horizon.quarters
-    return _stream("type changes", {quarter: usd}, inputs.settings, horizon)
 
 
 def token_costs(inputs: Inputs, job: str, api: str) -> tuple[CostStream, ...]:

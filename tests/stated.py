@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import Inputs
 
-__all__ = ["edited", "stated"]
-
 
 def edited(text: str, *changes: tuple[str, str]) -> str:
     """The text with some of its words, which stand in it, exchanged."""
@@ -32,3 +30,17 @@ def stated(folder: Path, scenario: str | dict[str, Any]) -> Inputs:
     path = folder / "scenario.yaml"
     path.write_text(scenario, encoding="utf-8")
     return load_inputs(path)
+
+
+def own_nodes(**types: dict[str, Any]) -> str:
+    """A catalog of node types: of 8 GPUs, 64 cores and 1,024 GB, unless they say otherwise."""
+    usual = {"gpus": 8, "cpu_cores": 64, "host_memory_gb": 1024}
+    nodes = {
+        name: {"vendor": "maker", "product": name.title()}
+        | {
+            key: value if key == "gpu_type" else {"value": value, "source": "maker"}
+            for key, value in {**usual, **figures}.items()
+        }
+        for name, figures in types.items()
+    }
+    return yaml.safe_dump({"sources": {"maker": {"title": "Data sheet"}}, "nodes": nodes})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.api.result import Result, paths
-from planner.api.scenario import plain_data
+from planner.api.scenario import load, plain_data
 from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError
 from planner.inputs.catalog.modelconfig import read_model_config
@@ -18,18 +18,20 @@ from planner.inputs.measured import read_measured
 from planner.inputs.reading.diagnostics import Attempts, validate_values
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.job import SERVING_SUFFIX, Job
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
 from planner.reporting.format import record
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate
+from planner.sizing.sizers import Sizers, size_portfolio
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from planner.api.result import FilePath, Row
+    from planner.api.scenario import Scenario, Source
     from planner.inputs.catalog.catalog import Catalog
     from planner.reporting.document import Document
     from planner.sizing.calibration import Calibration
@@ -116,6 +118,7 @@ def _ranked(candidates: Sequence[Candidate], facts: Catalog) -> list[RentedCandi
 def size(  # noqa: PLR0913 - a parameter for each option
     job: Mapping[str, Any] | str,
     *,
+    scenario: Source | None = None,
     config: FilePath | None = None,
     measured: FilePath | None = None,
     headroom: float | Decimal | str | None = None,
@@ -128,8 +131,10 @@ def size(  # noqa: PLR0913 - a parameter for each option
 ) -> SizeResult:
     """Size one job on every GPU type, the cheapest first.
 
-    `job` is what a scenario says of a job, as a dict or YAML text. `config` is the config.json of
-    its model (Hugging Face) where the job names none. `measured` is a table of your own measured
+    `job` is what a scenario says of a job, as a dict or YAML text; with a `scenario`, it is the
+    name of one of its jobs or deployments, which is sized with its policies, traffic, catalog and
+    rules, on GPU types that are not in play as well. `config` is the config.json of its model
+    (Hugging Face) where the job names none. `measured` is a table of your own measured
     runs, which correct what is expected. `headroom` is the share of GPU memory kept free. `mig`
     and `shared_gpus` try a serving job on partitions and beside others, `faster` a tuning job on
     more and more GPUs. `sums` shows host, peak memory and every sum for each GPU type.
@@ -139,9 +144,16 @@ def size(  # noqa: PLR0913 - a parameter for each option
     >>> sized = planner.size(job)
     >>> [(one["gpus"], one["gpu_type"]) for one in sized.rows()][:2]
     [(4, 'h100-80gb-pcie'), (2, 'h200-141gb-sxm')]
+    >>> planner.size("claims-expert", scenario="scenarios/quickstart.yaml").rows()[0]["gpus"]
+    2
 
     Raises InputError with all mistakes of the job and of the files.
     """
+    if scenario is not None:
+        if config or measured or headroom is not None or mig or shared_gpus:
+            raise InputError(Finding("a job of a scenario is described there", path="scenario"))
+        read = load(scenario, catalog=catalog, rules=rules) if catalog or rules else load(scenario)
+        return _size_in(read, str(job), faster=faster, sums=sums)
     attempts = Attempts()
     asked, facts = described_job(attempts, job, config, catalog)
     policies = attempts.take(lambda: _policies(headroom, mig=mig, shared_gpus=shared_gpus))
@@ -157,10 +169,32 @@ def size(  # noqa: PLR0913 - a parameter for each option
         runs = read_measured(Path(measured), facts)
         calibration = calibrate(runs, Sizer(facts, book, settings, policies), facts, book)
     sizing = Sizer(facts, book, settings, policies, calibration=calibration).size(asked)
-    if not faster:
-        smallest = tuple(one for one in sizing.candidates if one.decided_by != "time")
-        sizing = sizing.model_copy(update={"candidates": smallest})
-    return SizeResult(sizing, facts, calibration, sums=sums)
+    return SizeResult(_smallest(sizing, faster), facts, calibration, sums=sums)
+
+
+def _smallest(sizing: Sizing, faster: bool) -> Sizing:
+    """Without the ways that take more GPUs for a shorter run, unless these are asked for."""
+    if faster:
+        return sizing
+    smallest = tuple(one for one in sizing.candidates if one.decided_by != "time")
+    return sizing.model_copy(update={"candidates": smallest})
+
+
+def _size_in(scenario: Scenario, name: str, *, faster: bool, sums: bool) -> SizeResult:
+    """A job of a scenario, by its name."""
+    inputs = scenario._inputs
+    stated = inputs.scenario.jobs
+    root = name if name in stated else name.removesuffix(SERVING_SUFFIX)
+    sizer, sized = Sizers().sizer(inputs, None), {}
+    if root in stated:
+        if findings := [*_without_effect(stated[root], False, False, faster)]:
+            raise InputError(*findings)
+        alone = inputs.scenario.model_copy(update={"jobs": {root: stated[root]}})
+        sized = {one.name: one.sizing for one in size_portfolio(sizer, alone)}
+    if name not in sized:
+        message, hint = unknown_reference("job", name, {*stated, *sized}, inputs.catalog)
+        raise InputError(Finding(message, path=f"jobs.{name}", hint=hint))
+    return SizeResult(_smallest(sized[name], faster), inputs.catalog, sizer.calibration, sums=sums)
 
 
 def described_job(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, cast
 
 from planner.api.folder import Folder, plan_text
 from planner.api.planning import Effort, PlanResult, require_effort
-from planner.api.result import Result, paths, require
+from planner.api.result import Result, paths, require, warn
 from planner.api.scenario import (
     Changes,
     Scenario,
@@ -28,12 +28,11 @@ from planner.api.scenario import (
 from planner.errors import Finding, InputError
 from planner.inputs.load import Question
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
-from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
+from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
     PLAN_COLUMNS,
     cost_bands,
-    frontiers,
     risk_document,
     sweep_csv,
     sweep_document,
@@ -171,15 +170,30 @@ class StoredAnswer(Result, Generic[K]):
     def read(cls, path: FilePath) -> Self:
         """Read its JSON file, as it was written beside a plan.
 
-        >>> import planner
-        >>> _ = planner.alternatives("scenarios/quickstart.yaml", within=0).write("out")
-        >>> planner.AlternativesResult.read("out/alternatives.json").rows()[0]["plan"]
-        'cheapest'
-
         Raises InputError for what is none, or was changed since.
         """
         found = loads(cls._kind, plan_text(Path(path)), str(path))
         return cls(cast("K", found), (Path(path),))
+
+    @classmethod
+    def beside(cls, plan: PlanResult, *folders: FilePath) -> Self | None:
+        """Read its JSON file in the first of these folders where it answers the plan's question.
+
+        Files that do not, or are none, are told as a PlannerWarning and left out.
+        """
+        for folder in dict.fromkeys(map(Path, folders)):
+            path = folder / f"{cls._name}.json"
+            if not path.is_file():
+                continue
+            try:
+                found = cls.read(path)
+            except InputError as error:
+                warn(f"left out: {error}")
+                continue
+            if found.answers(plan):
+                return found
+            warn(f"left out: {path} is of another scenario than the plan")
+        return None
 
     def answers(self, plan: PlanResult) -> bool:
         """Whether it is of the question that a plan was asked."""
@@ -326,9 +340,6 @@ class AlternativesResult(StoredAnswer[Alternatives]):
     def _document(self) -> Document:
         return alternatives_document(self._found)
 
-    def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self.title, near_ones(self._found), option_anchors(self._found))
-
 
 def _cost(figures: PlanSummary) -> str:
     return figures.result if figures.cost_cents is None else money_short(figures.cost_cents)
@@ -413,16 +424,13 @@ class SweepResult(Result):
         return records
 
     def files(self) -> dict[str, str | bytes]:
-        """`sweep.csv`, the page in Markdown and HTML, and pictures."""
+        """`sweep.csv`, and the page in Markdown and HTML."""
         files = super().files()
         del files["sweep.json"]
         return {"sweep.csv": sweep_csv(self._found), **files}
 
     def _document(self) -> Document:
         return sweep_document(self._scenario, self._found)
-
-    def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self._scenario, [(row.variant.label, row.figures) for row in self._found])
 
 
 def _number(override: Override) -> object:
@@ -433,7 +441,7 @@ def _number(override: Override) -> object:
     return float(found) if isinstance(found, Decimal) else found
 
 
-_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html", "headroom.svg", "power.svg")
+_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html")
 
 Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 """A path, YAML text of several lines, or the same as a dict."""

@@ -50,7 +50,8 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
             result = action(ctx)
             sys.stdout.flush()
     except PlannerError as error:
-        click.echo(render_error(on_options(error), error_pen()), err=True, nl=False)
+        told = on_options(error, _asked(ctx))
+        click.echo(render_error(told, error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)
     except KeyboardInterrupt:
         _say_interrupted(ctx)
@@ -60,6 +61,13 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
             _say_interrupted(ctx)
         ctx.exit(told_of(error))
     return result
+
+
+def _asked(ctx: click.Context) -> click.Command:
+    """The command that was called: of a group, the one in it."""
+    group, name = ctx.command, ctx.invoked_subcommand
+    found = group.get_command(ctx, name) if isinstance(group, click.Group) and name else None
+    return found or group
 
 
 def told_of(error: Exception) -> int:

@@ -253,18 +253,24 @@ _CALLED = {"time_limit_seconds": "time-limit", "workers": "jobs"}
 """Options that are not called as the argument of `planner` that they give."""
 
 
-def on_options(error: PlannerError) -> PlannerError:
-    """The same mistakes, those of an argument of `planner` at the option that gives it."""
+def on_options(error: PlannerError, command: click.Command) -> PlannerError:
+    """The same mistakes, those of an argument of `planner` at the option of the command for it."""
     if not isinstance(error, InputError):
         return error
-    return InputError(*map(_on_option, error.findings))
+    flags = _flags(command)
+    return InputError(*(_on_option(one, flags) for one in error.findings))
 
 
-def _on_option(finding: Finding) -> Finding:
+def _on_option(finding: Finding, flags: set[str]) -> Finding:
     name = finding.path or ""
-    if finding.file is not None or not name.isidentifier():
-        return finding
-    return replace(finding, path=f"--{_CALLED.get(name, name).replace('_', '-')}")
+    flag = f"--{_CALLED.get(name, name).replace('_', '-')}"
+    return replace(finding, path=flag) if finding.file is None and flag in flags else finding
+
+
+def _flags(command: click.Command) -> set[str]:
+    """All options of a command, or of those in a group."""
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    return {flag for one in command.params for flag in one.opts}.union(*map(_flags, inner))
 
 
 _SHOWN = 5

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 import planner
-from planner.cli.options import catalog_option, file_option, format_option, rules_option
+from planner.cli.options import FILE, asking, catalog_option, file_option, format_option
 from planner.cli.screen import print_exact, print_result
 from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact, plain_types
@@ -20,13 +20,17 @@ from planner.inputs.text.scalars import ScalarError, plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from pydantic import BaseModel
+
+    from planner import Changes
 
 _NO_OPTION = "gpu_partition"
 """A partition is asked for in a scenario alone: rules refuse it to tuning jobs."""
 _CALLED = {"adapter_rank": "rank", "adapters.count": "adapters", "adapters.size_gb": "adapter_gb"}
 """Keys whose options are not named after their last part."""
+_DESCRIBES = "describes a job, and that of the scenario is described there"
 _METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
 """How values in a unit are asked for; a `NUMBER` in any other."""
 
@@ -171,6 +175,8 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
 
 
 @click.command()
+@click.argument("scenario", required=False, type=FILE)
+@click.argument("job", required=False)
 @_job_options
 @file_option(
     "--config",
@@ -187,27 +193,58 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
 @click.option("--gpu-type", multiple=True, metavar="ID", help="Only this GPU type. Repeatable.")
 @click.option("--sums", is_flag=True, help="Show host, peak memory, and every sum, too.")
 @format_option
-@catalog_option
-@rules_option
-def size(sums: bool, format_: str, **given: Any) -> None:  # noqa: ANN401 - click's values
+@asking
+def size(
+    scenario: Path | None,
+    job: str | None,
+    sums: bool,
+    format_: str,
+    changes: Changes,
+    **given: Any,  # noqa: ANN401 - click's values
+) -> None:
     """Size one job on every GPU type, the cheapest first.
 
-    For example: planner size --model llama-3.1-70b --method lora --sequence 4096 --batch 8
+    A job of a scenario, or one that options describe. For example: planner size
+    scenarios/quickstart.yaml claims-expert, or planner size --model llama-3.1-70b --method lora
+    --sequence 4096 --batch 8
     """
+    if scenario is not None:
+        sized = _sized_in(scenario, job, given, changes, sums=sums)
+    else:
+        sized = _sized_alone(given, changes, sums=sums)
+    print_result(sized, format_)
+
+
+def _sized_in(
+    scenario: Path, job: str | None, given: Mapping[str, Any], changes: Changes, *, sums: bool
+) -> planner.SizeResult:
+    """A job of a scenario; raises InputError where options describe another."""
+    asked = planner.load(scenario, **changes)
+    described = [name for name, value in given.items() if value and name != "faster"]
+    if described:
+        raise InputError(*(Finding(_DESCRIBES, path=flag(name)) for name in described))
+    if job is None:
+        names = ", ".join(row["job"] for row in asked.rows())
+        raise InputError(Finding("say which job of the scenario", hint=f"it has {names or 'none'}"))
+    return planner.size(job, scenario=asked, faster=given["faster"], sums=sums)
+
+
+def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> planner.SizeResult:
+    """The job that the options describe."""
     job = _described_job(given)
-    asked = {
-        name: given[name]
-        for name in ("config", "measured", "mig", "shared_gpus", "faster", "catalog", "rules")
-    }
+    if changes["apply"] or changes["set"]:
+        name = "scenario" if changes["apply"] else "set"
+        raise InputError(Finding("goes with a scenario only", path=flag(name)))
+    asked = {name: given[name] for name in ("config", "measured", "mig", "shared_gpus", "faster")}
+    asked |= {"catalog": changes["catalog"], "rules": changes["rules"]}
     if given["headroom"] is not None:
         asked["headroom"] = _plain("headroom", given["headroom"])
     try:
-        sized = planner.size(job, sums=sums, **asked)
+        return planner.size(job, sums=sums, **asked)
     except InputError as error:
         raise InputError(
             *(_on_options(one, serves="serve" in job) for one in error.findings)
         ) from None
-    print_result(sized, format_)
 
 
 @click.command()
@@ -225,9 +262,8 @@ def size(sums: bool, format_: str, **given: Any) -> None:  # noqa: ANN401 - clic
     metavar="N",
     help="Optimizer steps that are timed, after one that is not.",
 )
-@click.option("--no-header", is_flag=True, help="Without the line of columns, to be appended.")
 @catalog_option
-def measure(steps: int, no_header: bool, **given: Any) -> None:  # noqa: ANN401 - click's values
+def measure(steps: int, **given: Any) -> None:  # noqa: ANN401 - click's values
     """Run one tuning job for some steps on the GPU at hand, with random weights.
 
     Prints a table that `planner size --measured` reads. Needs the extra `measure`.
@@ -241,7 +277,7 @@ def measure(steps: int, no_header: bool, **given: Any) -> None:  # noqa: ANN401 
         seen = planner.measure(job, steps=steps, **asked)
     except InputError as error:
         raise InputError(*(_on_options(one, serves=False) for one in error.findings)) from None
-    print_exact(seen.to_csv(header=not no_header))
+    print_exact(seen.to_csv())
     click.echo(seen.summary[0], err=True)
 
 

@@ -110,7 +110,8 @@ def _ask(name: str, mistakes: InputError | None) -> str | None:
     if mistakes is not None:
         if not sys.stdin.isatty():
             raise mistakes
-        click.echo(render_error(on_options(mistakes), error_pen()), err=True, nl=False)
+        told = on_options(mistakes, click.get_current_context().command)
+        click.echo(render_error(told, error_pen()), err=True, nl=False)
     question = _QUESTIONS[name]
     click.echo(f"{question.words} Such as:\n  {question.example}", err=True)
     click.echo(f"[Enter: {question.left_open}] ", err=True, nl=False)

@@ -17,8 +17,8 @@ from pydantic import BeforeValidator
 
 from planner.errors import Finding, InputError
 from planner.exchange.exported import Exported, of_export
-from planner.exchange.trace import job_names, lasting, seconds_of
-from planner.exchange.usage import quarter_of, scenario_name
+from planner.exchange.trace import lasting, seconds_of, serving_jobs
+from planner.exchange.usage import scenario_name
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.scalars import csv_text
@@ -194,8 +194,7 @@ def served(
     for one in series:
         by_model[one.labels.get("model_name", "")][one.name].append(one)
     findings: list[Finding] = []
-    jobs, notes = {}, []
-    named = job_names(file_stem, by_model)
+    loads = {}
     for model, counters in sorted(by_model.items()):
         whose = f"{shown_as}, {model}" if model else shown_as
         lacking = [f"{name}_total" for name in _NEEDED if not _whole(counters.get(name, ()))]
@@ -204,14 +203,10 @@ def served(
             findings.append(Finding(message, file=whose, hint=_ASK))
             continue
         load, said = _load(counters)
-        known = models.get(model.casefold())
-        jobs[named[model]] = {"serve": ({} if known is None else {"model": known}) | {"load": load}}
-        notes += [f"{whose}: {line}" for line in said]
-        if known is None:
-            notes.append(f"{named[model]}: say which model serves this, as `serve.model`")
+        loads[model] = load, [f"{whose}: {line}" for line in said]
     if findings:
         raise InputError(*findings)
-    return jobs, tuple(notes)
+    return serving_jobs(file_stem, loads, models)
 
 
 def _increases(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, float]]:
@@ -232,7 +227,7 @@ def _load(counters: Mapping[str, Sequence[MetricSeries]]) -> tuple[dict[str, Any
     of_hour: defaultdict[tuple[str, int], float] = defaultdict(float)
     for begins, ends, rise in _increases(counters[_REQUESTS]):
         middle = (begins + ends) / 2
-        quarter = str(quarter_of(_day(middle)))
+        quarter = str(Quarter.of(_day(middle)))
         of_quarter[quarter] += rise
         if ends - begins <= _HOUR_S:
             of_hour[quarter, int(middle // _HOUR_S)] += rise
@@ -303,7 +298,7 @@ def held_by(
         job = scenario_name(pod, names) if pod else ""
         why = "" if job else "pods that are not in the mapping" if pod else "without a pod"
         for at_s, value in zip(one.at_s.tolist(), one.values.tolist(), strict=True):
-            quarter = str(quarter_of(_day(at_s)))
+            quarter = str(Quarter.of(_day(at_s)))
             samples[quarter, job or why] += 1
             busy[quarter, job or why] += value / _DCGM[one.name]
             if job:

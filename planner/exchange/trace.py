@@ -24,7 +24,7 @@ from planner.exchange.needs import cluster_names
 from planner.inputs.text.words import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 _COLUMNS: Final = {
@@ -75,23 +75,33 @@ def loads_of(
     `models` are names of models as they are published, each with its id in the catalog. A job
     whose model is none of these states none. Raises InputError with the lines that do not read.
     """
-    found = _read(path)
+    loads = {
+        name: _load(requests, f"{path}{f', {name}' if name else ''}")
+        for name, requests in _read(path).items()
+    }
+    return serving_jobs(path.stem, loads, models)
+
+
+def serving_jobs(
+    file_stem: str,
+    loads: Mapping[str, tuple[dict[str, Any], list[str]]],
+    models: Mapping[str, str],
+) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    """A job for each load and what is said of it, by the model that it arrived for, and all notes.
+
+    Jobs are named by the file and the model.
+    """
+    labels = {name: f"{file_stem} {name}".strip() for name in sorted(loads)}
+    names = cluster_names(labels.values())
     jobs, notes = {}, []
-    for name, job in job_names(path.stem, found).items():
-        load, said = _load(found[name], f"{path}{f', {name}' if name else ''}")
-        model = models.get(name.casefold())
+    for name, label in labels.items():
+        load, said = loads[name]
+        model, job = models.get(name.casefold()), names[label]
         jobs[job] = {"serve": ({} if model is None else {"model": model}) | {"load": load}}
         notes += said
         if model is None:
             notes.append(f"{job}: say which model serves this, as `serve.model`")
     return jobs, tuple(notes)
-
-
-def job_names(file_stem: str, models: Iterable[str]) -> dict[str, str]:
-    """What the job of each model is called, by the file and the model."""
-    labels = {name: f"{file_stem} {name}".strip() for name in sorted(models)}
-    names = cluster_names(labels.values())
-    return {name: names[label] for name, label in labels.items()}
 
 
 def _names(line: str) -> list[str]:

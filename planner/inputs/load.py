@@ -24,7 +24,7 @@ from planner.inputs.reading.locate import (
     AS_TEXT,
     InputFile,
     Located,
-    Role,
+    UsedRole,
     given_files,
     named_twice,
     shipped_files,
@@ -118,7 +118,7 @@ class Question:
         self.path, self.text = scenario, text
         self.layers = replace(read_layers(scenario, text), listed=self._listed)
         self._folder = scenario.parent
-        self.given: dict[Role, Sequence[Path]] = {"catalog": catalog, "rules": rules}
+        self.given: dict[UsedRole, Sequence[Path]] = {"catalog": catalog, "rules": rules}
         stated = (one.data.get("jobs") for one in self.layers.documents)
         jobs = sum(len(one) for one in stated if isinstance(one, dict))
         kept = min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_JOBS_KEPT // (jobs or 1)))
@@ -140,7 +140,7 @@ class Question:
                 document,
                 lambda: self._read("catalog", document, self._facts),
                 lambda: self._read("rules", document, self._book),
-                lambda catalog: self._measured(document, catalog),
+                lambda catalog: self._read("measured", document, partial(_measured_runs, catalog)),
             )
         )
         if attempts.findings or not attempts.sound or inputs is None:
@@ -195,7 +195,7 @@ class Question:
 
     def _read(
         self,
-        role: Role,
+        role: UsedRole,
         scenario: Document,
         read: Callable[[tuple[Located, ...]], tuple[R, tuple[InputFile, ...]]],
     ) -> tuple[R, tuple[InputFile, ...]]:
@@ -206,33 +206,15 @@ class Question:
         attempts = Attempts()
         found = [
             *(attempts.known(lambda: used_files(scenario, self._folder, role)) or ()),
-            *(attempts.known(lambda: given_files(self.given[role])) or ()),
+            *(attempts.known(lambda: given_files(self.given.get(role, ()))) or ()),
         ]
+        own = () if role == "measured" else shipped_files(role)
         untold = bool(attempts.findings)
         attempts.findings += named_twice(found, scenario)
-        gathered = attempts.known(lambda: read((*shipped_files(role), *found)))
+        gathered = attempts.known(lambda: read((*own, *found)))
         if attempts.findings or not attempts.sound or gathered is None:
             raise InputError(*attempts.findings, known=None if untold else gathered)
         return gathered
-
-    def _measured(
-        self, scenario: Document, catalog: Catalog
-    ) -> tuple[MeasuredRuns, tuple[InputFile, ...]]:
-        """Measured runs of the tables that the scenario names; raises InputError."""
-        attempts = Attempts()
-        runs: list[Measurement | ServingMeasurement] = []
-        records = []
-        files = attempts.known(lambda: used_files(scenario, self._folder, "measured")) or ()
-        attempts.findings += named_twice(files, scenario)
-        for file in files:
-            read = partial(read_measured, file.path, catalog, shown_as=file.shown_as)
-            runs += attempts.take(read) or ()
-            digest = hashlib.sha256(read_bytes(file.path, file.shown_as)).hexdigest()
-            record = InputFile(role="measured", path=file.name, sha256=digest, location=file.path)
-            records.append(record)
-        if attempts.findings:
-            raise InputError(*attempts.findings)
-        return tuple(runs), tuple(records)
 
     @cached_property
     def scenario_files(self) -> tuple[InputFile, ...]:
@@ -249,6 +231,24 @@ class Question:
             )
             for role, document in roles
         )
+
+
+def _measured_runs(
+    catalog: Catalog, files: Sequence[Located]
+) -> tuple[MeasuredRuns, tuple[InputFile, ...]]:
+    """The runs of all these tables; raises InputError."""
+    attempts = Attempts()
+    runs: list[Measurement | ServingMeasurement] = []
+    records = []
+    for file in files:
+        read = partial(read_measured, file.path, catalog, shown_as=file.shown_as)
+        runs += attempts.take(read) or ()
+        digest = hashlib.sha256(read_bytes(file.path, file.shown_as)).hexdigest()
+        record = InputFile(role="measured", path=file.name, sha256=digest, location=file.path)
+        records.append(record)
+    if attempts.findings:
+        raise InputError(*attempts.findings)
+    return tuple(runs), tuple(records)
 
 
 def inputs_from(

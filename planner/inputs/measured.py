@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from planner.errors import InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.checks.faults import unknown_reference
+from planner.inputs.checks.jobs import out_of_place
 from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
 from planner.inputs.scenario.job import Job, Tune
@@ -36,17 +37,30 @@ _NOT_COLUMNS: Final = frozenset(
 """What a scenario says of a tuning job and no measurement of memory depends on."""
 
 
-class Measurement(Frozen):
-    """One run: what was tuned, on what, and the memory it took or failed to get."""
+class _Run(Frozen):
+    """What every measured run says of itself."""
 
     line: PositiveCount
     """Line of the file, 1-based."""
     name: Name | None = None
     """What the run is called; its line if left out."""
+    gpus: PositiveCount = Field(default=1, validate_default=True)
+    """GPUs of the run, or of the replica."""
+    origin: Name | None = None
+    """Who measured; figures of one origin share its habits."""
+    quality: Literal["A", "B"] | None = None
+    """A: settings stated and figure logged; B: reported by hand, or a setting inferred."""
+    source: Annotated[str, Field(max_length=300)] | None = None
+    """Where the figure stands."""
+    note: Annotated[str, Field(max_length=300)] | None = None
+    """For readers; nothing is computed from it."""
+
+
+class Measurement(_Run):
+    """One run: what was tuned, on what, and the memory it took or failed to get."""
+
     tune: Tune
     """The run in the words of a scenario."""
-    gpus: PositiveCount = Field(default=1, validate_default=True)
-    """GPUs of the run."""
     gpu_type: str | None = None
     """GPU type id of the catalog; needed to judge whether it fits."""
     outcome: Literal["fit", "oom"] = "fit"
@@ -59,16 +73,8 @@ class Measurement(Frozen):
     """Peak of the fullest GPU, GiB of 2^30 bytes."""
     tokens_per_second_per_gpu: PositiveNumber | None = None
     """Throughput of one GPU, tokens per second."""
-    origin: Name | None = None
-    """Who measured; figures of one origin share its habits."""
     framework: Name | None = None
     """What trained, with its version."""
-    quality: Literal["A", "B"] | None = None
-    """A: settings stated and figure logged; B: reported by hand, or a setting inferred."""
-    source: Annotated[str, Field(max_length=300)] | None = None
-    """Where the figure stands."""
-    note: Annotated[str, Field(max_length=300)] | None = None
-    """For readers; nothing is computed from it."""
 
     @model_validator(mode="after")
     def _says_something(self) -> Measurement:
@@ -111,21 +117,15 @@ MOST_AT_ONCE: Final = 256
 """Requests at once where the run does not say: as many as vLLM holds unless it is told."""
 
 
-class ServingMeasurement(Frozen):
+class ServingMeasurement(_Run):
     """One run of an engine under a load, and how fast it answered."""
 
-    line: PositiveCount
-    """Line of the file, 1-based."""
-    name: Name | None = None
-    """What the run is called; its line if left out."""
     model: str
     """Model id of the catalog."""
     bits: Bits
     """Bits of a weight."""
     gpu_type: str
     """GPU type id of the catalog."""
-    gpus: PositiveCount = Field(default=1, validate_default=True)
-    """GPUs of the replica."""
     input_tokens: PositiveCount
     """Mean tokens of a request."""
     output_tokens: PositiveCount
@@ -145,16 +145,8 @@ class ServingMeasurement(Frozen):
     """Mean time for each further token."""
     e2e_ms: PositiveNumber | None = None
     """Mean time to the end of an answer."""
-    origin: Name | None = None
-    """Who measured; figures of one origin share its habits."""
     engine: Name | None = None
     """What served, with its version."""
-    quality: Literal["A", "B"] | None = None
-    """A: settings stated and figure logged; B: reported by hand, or a setting inferred."""
-    source: Annotated[str, Field(max_length=300)] | None = None
-    """Where the figure stands."""
-    note: Annotated[str, Field(max_length=300)] | None = None
-    """For readers; nothing is computed from it."""
 
     @model_validator(mode="after")
     def _says_its_load(self) -> ServingMeasurement:
@@ -203,9 +195,11 @@ _TEXT: Final = frozenset(
     {"name", "load", "engine", "origin", "framework", "quality", "source", "note"}
 )
 COLUMNS: Final = tuple(
-    name
-    for name in ("name", *Tune.model_fields, *Measurement.model_fields)
-    if name in _TUNE or name in _OWN
+    dict.fromkeys(
+        name
+        for name in ("name", *Tune.model_fields, *Measurement.model_fields)
+        if name in _TUNE or name in _OWN
+    )
 )
 """Every column that such a table may have, in their usual order."""
 _SERVING_COLUMNS: Final = tuple(name for name in ServingMeasurement.model_fields if name != "line")
@@ -274,6 +268,9 @@ def _rows(
             run = build(row)
             model = run.tune.model if isinstance(run, Measurement) else run.model
             findings += _unknown_names(row, model, run.gpu_type, catalog)
+            if isinstance(run, Measurement):
+                told = out_of_place(run.tune)
+                findings += (row.finding(one.message, str(one.path[0]), one.hint) for one in told)
             runs.append(run)
         except InputError as error:
             findings += error.findings

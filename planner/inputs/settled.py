@@ -19,14 +19,16 @@ from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.scenario.finance import Finance
 from planner.inputs.scenario.offer import OWN_FIGURES, OfferKind
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import Finance, Policies, ResolvedScenario
+from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from planner.inputs.scenario.scenario import Horizon, Offer
+    from planner.inputs.scenario.horizon import Horizon
+    from planner.inputs.scenario.offer import Offer
 
 
 class Setting(Frozen):

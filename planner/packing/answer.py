@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from planner.packing.node_packing.shared_gpus import Held
     from planner.packing.problem import Pool, Problem, Shape
     from planner.packing.solvers.linear import Duals
-    from planner.packing.solvers.program import Variable
+    from planner.packing.solvers.program import Row, Variable
 
 Part = tuple[int, int]
 """(demand, choice)."""
@@ -276,16 +276,24 @@ def _of_shape(master: MasterProgram, held: Counter[Part], shape: Shape) -> Count
 def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
     """Price tags from the duals of the linear relaxation, and what else the bound consists of."""
     master = found.master
-    free = Program(_without_caps(master), master.program.rows)
+    free = Program(_without_caps(master), _with_open_counts(master))
     duals = solve_linear(free)
     if duals is None:
         raise ValueError("a program with a whole solution has a fractional one")
-    tags = tuple(_tag(master, duals, number) for number in range(len(master.problem.demands)))
+    of_traffic: Counter[int] = Counter()
+    for at, numbers in master.traffic_rows.items():
+        units = sum(master.problem.demands[number].count for number in numbers)
+        shared = duals.rows[at] * master.program.rows[at].right / units
+        of_traffic.update(dict.fromkeys(numbers, shared))
+    tags = tuple(
+        _tag(master, duals, number, of_traffic[number])
+        for number in range(len(master.problem.demands))
+    )
     tagged = sum(
         tag.cents * demand.count for tag, demand in zip(tags, master.problem.demands, strict=True)
     )
     worth: dict[str, float] = {OWNED_NODES: 0.0, LIMITED_OFFERS: 0.0}
-    demand_rows = set(master.demand_rows)
+    demand_rows = {*master.demand_rows, *master.traffic_rows}
     for number, row in enumerate(master.program.rows):
         if row.right and number not in demand_rows:
             owner = row.owner or OWNED_NODES
@@ -309,11 +317,23 @@ def _without_caps(master: MasterProgram) -> list[Variable]:
     return variables
 
 
-def _tag(master: MasterProgram, duals: Duals, number: int) -> PriceTag:
+def _with_open_counts(master: MasterProgram) -> list[Row]:
+    """Rows where as few units of an endpoint may run as take its traffic: that is what it needs."""
+    rows = list(master.program.rows)
+    for number, demand in enumerate(master.problem.demands):
+        if demand.endpoint:
+            at = master.demand_rows[number]
+            rows[at] = replace(rows[at], sense="<=")
+    return rows
+
+
+def _tag(master: MasterProgram, duals: Duals, number: int, of_traffic: float) -> PriceTag:
+    """`of_traffic` is what the share of a unit in the traffic of its endpoint costs."""
     extra = tuple(
         max(0.0, duals.reduced_costs[master.choice[number, position]]) * CENTS_PER_UNIT
         if (number, position) in master.choice
         else None
         for position in range(len(master.problem.demands[number].choices))
     )
-    return PriceTag(duals.rows[master.demand_rows[number]] * CENTS_PER_UNIT, extra)
+    a_unit = duals.rows[master.demand_rows[number]] + of_traffic
+    return PriceTag(a_unit * CENTS_PER_UNIT, extra)

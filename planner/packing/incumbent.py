@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from planner.packing.constraints import holds
 from planner.packing.constraints.moves import move_costs, with_stays
-from planner.packing.constraints.type_changes import with_changes
 from planner.packing.formulation.runs import schedule_runs
 from planner.packing.master import CENTS_PER_UNIT
 
@@ -94,7 +93,7 @@ class Incumbent:
         """
         master = self.master
         opened = {key: packed.opened() for key, packed in packings.items()}
-        values = with_changes(master, with_stays(master, master.with_opened(solved, opened)))
+        values = with_stays(master, master.with_opened(solved, opened))
         self.short = []
         if not holds(master, values, {}):
             return False

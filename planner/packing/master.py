@@ -105,6 +105,8 @@ class MasterProgram:
     room_rows: dict[int, PoolInQuarter] = field(default_factory=dict)
     """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
     demand_rows: list[int] = field(default_factory=list)
+    traffic_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Rows `traffic` -> the demands whose units share it."""
     elastic: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)
     """By name of a condition: its rows, their exact right sides, and what one unit of a raise adds
     to each; none where a raise changes more of the program than rows."""
@@ -116,9 +118,6 @@ class MasterProgram:
     """demand -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
     """(demand, choice) -> variable: units that stay there with this choice."""
-    arrivals: dict[int, dict[int, Terms]] = field(default_factory=dict)
-    """demand of a later stage -> variable: units that change to a GPU type; and what they are more
-    there than in the stage before."""
 
     @cached_property
     def unit_variables(self) -> frozenset[int]:

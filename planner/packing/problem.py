@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 
 
+ALL_TRAFFIC = 10**6
+"""Traffic of an endpoint is counted in millionths."""
+
 NOWHERE = "~"
 """What the name of a GPU type that is none begins with: a unit that has one is not run."""
 
@@ -325,25 +328,30 @@ class Demand:
     origin: str = ""
     """`Pool.home` in which each unit runs before the first quarter; empty: in none."""
     move_cents: int = 0
-    """What it costs if a unit is in another pool in the first quarter; of a later stage of a chain,
-    if it takes another GPU type than in the stage before."""
+    """What it costs if a unit is in another pool in the first quarter."""
     stage: bool = False
     """Whether these are one quarter of units that may take another choice in each; of all stages
     with the same choices and owner, units of the next quarter are those of this one that go on."""
-    chain: str = ""
-    """Name that all stages of the same units share, with choices and owner; empty: changing the
-    GPU type costs nothing."""
     nowhere: int | None = None
     """Pool that is nowhere: each of its nodes is one unit that is short in a quarter, and keeps its
     choice in all others; None: all units run in all of their quarters."""
 
+    endpoint: str = ""
+    """Whose traffic these units share: together they take all of it; empty: no such endpoint's."""
+    takes: tuple[int, ...] = ()
+    """By choice: what a unit takes of that traffic in millionths, rounded up, at most all."""
+    at_most: bool = False
+    """Whether no more than `count` run, as many as take that traffic; else all do."""
+
     def open_to(self, position: int) -> tuple[tuple[int, Choice], ...]:
         """Choices, with their positions, that one piece with this choice may change to alone.
 
-        Only its own where a choice takes several pieces: they change together or not at all.
+        Only its own where a choice takes several pieces, or a share of traffic: they change
+        together or not at all.
         """
         every = tuple(enumerate(self.choices))
-        return every if all(choice.copies == 1 for _, choice in every) else (every[position],)
+        alone = not self.endpoint and all(choice.copies == 1 for choice in self.choices)
+        return every if alone else (every[position],)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,6 @@ _DRAWN = 6
 """Ways to run units that are drawn where few units find no room in time."""
 _RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
 """Likewise, of nodes that come and go within a quarter."""
-_RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
-"""Further ones where runs that must be at the same time find no room beside each other."""
 _NODES = 500
 """Of the solver's tree, for each of these."""
 
@@ -397,7 +395,7 @@ class Search:
 
     def _beyond_need(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan."""
-        for share in (*_RESERVES, *(_RESERVES_FOR_RUNS if self._runs else ())):
+        for share in _RESERVES:
             answer = self._cheaper(with_reserve(self._master, share), self._master.unit_variables)
             if answer is None or self._on_nodes(answer.values):
                 return

@@ -21,7 +21,6 @@ from planner.planning.figures.costs import (
     budget_uses,
     cost_lines,
     node_releases,
-    paid_changes,
 )
 from planner.planning.figures.shares import (
     api_comparisons,
@@ -32,7 +31,7 @@ from planner.planning.figures.shares import (
 )
 from planner.planning.figures.use import pool_uses, site_uses
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
-from planner.planning.placing.moves import current_placement, nodes_today, type_changes
+from planner.planning.placing.moves import current_placement, nodes_today
 from planner.planning.placing.place import place
 from planner.planning.plan import (
     FORMAT,
@@ -81,11 +80,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     scenario = inputs.scenario
     bias = scenario.finance.optimism_bias
     bought = acquisitions(inputs, translation, solution)
-    gpu_types = {node.id: node.gpu_type for node in fleet.nodes}
-    changed = type_changes(placement.uses, gpu_types)
-    changes = tuple(paid_changes(inputs, jobs, changed))
-    others = (*((1, stream) for _, stream in changes), *api_costs(inputs, jobs))
-    costs = cost_lines(inputs, translation, solution, current, others)
+    costs = cost_lines(inputs, translation, solution, current, api_costs(inputs, jobs))
     endpoints = endpoint_uses(inputs, jobs, fleet.nodes, placement.uses)
     plan = Plan(
         format=FORMAT,
@@ -129,7 +124,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         costs=costs,
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
-        chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current, changes),
+        chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current),
         endpoints=endpoints,
         apis=tuple(api_uses(inputs, jobs)),
         api_comparisons=tuple(api_comparisons(inputs, jobs, endpoints)),

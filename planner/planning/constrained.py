@@ -103,13 +103,14 @@ def near_plan(
 ) -> NearPlan:
     """Plan for a goal at a net present cost of at most so many cents.
 
-    Units are on the APIs on which they cost least.
+    Units are on the APIs, and replicas that share traffic on the GPU types, on which they cost
+    least.
 
     Raises Infeasible where no plan costs so little, LimitError where time ends before one is found,
     CheckError where the check disagrees, ValueError where it is not known what a node type draws.
     """
     jobs = sizers.portfolio(inputs)
-    if any(map(inputs.scenario.apis_of, inputs.scenario.jobs)):
+    if any(inputs.scenario.apis_of(job.name) or job.units_open for job in jobs):
         how = partial(attempt, asked_gap=asked_gap, time_limit_s=time_limit_s, cost_alone=True)
         jobs, *_ = solved_with_apis(inputs, jobs, asked_gap, how)
     translation = translate(inputs, jobs)

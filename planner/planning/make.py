@@ -132,7 +132,7 @@ def _solved(
         except InfeasibleError as why:
             asked["progress"]("asking whether other GPU types would do")
             remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
-            raise InfeasibleError(why.headline, why.reasons, remedies, why.lacking) from None
+            raise InfeasibleError(why.headline, why.reasons, remedies) from None
     if not unfit:
         attempted = partial(attempt, **how, **asked)
         with suppress(Infeasible, LimitError):

@@ -353,10 +353,6 @@ class TeamUse(Frozen):
     """Share of the net present cost, by quarter of use."""
     cost_cents: int
     """Their sum."""
-    usd_per_gpu_hour: float | None
-    """None where nothing is held."""
-    usd_per_delivered_gpu_hour: float | None
-    """None where nothing is delivered, or some run time is not known."""
     quotas: tuple[QuotaUse, ...]
     """All types together first, then by GPU type."""
 
@@ -544,6 +540,8 @@ class PlannedJob(Frozen):
     """GPU type and the number of units that keep it, most first."""
     ways: tuple[tuple[str, int], ...]
     """Way of a candidate of its sizing, and the number of units that keep it, most first."""
+    replicas: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Where GPU types share its traffic: by way in the order of `ways`, units in each quarter."""
     tag_cents: int
     """What this job adds to the bound over the horizon: the price tag from the duals."""
     alternatives: tuple[Alternative, ...]
@@ -564,7 +562,6 @@ CostName = Literal[
     "licence",
     "colocation",
     "moves",
-    "type changes",
     "tokens",
 ]
 

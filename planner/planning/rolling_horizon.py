@@ -117,6 +117,4 @@ def _entry(job: str, on: list[Node], owned: Mapping[str, NodePlace]) -> Running:
     names = tuple(sorted(node.id for node in on))
     if not all(plain(name) in owned for name in names):
         return Running(job=job, pool=f"{on[0].node_type}/{on[0].site}")
-    if len(names) > 1:
-        return Running(job=job, nodes=names)
-    return Running(job=job, node=names[0])
+    return Running(job=job, node=names if len(names) > 1 else names[0])

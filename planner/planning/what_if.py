@@ -1,7 +1,7 @@
 """What if: the same jobs solved again with something changed, and what the plan then differs by.
 
 What the plan's choices cost, as the difference to the best plan without them, both proved; and
-which small change of demand would save a node.
+where there is no plan, which change would give one.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class WhatIf:
 
         A place is a site, a pool or a group that keeps spare nodes; None where there is none.
         """
-        problem = self.solved.translation.problem
+        problem = self._stated().problem
         places = [*self._pools_with_spares(problem), *_groups_with_spares(problem)]
         if not places:
             return None, ()
@@ -134,9 +134,16 @@ class WhatIf:
             fewer = [spare - (number in pools) for number, spare in enumerate(kept)]
             yield place, kept[pools[0]], _with_spares(problem, fewer)
 
+    def _stated(self) -> Translation:
+        """What was solved, with as many replicas as share the traffic of endpoints."""
+        inputs, jobs, translation, *_ = self.solved
+        if not any(job.shares_traffic for job in jobs):
+            return translation
+        return translate(inputs, tuple(job.reopened() for job in jobs))
+
     def _saved_in(self, problem: Problem) -> int | None:
         """By how much the best plan of this problem is cheaper."""
-        _, cents = self.cost_of(replace(self.solved.translation, problem=problem))
+        _, cents = self.cost_of(replace(self._stated(), problem=problem))
         return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
 
     def partition_saving(self) -> PartitionSaving | None:
@@ -149,7 +156,7 @@ class WhatIf:
             for choice, units in zip(demand.choices, assigned, strict=True)
         ):
             return None
-        whole = tuple(map(_on_whole_gpus, jobs))
+        whole = tuple(_on_whole_gpus(job.reopened()) for job in jobs)
         if any(any(job.units) and not job.sizing.candidates for job in whole):
             return PartitionSaving(outcome="no other plan", cents=None)
         outcome, saved = self.dearer(translate(inputs, whole))
@@ -169,7 +176,7 @@ class WhatIf:
 
         At such a multiple of the price, the best plan without the offer costs the same.
         """
-        problem, hired = self.solved.translation.problem, self.solved.solution.hired
+        problem, hired = self._stated().problem, self.solved.solution.hired
         for offer in self.solved.inputs.offers:
             supplies = [
                 number
@@ -191,7 +198,7 @@ class WhatIf:
                 replace(supply, maximum=0) if number in supplies else supply
                 for number, supply in enumerate(problem.supplies)
             )
-            others = replace(self.solved.translation, problem=replace(problem, supplies=withdrawn))
+            others = replace(self._stated(), problem=replace(problem, supplies=withdrawn))
             outcome, more = self.dearer(others)
             yield HourlyUse(
                 offer=offer.name,
@@ -251,7 +258,7 @@ def _groups_with_spares(problem: Problem) -> Iterator[tuple[str, int, Problem]]:
 def _on_gpus(job: SizedJob) -> SizedJob:
     """The same with no unit on an API."""
     everywhere = zip(job.units, *(units for _, units in job.on_apis), strict=True)
-    return job.model_copy(update={"units": tuple(map(sum, everywhere)), "on_apis": ()})
+    return job.model_copy(update={"units": tuple(map(sum, everywhere)), "on_apis": ()}).reopened()
 
 
 def _on_whole_gpus(job: SizedJob) -> SizedJob:

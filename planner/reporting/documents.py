@@ -201,7 +201,7 @@ def quarterly_document(
     return (
         Heading(f"Capacity plan {span}: {plan.scenario}", 1),
         Paragraph(f"As of {plan.as_of}.", tone="faint"),
-        *numbered_sections(plan, sections, beside, appendices=("jobs", "how")),
+        *numbered_sections(plan, sections, beside, appendices=("how",)),
     )
 
 
@@ -237,6 +237,7 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(capacity.exhaustion(traced))
     yield capacity.gpus_table(traced)
     yield capacity.capacity_chart(traced)
+    yield capacity.use_picture(traced)
     yield from titled(
         (
             ("What does not fit", explain.shortage_section(traced.plan)),
@@ -268,9 +269,13 @@ def _options(traced: TracedPlan) -> Iterator[Block]:
 
 def _trace(traced: TracedPlan) -> Iterator[Block]:
     yield from jobs.jobs_section(traced)
-    yield from serving.traffic_section(traced)
-    yield from serving.apis_section(traced)
-    yield from placement.placement_section(traced)
+    parts = (
+        ("Traffic and latency", serving.traffic_section(traced)),
+        ("APIs", serving.apis_section(traced)),
+        ("Who runs where", nodemap.node_map_picture(traced)),
+        *placement.placement_parts(traced),
+    )
+    yield from titled(parts, 3)
 
 
 def _since(traced: TracedPlan) -> tuple[Block, ...]:
@@ -327,7 +332,7 @@ _JUSTIFICATION_IN_SHORT: dict[str, Section] = {
     "options": ("Options, and other GPU types", _options_in_short),
     "cost": ("Cost", _cost_in_short),
     "facility": ("Facility", sites.sites_section),
-    "milestones": ("Milestones", lambda traced: purchases.milestones_section(traced, full=False)),
+    "milestones": ("Milestones", purchases.milestones_section),
     "risks": ("Risks", proof.risks_section),
     "provenance": (
         "Provenance and sign-off",
@@ -355,8 +360,11 @@ def _services(traced: TracedPlan) -> Iterator[Block]:
         "how-use",
         "GPUs that each job holds, wholly or in part",
     )
-    yield from titled((("Charged to teams", cost.teams_section(traced)),), 3)
-    yield from serving.traffic_section(traced)
+    parts = (
+        ("Charged to teams", cost.teams_section(traced)),
+        ("Traffic and latency", serving.traffic_section(traced)),
+    )
+    yield from titled(parts, 3)
 
 
 def _resources(traced: TracedPlan) -> Iterator[Block]:
@@ -364,7 +372,8 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
     yield capacity.pools_table(traced)
     asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
     yield Fields(((asked, Blank("monitoring")),))
-    yield from placement.placement_section(traced)
+    yield from nodemap.node_map_picture(traced)
+    yield from titled(placement.placement_parts(traced), 3)
     yield from sites.facility_section(traced)
 
 
@@ -377,8 +386,19 @@ def _options_by_quarter(traced: TracedPlan) -> Iterator[Block]:
     yield from titled(parts, 3)
 
 
+def _orders(traced: TracedPlan) -> Iterator[Block]:
+    """Where page 1 has not all orders: all of them; then who places them, and what is let go."""
+    if len(traced.orders) > _ORDERS:
+        yield purchases.orders_table(traced)
+    if traced.orders:
+        yield Fields((("Orders placed, by whom and when", Blank()),))
+    else:
+        yield Paragraph("There is nothing to order. Buy and rent nothing.")
+    yield from releases.releases_section(traced)
+
+
 _QUARTERLY: dict[str, Section] = {
-    "ask": ("Summary", decision_section),
+    "ask": ("Summary and recommendation", decision_section),
     "since": ("What changed since the last plan", _changes),
     "scope": ("Scope", lambda _: (Paragraph("Not covered:"), Bullets(_EXCLUDED))),
     "capacity": ("Capacity", lambda traced: (capacity.gpus_table(traced),)),
@@ -387,18 +407,17 @@ _QUARTERLY: dict[str, Section] = {
     "facility": ("Resources", _resources),
     "forecast": ("Demand against capacity", capacity.forecast_section),
     "options": ("Options, and doing nothing", _options_by_quarter),
-    "recommendations": (
-        "Recommendations",
-        lambda traced: (*purchases.orders_section(traced), *releases.releases_section(traced)),
-    ),
+    "orders": ("Orders, and nodes let go", _orders),
     "alarms": ("Thresholds and alarms", capacity.alarms_section),
     "assumptions": (
         "Assumptions and risks",
         lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
     ),
     "bill": ("Bill of materials", purchases.bill_section),
-    "provenance": ("Provenance", proof.provenance_section),
-    "jobs": ("Jobs, sum by sum", jobs.sums_section),
+    "provenance": (
+        "Provenance",
+        lambda traced: proof.provenance_section(traced, full=False),
+    ),
     "how": ("How figures come about", proof.how_section),
 }
-_IN_SHORT = ("ask", "since", "capacity", "demand", "forecast", "recommendations", "alarms")
+_IN_SHORT = ("ask", "since", "capacity", "demand", "forecast", "orders", "alarms")

@@ -74,7 +74,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
                 ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
                 ("APIs", serving.apis_section(traced)),
-                ("Cost", _unexplained(cost.cost_by_quarter(traced, full=False))),
+                ("Cost", _unexplained(cost.cost_by_quarter(traced))),
                 (_NEAR, proof.near_miss_section(plan)),
                 (
                     "Warnings",

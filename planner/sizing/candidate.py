@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, overload
 
 from pydantic_core import core_schema
@@ -297,6 +299,17 @@ class Sizing(Frozen):
     """What the job leaves open and a rule filled in."""
     warnings: tuple[str, ...]
 
+    @property
+    def most_replicas(self) -> int:
+        """Replicas that take the highest peak of a load, whichever they are; 1 without a load."""
+        serving = (one.serving for one in self.candidates)
+        counts = (
+            ceil(Fraction(max(one.peaks)) / Fraction(one.planned_requests_per_second))
+            for one in serving
+            if one is not None
+        )
+        return max(counts, default=1)
+
     def nearest(self, among: Collection[str] | None = None) -> Rejection | None:
         """Of these GPU types that are too slow, the one that misses the least; None if none is."""
         slow = (
@@ -333,6 +346,11 @@ class SizedJob(Frozen):
     """Whether a unit runs in one way over all of its quarters."""
     on_apis: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """By API: units in each quarter whose requests it answers, beside `units`, which are placed."""
+    shares_traffic: bool = False
+    """Whether its units are replicas, on several GPU types, that share the traffic of one endpoint.
+    On an API, all of that traffic is one unit."""
+    units_open: bool = False
+    """Of these: whether `units` are the most that may run, and as many do as take the traffic."""
     sizing: Sizing
 
     @property
@@ -362,6 +380,17 @@ class SizedJob(Frozen):
         units = tuple(map(len, self.absent))
         placed = tuple(tuple(self.numbers(quarter)) for quarter in range(len(self.units)))
         return self.model_copy(update={"units": units, "absent": placed})
+
+    def endpoints(self) -> tuple[int, ...]:
+        """By quarter: how often the traffic of its load arrives at what is placed."""
+        return tuple(min(1, count) for count in self.units) if self.shares_traffic else self.units
+
+    def reopened(self) -> SizedJob:
+        """The same where it is open again how many of its replicas run, if they share traffic."""
+        if not self.shares_traffic:
+            return self
+        units = tuple(self.sizing.most_replicas if count else 0 for count in self.units)
+        return self.model_copy(update={"units": units, "units_open": True})
 
     def dropped(self) -> SizedJob:
         """The same without a unit in any quarter."""

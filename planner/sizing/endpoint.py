@@ -88,7 +88,7 @@ class Endpoint:
             placed = self._on(gpu_type, gpu, gpus, split)
             if isinstance(placed, Rejection):
                 objection = objection if found else _nearer(objection, placed)
-            elif not any(_as_good(other.candidate, placed.candidate) for other in found):
+            elif not any(self._as_good(other.candidate, placed.candidate) for other in found):
                 if found and found[-1].candidate.gpus == placed.candidate.gpus:
                     placed = max(found.pop(), placed, key=_takes)
                 found.append(placed)
@@ -98,7 +98,11 @@ class Endpoint:
             return objection or self._first(gpu_type, gpu)
         slow = objection is not None and objection.rule == _TOO_SLOW
         smallest = _decided(found[0], "latency") if slow else found[0]
-        return (smallest, *(_decided(one, "load") for one in found[1:]))
+        placed_here = (smallest, *(_decided(one, "load") for one in found[1:]))
+        return tuple(map(_one_replica, placed_here)) if self._serve.mixed else placed_here
+
+    def _as_good(self, other: Candidate, candidate: Candidate) -> bool:
+        return (_as_good_beside_others if self._serve.mixed else _as_good)(other, candidate)
 
     @property
     def _settled(self) -> bool:
@@ -291,9 +295,10 @@ class Endpoint:
             return placed.candidate
         replicas = tuple(ceil(peak / planned) for peak in self._peaks)
         most = max(replicas)
-        busiest = max(
-            peak / count for peak, count in zip(self._peaks, replicas, strict=True) if count
-        )
+        busiest = planned  # of a replica that shares traffic with those on other GPU types
+        if not self._serve.mixed:
+            loads = zip(self._peaks, replicas, strict=True)
+            busiest = max(peak / count for peak, count in loads if count)
         in_flight = in_flight_at(flight, busiest, taken)
         latency = latency_at(flight.exactly, in_flight)
         figures = ServingFigures(
@@ -337,9 +342,30 @@ def _requests(count: Exact) -> Known:
 
 
 def _takes(placed: Placement) -> float:
+    return _rate(placed.candidate)
+
+
+def _rate(candidate: Candidate) -> float:
     """Requests per second that a replica is planned for."""
-    serving = placed.candidate.serving
+    serving = candidate.serving
     return 0 if serving is None else serving.planned_requests_per_second
+
+
+def _one_replica(placed: Placement) -> Placement:
+    """How many there are is decided beside those on other GPU types."""
+    one = {"replicas": 1, "replicas_by_quarter": ()}
+    return placed._replace(candidate=placed.candidate.model_copy(update=one))
+
+
+def _as_good_beside_others(other: Candidate, candidate: Candidate) -> bool:
+    """Whether as many of another as have its GPUs take as much, and no more of a host."""
+    times = candidate.gpus // other.gpus
+    return (
+        times > 0
+        and times * other.cpus <= candidate.cpus
+        and times * other.memory_mb <= candidate.memory_mb
+        and times * _rate(other) >= _rate(candidate)
+    )
 
 
 def _as_good(other: Candidate, candidate: Candidate) -> bool:

@@ -121,8 +121,7 @@ def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...])
     if serve.context is not None and serve.concurrency is not None:
         text += f", {serve.concurrency:,} × {serve.context:,} tokens"
     if serve.load is not None:
-        shares = f" in each of {serve.mixed} shares" if serve.mixed else ""
-        text += f", {_arriving(peaks)}{shares}"
+        text += f", {_arriving(peaks)}{' shared by GPU types' if serve.mixed else ''}"
     if serve.latency is not None:
         asked = (
             f"{name} {figure_text(figure)} ms"
@@ -199,7 +198,7 @@ class Sizer:
         self._neighbours = tuple(catalog.neighbours.values())
         self._rules = rules
         self._policies = policies
-        self._calibration = calibration
+        self.calibration = calibration
         self._settings = setting_facts(settings, rules)
         considered = sorted(catalog.gpus if gpu_types is None else set(gpu_types))
         self._gpus = {gpu_type: gpu_facts(gpu_type, catalog) for gpu_type in considered}
@@ -255,8 +254,8 @@ class Sizer:
             facts["requests_per_second"] = Known(exact(busiest), "requests/s", "job")
         for name, origin in (origins or {}).items():
             facts[name] = facts[name]._replace(origin=origin)
-        if self._calibration is not None:
-            facts |= self._calibration.facts(job)
+        if self.calibration is not None:
+            facts |= self.calibration.facts(job)
         return Reasoning(self._rules, {n: fact for n, fact in facts.items() if n not in chosen})
 
     def _size(
@@ -280,7 +279,8 @@ class Sizer:
                 placed, refused_here = outcome
                 parts += refused_here
                 if job.tune is None:
-                    found += (one for one in placed if not _any_as_good(found, one))
+                    mixed = job.serve is not None and job.serve.mixed
+                    found += (one for one in placed if not _any_as_good(found, one, mixed=mixed))
                 elif not found or placed[0].candidate.gpus < found[0].candidate.gpus:
                     found = placed
             placements += found
@@ -295,7 +295,7 @@ class Sizer:
             refused_parts=tuple(refused_parts),
             assumptions=(
                 *_assumptions(placements),
-                *(self._calibration.told(job) if self._calibration is not None else ()),
+                *(self.calibration.told(job) if self.calibration is not None else ()),
             ),
             warnings=(
                 *self._warnings(job, variants[0].reasoning, placements),
@@ -377,6 +377,8 @@ class Sizer:
         """A stated concurrency with which a load takes far more GPUs, on each GPU type."""
         serve = job.serve
         if serve is None or not peaks or serve.concurrency is None or not placements:
+            return
+        if serve.mixed:  # a replica by itself says nothing
             return
         left_open = job.model_copy(update={"serve": serve.model_copy(update={"concurrency": None})})
         stated = _fewest_gpus(placed.candidate for placed in placements)
@@ -484,13 +486,17 @@ def _leaves_passes_open(job: Job) -> bool:
     )
 
 
-def _any_as_good(found: Sequence[Placement], placed: Placement) -> bool:
-    """Whether a wider width takes no more whole GPUs, in pieces that are no larger."""
+def _any_as_good(found: Sequence[Placement], placed: Placement, *, mixed: bool) -> bool:
+    """Whether a wider width takes no more whole GPUs, in pieces that are no larger.
+
+    Of replicas that share traffic with others, each has to take as much.
+    """
     candidate = placed.candidate
     return _is_whole(candidate) and any(
         _is_whole(wider)
         and wider.widths != candidate.widths
         and wider.gpus <= candidate.gpus
+        and not (mixed and _rate(wider) < _rate(candidate))
         and all(
             wider.gpus * wider.replicas_in(quarter)
             <= candidate.gpus * candidate.replicas_in(quarter)
@@ -500,6 +506,10 @@ def _any_as_good(found: Sequence[Placement], placed: Placement) -> bool:
         )
         for wider in (one.candidate for one in found)
     )
+
+
+def _rate(candidate: Candidate) -> float:
+    return candidate.serving.planned_requests_per_second if candidate.serving else 0.0
 
 
 def _is_whole(candidate: Candidate) -> bool:

@@ -107,6 +107,10 @@ def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, 
         sizing = sizer.size(job, peaks=job.peaks(scenario.horizon))
         counts = job.counts(scenario.horizon)
         release, deadline = (job.run or Run()).window
+        units = job.units(scenario.horizon)
+        mixed = job.serve is not None and job.serve.mixed
+        if mixed:
+            units = tuple(count * sizing.most_replicas for count in units)
         sized.append(
             SizedJob(
                 name=name,
@@ -114,13 +118,15 @@ def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, 
                 derived_from=None,
                 derived_by=None,
                 team=job.team,
-                units=job.units(scenario.horizon),
+                units=units,
                 sites=scenario.sites_of(job),
                 sizing=sizing,
                 release_hour=release,
                 deadline_hour=deadline,
                 runs=job.runs_per_quarter,
                 keeps_gpu_type=scenario.keeps_gpu_type(job, job.kind),
+                shares_traffic=mixed,
+                units_open=mixed,
             )
         )
         if job.tune is not None and job.tune.deploy is not None:

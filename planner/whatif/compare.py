@@ -64,17 +64,18 @@ class InputChange(Frozen):
 
 
 class PurchaseChange(Frozen):
-    """Nodes of one offer that enter service in one quarter."""
+    """Nodes of one offer that enter service in one quarter, or owned nodes that are let go."""
 
     quarter: str
     kind: str
+    """Of the offer; `sell` or `switch off`: nodes of the fleet entry that `offer` names."""
     offer: str
     node_type: str
     site: str
     before: int
     after: int
     before_cents: int
-    """Not discounted."""
+    """Not discounted; what a sale brings is below zero."""
     after_cents: int
     term_quarters: int | None = None
     """Reserve: quarters that each node is held."""
@@ -305,6 +306,10 @@ def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
             key = (line.quarter, line.kind, line.offer, line.node_type, line.site, term)
             counts[key][place] += line.count
             counts[key][place + 2] += line.total_cents
+        for gone in plan.releases:
+            let_go = (gone.quarter, gone.action, gone.entry, gone.node_type, gone.site, 0)
+            counts[let_go][place] += gone.count
+            counts[let_go][place + 2] -= gone.total_cents
     return tuple(
         PurchaseChange(
             quarter=quarter,
@@ -528,7 +533,7 @@ def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) 
         Finding(
             f"{str(path)!r}, from which it was made, is not here",
             file=label,
-            hint="name the folder from which it was planned: `--in DIR`",
+            hint="replay it in the folder from which it was planned",
         )
         for path in (scenario, *catalog, *rules, *filter(None, [earlier]))
         if not path.exists()

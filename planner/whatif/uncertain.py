@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
     from planner.inputs.reading.document import Document, Path
-    from planner.inputs.scenario.job import Latency, Serve
+    from planner.inputs.scenario.job import Serve
+    from planner.inputs.scenario.load import Latency
     from planner.inputs.scenario.offer import Offer, Sale
     from planner.inputs.settled import Inputs
     from planner.whatif.variants import VariantPlanner

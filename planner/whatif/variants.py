@@ -15,7 +15,8 @@ from planner.costs import entry_quarters
 from planner.errors import LimitError
 from planner.inputs.load import Question
 from planner.inputs.reading.locate import USED
-from planner.inputs.scenario.scenario import Budget, FleetEntry
+from planner.inputs.scenario.finance import Budget
+from planner.inputs.scenario.offer import FleetEntry
 from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
@@ -173,19 +174,23 @@ def _lacking(
     translation = translate(asked, tuple(job for job in active if job.name not in stuck))
     stated = inputs.scenario.jobs
     roots = {job.name: stated[job.derived_from or job.name] for job in active}
+    shared = {job.name for job in active if job.shares_traffic}  # kept, or short, as a whole
     claims = tuple(
         Claim(
             f"{name}\n{number:06}",  # a name of its own, in the order of the units
             _FIRST if roots[name].required else roots[name].priority,
             required=False,
-            starts=(((demand, 1),),),
+            starts=(((demand, len(members) if name in shared else 1),),),
         )
         for demand, members in enumerate(translation.members)
         for name, number in members
+        if name not in shared or number == 1
     )
     found = triage(translation.problem, claims, asked_gap=1.0, time_limit_s=time_limit_s)
     lacking = Counter({name: every[name] for name in stuck})
-    lacking.update(name.partition("\n")[0] for name, late in found.delays.items() if late is None)
+    late = [name.partition("\n")[0] for name, delay in found.delays.items() if delay is None]
+    for name in late:
+        lacking[name] += every[name] if name in shared else 1
     return lacking
 
 
@@ -201,8 +206,15 @@ def _active(jobs: Sequence[SizedJob], units: Sequence[int], place: int) -> tuple
 def _in_quarter(sizing: Sizing, place: int) -> Sizing:
     """The same for a horizon of this quarter alone."""
     candidates = (
-        one.model_copy(update={"replicas": one.replicas_in(place), "replicas_by_quarter": ()})
-        if one.replicas_by_quarter
+        one.model_copy(
+            update={
+                "replicas": one.replicas_in(place),
+                "replicas_by_quarter": (),
+                "serving": one.serving
+                and one.serving.model_copy(update={"peaks": (one.serving.peaks[place],)}),
+            }
+        )
+        if one.replicas_by_quarter or one.serving
         else one
         for one in sizing.candidates
     )

@@ -32,10 +32,6 @@ def parameters(model: Model, experts: int | None) -> int:
     return embeddings + model.layers * (attention + 2 * model.hidden) + blocks + model.hidden
 
 
-def test_more_than_eighty_models_are_there(catalog: Catalog) -> None:
-    assert len(catalog.models) >= 80
-
-
 @pytest.mark.parametrize(
     ("model", "parameters_b"),
     [
@@ -120,26 +116,6 @@ def test_what_a_model_keeps_of_the_past_is_as_its_configuration_says(catalog: Ca
     # 36 layers, each 128 heads of 64 x 128 and 3 inputs of 8192 + 2 x 128, at 16 bit
     state = 36 * 2 * (128 * 64 * 128 + 3 * (8192 + 256))
     assert granite.state_mb_per_sequence == Decimal(state).scaleb(-6)
-
-
-def test_only_mixtures_use_fewer_parameters_per_token_than_they_have(catalog: Catalog) -> None:
-    for key, model in catalog.models.items():
-        of_mixtures = (
-            model.experts_per_token,
-            model.expert_intermediate,
-            model.active_parameters_b,
-        )
-        assert all(part is not None for part in of_mixtures) == bool(model.experts), key
-        if model.active_parameters_b is not None:
-            assert model.active_parameters_b < model.parameters_b, key
-
-
-def test_heads_are_shared_evenly_and_a_window_is_narrower_than_the_context(
-    catalog: Catalog,
-) -> None:
-    for key, model in catalog.models.items():
-        assert model.heads % model.kv_heads == 0, key
-        assert model.sliding_window is None or model.sliding_window < model.max_context, key
 
 
 def test_ids_are_lower_case_and_no_two_models_share_a_name(catalog: Catalog) -> None:

@@ -26,11 +26,6 @@ def test_the_price_book_says_that_it_is_illustrative(catalog: Catalog) -> None:
     assert "not quotes" in header.notice
 
 
-def test_every_price_is_for_a_node_type_of_the_catalog(catalog: Catalog) -> None:
-    assert set(catalog.prices.purchase) <= set(catalog.nodes)
-    assert set(catalog.prices.rent) <= set(catalog.nodes)
-
-
 def test_every_node_type_has_a_price_but_those_without_any_basis(catalog: Catalog) -> None:
     unpriced = set(catalog.nodes) - set(catalog.prices.purchase)
     assert unpriced == {

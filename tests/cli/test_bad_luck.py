@@ -205,7 +205,7 @@ ENOUGH = ("check",)
 
 @pytest.mark.parametrize(
     ("command", "mebibytes"),
-    [("check", 120), ("plan", 120), ("sweep", 260), ("alternatives", 120), ("doctor", 260)],
+    [("check", 120), ("plan", 260), ("sweep", 120), ("alternatives", 120), ("doctor", 120)],
 )
 def test_little_memory_is_enough_or_one_sentence(scenario, command, mebibytes):
     Path("grid.yaml").write_text(GRID, encoding="utf-8")

@@ -85,11 +85,13 @@ def test_hidden_rows_of_a_workbook_are_told(run, tmp_path, monkeypatch):
         (("p.csv", "--out", "p.csv"), "is an input and would be overwritten"),
         (("p.csv", "--out", "x.yaml", "--sheet", "A"), "is no workbook, so it has no sheets"),
         (("p.csv", "--out", "x.yaml"), "p.csv:2:2: fixed.gpus: "),
+        (("p.csv", "--out", "x.yaml", "--mapping", "m.yaml"), "error: always: 'no' is no column"),
     ],
 )
 def test_a_mistake_writes_nothing(run, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     Path("p.csv").write_text("job,fixed.gpus\na,none\n", encoding="utf-8")
+    Path("m.yaml").write_text("always: {no: 1}\n", encoding="utf-8")
     result = run("import", *words)
     assert result.exit_code == ExitCode.INPUT
     assert message in result.stderr

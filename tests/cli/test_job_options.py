@@ -8,7 +8,8 @@ import pytest
 
 from planner.cli.size import OPTIONS
 from planner.inputs.base import AsFact
-from planner.inputs.scenario.job import Adapters, Load, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Serve, Tune
+from planner.inputs.scenario.load import Load
 
 WITHOUT_OPTION = {"gpu_partition"}
 """A partition is asked for in a scenario alone."""

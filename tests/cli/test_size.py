@@ -88,9 +88,12 @@ SERVE = ("--parameters-b", "8", "--serve")
         ((*TUNE, "--batch", "8.5"), "--batch: "),
         ((*TUNE, "--sequence", "200000"), "--sequence: 200,000 tokens are more than llama-3.1-8b"),
         ((*TUNE, "--micro-batch", "16"), "a batch of 8 is less than one GPU takes in a step"),
-        ((*TUNE, "--double-quantization", "true"), "--double-quantization: only the base of QLoRA"),
+        (
+            (*TUNE, "--double-quantization", "true"),
+            "--double-quantization: goes with `method: qlora`",
+        ),
         ((*TUNE, "--loss-kernel", "fuse"), "did you mean 'fused'?"),
-        ((*TUNE, "--reward-parameters-b", "7"), "go with `objective: ppo`"),
+        ((*TUNE, "--reward-parameters-b", "7"), "goes with `objective: ppo`"),
         ((*TUNE, "--mig"), "--mig: goes with `--serve` only"),
         ((*TUNE, "--shared-gpus"), "--shared-gpus: goes with `--serve` only"),
         ((*SERVE, "--faster"), "--faster: goes with `--method` only"),
@@ -102,6 +105,37 @@ def test_a_mistake_is_told_in_the_words_of_the_options(run, tmp_path, monkeypatc
     Path("t5.json").write_text(json.dumps(QWEN | {"model_type": "t5"}), encoding="utf-8")
     Path("runs.csv").write_text("model,method,batch\nllama-3.1-8b,lorra,8\n", encoding="utf-8")
     result = run("size", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
+    """Also one that is deployed; with the changes that are asked for."""
+    source = "scenarios/quickstart.yaml"
+    plan = json.loads(planner.plan(source).to_json())
+    for name in ("support-assistant", "claims-expert-serving"):
+        sizing = next(one["sizing"] for one in plan["jobs"] if one["name"] == name)
+        alone = sized(run, source, name)["candidates"]
+        assert all(planned in alone for planned in plan["sizings"][sizing]["candidates"])
+    halved = sized(run, source, "support-assistant", "--set", "policies.headroom=50%")
+    offered = {
+        one["gpu_type"]: one["gpu_capacity_mb"] / one["gpus"] for one in halved["candidates"]
+    }
+    assert offered["h200-141gb-sxm"] == 70_500
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "hint: it has support-assistant, contract-summarizer, claims-expert"),
+        (("claim-expert",), "did you mean 'claims-expert'?"),
+        (("claims-expert", "--batch", "3"), "--batch: describes a job"),
+        (("support-assistant", "--faster"), "goes with `tune` only"),
+        (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
+    ],
+)
+def test_a_job_that_the_scenario_does_not_have_is_refused(run, words, told):
+    result = run("size", "scenarios/quickstart.yaml", *words)
     assert (result.exit_code, result.stdout) == (2, "")
     assert told in result.stderr
 

@@ -25,7 +25,7 @@ def test_money_and_nodes_are_open_and_all_else_is_folded(varied, run):
     assert result.exit_code == 1, result.stderr
     opened, *folded = result.stdout.split("<details><summary>")
     assert opened.startswith("### scenario.yaml → stress\n\n**$")
-    assert "\n#### Purchases and rents\n" in opened
+    assert "\n#### Purchases, rents and releases\n" in opened
     assert "\n#### Cost\n" in opened
     assert folded[0].startswith("Inputs that differ</summary>\n\n|")
     assert "fleet.east.count" in folded[0]

@@ -73,7 +73,7 @@ def test_every_command_answers_for_a_scenario_without_jobs(empty, run):
         ("alternatives", empty, "--jobs", "1", "--out", "alternatives"),
         ("sensitivity", empty, "--jobs", "1", "--out", "sensitivity"),
         ("sweep", "grid.yaml", "--jobs", "1", "--out", "sweep"),
-        ("risk", "futures.yaml", "--samples", "3", "--jobs", "1", "--out", "risk"),
+        ("risk", "futures.yaml", "--samples", "1", "--jobs", "1", "--out", "risk"),
         ("export", "watsonx", plan, "--out", "export"),
         ("export", "kueue", plan, "--out", "export"),
         ("export", "kubernetes", plan, "--out", "export"),

@@ -214,11 +214,6 @@ def test_what_is_no_report_of_nvidia_smi_is_refused_and_opens_no_other_file(init
     assert said in told
 
 
-def test_a_long_name_is_cut_where_it_is_told(init):
-    (told,) = init(report("x" * 1_000_000))[2]
-    assert len(told) < 200
-
-
 def test_a_server_that_stands_in_two_files_is_refused(init):
     same = report(*["NVIDIA L40S"] * 8)
     assert "stands in" in refused(init, same, same)[0]

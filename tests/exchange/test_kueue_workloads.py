@@ -132,7 +132,6 @@ def test_what_is_left_out_is_said_with_its_reason(read, one, why):
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ([workload(ended="2027-01-05T09:00:00Z")], "Finished 2027-01-05 09:00:00 is before Admit"),
         ([workload(gpus=("8k",))], "'8k' of nvidia.com/gpu is no whole number"),
         ([workload(began="noon")], r"items\[0\].status.conditions\[0\].lastTransitionTime: "),
         ([workload(), workload()], r"items\[1\]: ml/job-a-1f2e3 stands at items\[0\] already"),
@@ -142,10 +141,3 @@ def test_what_is_left_out_is_said_with_its_reason(read, one, why):
 def test_what_cannot_have_been_is_told_with_its_place(read, items, message):
     with pytest.raises(InputError, match=message):
         read(*items)
-
-
-def test_lists_of_other_objects_are_refused(read):
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
-    for items in ([], [pod]):
-        with pytest.raises(InputError, match="JSON of another kind"):
-            read(*items)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-from datetime import date
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
@@ -30,6 +29,7 @@ from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.locate import shipped
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.text.scalars import PLACEHOLDER, csv_text, plain_cell
+from tests.properties.questions import drawing
 
 REST = """\
 horizon: {first_quarter: 2027Q1, quarters: 2}
@@ -55,26 +55,6 @@ def told(text, columns=None):
 def test_the_jobs_of_every_shipped_scenario_come_back_as_they_were(path):
     jobs = read_layers(path).composed().document.data["jobs"]
     assert jobs_of(portfolio_csv(jobs)) == jobs
-
-
-def test_the_part_that_is_written_holds_the_same_jobs():
-    jobs = jobs_of(template())
-    again = parse_document(scenario_part(jobs, "Jobs of p.csv"), "part.yaml").data
-    assert again == {"format": 1, "name": "Jobs of p.csv", "jobs": jobs}
-
-
-def test_a_scenario_that_extends_the_part_is_the_scenario_with_the_jobs(tmp_path):
-    rest = (
-        "format: 1\nname: Whole\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
-        "fleet: {a: {node_type: xe9680-h100, count: 3}}\n"
-    )
-    part = scenario_part(jobs_of(template()), "Jobs")
-    (tmp_path / "part.yaml").write_text(part, encoding="utf-8")
-    (tmp_path / "one.yaml").write_text(f"{rest}extends: part.yaml\n", encoding="utf-8")
-    jobs = part[part.index("jobs:") :]
-    (tmp_path / "other.yaml").write_text(rest + jobs, encoding="utf-8")
-    one, other = (load_inputs(tmp_path / name) for name in ("one.yaml", "other.yaml"))
-    assert one.scenario == other.scenario
 
 
 @pytest.mark.parametrize("way", ["csv", "workbook"])
@@ -106,7 +86,7 @@ NAMES = st.text(
 ).filter(lambda name: name == name.strip() and name.isprintable() and not PLACEHOLDER.search(name))
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@drawing(20)
 @given(st.dictionaries(NAMES, NAMES, min_size=1, max_size=5))
 def test_names_and_notes_come_back_whatever_a_spreadsheet_makes_of_them(notes):
     jobs = {name: {"fixed": {"gpus": 1}, "note": note} for name, note in notes.items()}
@@ -166,22 +146,12 @@ def test_the_delimiter_is_found_and_said(delimiter, word):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "p.csv: is empty, a header and a row are needed"),
-        ("job,fixed.gpus\n", "p.csv:1:1: there is no job below the header"),
-        ("job,fixed.gpus\na,1,2\n", "p.csv:2: has 3 cells, the header has 2"),
-        ("job,fixed.gpus\na\n", "p.csv:2: has 1 cell, the header has 2"),
-        ('job,note\na,x\nb,"x\nc,y\n', "p.csv:3: a quoted cell begins here and never ends"),
-        ("job,fixed.gpus\na,80 GB\n", "p.csv:2:2: fixed.gpus: '80 GB'"),
         ("job,fixed.gpus\na,1.5\n", "p.csv:2:2: fixed.gpus: 1.5"),
         ("job,fixed.gpus\na,.nan\n", "p.csv:2:2: fixed.gpus: .nan is not a finite number"),
         ("job,gpu_types\na,[h100\n", "p.csv:2:2: gpu_types: "),
-        ("job,fixed.gpus\n,1\n", "p.csv:2:1: job: the job has no name"),
-        ("job,fixed.gpus\na,1\na,1\n", "p.csv:3:1: job: the job 'a' stands above already"),
         ("job,fixed.gpu\na,1\n", "p.csv:1:2: 'fixed.gpu' is no column of jobs"),
-        ("job,job\na,b\n", "p.csv:1:2: job: stands twice in the header"),
         ("name,fixed.gpus\na,1\n", "p.csv:1:1: 'name' is no column of jobs"),
         ("fixed.gpus\n1\n", "p.csv:1:1: no column names the job"),
-        ("job,fixed.gpus,\na,1,x\n", "p.csv:1:3: a column with values has no name"),
         ("job,team\na,x\n", "p.csv:2:1: a: a job has exactly one of"),
         ("job,tune.method\na,lora\n", "p.csv:2:1: "),
         ("job,run\na,{hours: 3}\n", "p.csv:2:2: run: holds a section"),
@@ -189,10 +159,6 @@ def test_the_delimiter_is_found_and_said(delimiter, word):
 )
 def test_a_mistake_is_told_with_its_cell(text, message):
     assert any(one.startswith(message) for one in told(text)), told(text)
-
-
-def test_all_mistakes_of_a_table_are_told_at_once():
-    assert len(told("job,fixed.gpus\na,x\nb,0\n,1\n")) == 3
 
 
 def test_a_first_line_that_names_the_delimiter_is_followed():
@@ -337,11 +303,6 @@ def test_a_mapping_of_another_shape_is_told_with_its_place(mapped, mapping, told
     assert not any("several" in one or "by value" in one for one in found), found
 
 
-def test_a_column_that_is_left_out_may_be_called_job(mapped):
-    found = jobs_of("job,T,fixed.gpus\n7,a,1\n", mapped("columns: {T: job}\nignore: [job]"))
-    assert found == {"a": {"fixed": {"gpus": 1}}}
-
-
 def test_the_same_heading_twice_is_refused_also_where_it_is_mapped(mapped):
     found = told(
         "Title,Model,Model\na,x,y\n",
@@ -387,9 +348,6 @@ def faults(path, sheet=None):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("=1+1", "Jobs!B2: is a formula without a saved value"),
-        ("#REF!", "Jobs!B2: is an error: #REF!"),
-        (date(2027, 1, 1), "Jobs!B2: is a date to the spreadsheet"),
         ("80 GB", "Jobs!B2: fixed.gpus: '80 GB'"),
         ("x\u200b", "Jobs!B2: holds U+200B ZERO WIDTH SPACE"),
     ],
@@ -397,15 +355,6 @@ def faults(path, sheet=None):
 def test_a_cell_that_is_not_what_it_shows_is_told_by_its_address(tmp_path, value, message):
     path = workbook(tmp_path, [["job", "fixed.gpus"], ["a", value]])
     assert any(f"p.xlsx: {message}" in one for one in faults(path)), faults(path)
-
-
-def test_merged_cells_are_refused_each_by_its_address(tmp_path):
-    rows = [["job", "fixed.gpus"], ["a", 1]]
-    path = workbook(tmp_path, rows, lambda sheet: sheet.merge_cells("A2:A3"))
-    assert [one.partition("p.xlsx: ")[2] for one in faults(path)] == [
-        "Jobs!A2: is merged with others (A2:A3)",
-        "Jobs!A3: is merged with others (A2:A3)",
-    ]
 
 
 def test_of_several_sheets_one_must_be_named_and_hidden_ones_do_not_count(tmp_path):
@@ -459,25 +408,17 @@ def test_rows_that_a_filter_leaves_out_and_folded_columns_are_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("name", "content", "message"),
     [
-        (None, "is no .xlsx workbook, whatever its name says"),
-        ({"xl/vbaProject.bin": b""}, "macros and links to other files are not read"),
-        ({"xl/externalLinks/externalLink1.xml": b""}, "macros and links to other files"),
-        ({"other.txt": b"x"}, "is no workbook that can be read"),
-        ({"bomb": b"\0" * (129 * 2**20)}, "would unpack to 129 MiB, at most 128 MiB"),
+        ("other.txt", b"x", "is no workbook that can be read"),
+        ("bomb", b"\0" * 2 * 2**20, "would unpack to 2 MiB, at most 1 MiB"),
     ],
-    ids=["old format", "macros", "links", "other zip", "bomb"],
 )
-def test_what_is_no_plain_workbook_is_refused(tmp_path, parts, message):
+def test_what_is_no_plain_workbook_is_refused(tmp_path, monkeypatch, name, content, message):
+    monkeypatch.setattr("planner.exchange.workbook._LARGEST_INFLATED_BYTES", 2**20)
     path = tmp_path / "p.xlsx"
-    content = io.BytesIO(b"\xd0\xcf\x11\xe0")
-    if parts is not None:
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, data in parts.items():
-                archive.writestr(name, data)
-    path.write_bytes(content.getvalue())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
     assert message in faults(path)[0]
 
 

@@ -10,7 +10,6 @@ import pytest
 
 import planner
 from planner.errors import InputError
-from planner.exchange.trace import is_trace
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 BURST = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
@@ -70,11 +69,11 @@ def test_rate_and_lengths_are_means(load):
 
 
 def test_the_peak_of_days_is_their_busiest_hour(load):
-    busy = lambda hour: 0.5 if 9 <= hour % 24 < 17 else 0.1  # noqa: E731
-    found = load(azure(arrivals(busy, 3 * 86_400)))
-    mean = (8 * 0.5 + 16 * 0.1) / 24
+    busy = lambda hour: 0.2 if 9 <= hour % 24 < 17 else 0.04  # noqa: E731
+    found = load(azure(arrivals(busy, 2 * 86_400)))
+    mean = (8 * 0.2 + 16 * 0.04) / 24
     assert found["requests_per_second"] == pytest.approx(mean, rel=0.05)
-    assert found["requests_per_second"] * found["peak_to_mean"] == pytest.approx(0.55, rel=0.1)
+    assert found["requests_per_second"] * found["peak_to_mean"] == pytest.approx(0.22, rel=0.1)
     assert found["arrivals_cv"] == pytest.approx(1, abs=0.1)
 
 
@@ -85,12 +84,6 @@ def test_bursts_vary_more_than_poisson(load, told):
         times += [at + rng.random() / 10 for _ in range(8)]
     assert load(azure(sorted(times)))["arrivals_cv"] > 2
     assert any("busiest 5 minutes" in line for line in told)
-
-
-def test_a_short_trace_tells_no_peak(load, told):
-    found = load(azure(arrivals(lambda _: 1, 600)))
-    assert "peak_to_mean" not in found
-    assert any("peak_to_mean" in line for line in told)
 
 
 def test_each_model_is_a_job_and_failed_requests_are_told(trace, told):
@@ -157,10 +150,3 @@ def test_hundreds_of_bad_lines_are_told_twenty_at_a_time(trace):
     with pytest.raises(InputError) as caught:
         planner.import_table(trace(AZURE + "noon,1,1\n" * 500))
     assert len(caught.value.findings) == 20
-
-
-def test_a_table_of_jobs_is_no_trace(trace, tmp_path):
-    assert not is_trace(trace("job,serve.model,count\nchat,llama-3.1-8b,2\n"))
-    assert not is_trace(tmp_path)
-    assert not is_trace(tmp_path / "nowhere.csv")
-    assert is_trace(trace(AZURE + "5,1,1\n"))

@@ -89,7 +89,7 @@ SLIPS = (
     Slip("node_type", "eight-h1000", "eight-h100", "offers.buy.node_type: unknown node type"),
     Slip("price", "341k", "341000", "offers.buy.price_usd: '341k' is not a number"),
     Slip("available", "2029Q1", "2027Q2", "offers.buy.available: lies wholly outside"),
-    Slip("term", "term_years: 1", "maximum: 3", "offers.rent: an offer to rent has no"),
+    Slip("term", "term_years: 1", "maximum: 3", "offers.rent.term_years: goes with"),
     Slip("quota", "h100", "total", "teams.red.quota_gpus.h100: GPU type 'h100' is ambiguous"),
     Slip("headroom", "15", "15%", "policies.headroom: 15 is too large"),
     Slip("excluded", "l40s-48gb", "", "policies.excluded_gpu_types[0]: 'l40s-48gb' is both"),

@@ -1,7 +1,7 @@
 """Scenario files that build on each other, and the changes that overrides make."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
@@ -11,6 +11,7 @@ from planner.inputs.load import Question, load_inputs
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.text.scalars import flow
+from tests.properties.questions import drawing
 
 pytestmark = pytest.mark.usefixtures("small_world")
 
@@ -44,23 +45,10 @@ def price(inputs):
     return inputs.scenario.offers["more"].price_usd
 
 
-def test_a_scenario_without_variations_is_planned_as_it_stands(base):
-    inputs = load_inputs(base)
-    assert price(inputs) == 300_000
-    assert inputs.changes == ()
-
-
 def test_later_overrides_win_in_the_order_of_the_list(base):
     assert price(load_inputs(base, variations=["both"])) == 500_000
     assert price(load_inputs(base, variations=["other way"])) == 400_000
     assert price(load_inputs(base, variations=["dearer", "dear"])) == 400_000
-
-
-def test_a_setting_of_the_command_line_has_the_last_word(base):
-    inputs = load_inputs(base, variations=["both"], settings=["offers.more.price_usd=1", "name=x"])
-    assert price(inputs) == 1
-    assert inputs.scenario.name == "x"
-    assert inputs.scenario.jobs["chat"].count == 3
 
 
 def test_every_change_is_told_with_what_was_there_before(base):
@@ -141,7 +129,7 @@ def test_a_further_quarter_is_set_among_figures_by_quarter_and_holds_until_the_n
     ("argument", "words"),
     [
         ("jobs.chat.count.2028Q1=5", "2028Q1 lies after the horizon"),
-        ("jobs.chat.count.2027-Q2=5", "'2027-Q2' is written 2027Q2 here"),
+        ("jobs.chat.count.2027-Q2=5", "there is no '2027-Q2' in `jobs.chat.count`"),
         ("jobs.chat.count.2027Q5=5", "there is no '2027Q5' in `jobs.chat.count`"),
         ("jobs.2027Q2.count=5", "there is no '2027Q2' in `jobs`"),
     ],
@@ -195,14 +183,6 @@ def test_what_is_no_setting_is_refused(base, argument):
         load_inputs(base, settings=[argument])
 
 
-def test_an_unknown_variation_is_answered_with_the_nearest(base):
-    with pytest.raises(InputError) as refusal:
-        load_inputs(base, variations=["gon"])
-    (finding,) = refusal.value.findings
-    assert "has no scenario or override 'gon'" in finding.message
-    assert finding.hint == "did you mean 'gone'?"
-
-
 @pytest.mark.parametrize("name", ["../../base.yaml", "/etc/hostname", "../other/base.yaml", ".."])
 def test_no_base_is_read_from_elsewhere(write, name):
     write(BASE, "base.yaml")
@@ -216,13 +196,6 @@ def test_only_the_file_that_was_named_may_extend_one_above(base, write):
     write("extends: ../base.yaml\n", "inner/middle.yaml")
     with pytest.raises(InputError, match="leads out of"):
         load_inputs(write("extends: inner/middle.yaml\n", "top.yaml"))
-
-
-def test_a_link_out_of_the_folder_is_no_base(base, write):
-    path = write("extends: link.yaml\n", "inner/mine.yaml")
-    (path.parent / "link.yaml").symlink_to(base)
-    with pytest.raises(InputError, match="a link that leads out"):
-        load_inputs(path)
 
 
 def test_bases_that_extend_each_other_are_refused(write):
@@ -288,8 +261,8 @@ _VALUES = st.recursive(
 )
 
 
+@drawing(60)
 @given(_VALUES)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_value_is_written_so_that_it_reads_the_same(value):
     assert parse_document(f"v: {flow(value)}\n", "x").data["v"] == value
 

@@ -84,11 +84,6 @@ def test_a_note_of_digits_stays_text(read):
     assert (run.note, run.name) == ("2024", "7")
 
 
-def test_a_run_out_of_memory_needs_no_figure(read):
-    (run,) = read(HEADER, "llama-3.1-8b,full,8,4096,1,h100-80gb-sxm,oom,,,")
-    assert run.peak_gb is None
-
-
 def test_a_run_that_only_fitted_needs_its_gpu_type(read, refused):
     (run,) = read(HEADER, "llama-3.1-8b,lora,8,4096,1,h100-80gb-sxm,fit,,,")
     assert run.peak_gb is None
@@ -150,13 +145,6 @@ def test_a_misspelled_column_is_refused_with_the_nearest_one(read):
 )
 def test_a_table_that_is_none_is_refused(refused, lines, said):
     assert said in refused(*lines)
-
-
-def test_a_file_that_is_no_text_is_refused(tmp_path, catalog):
-    path = tmp_path / "runs.csv"
-    path.write_bytes(b"\xff\xfem\x00")
-    with pytest.raises(InputError, match="UTF-16"):
-        read_measurements(path, catalog)
 
 
 def test_every_word_of_a_tuning_job_that_memory_depends_on_is_a_column():

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.catalog.modelconfig import parse_model_config
 from planner.inputs.catalog.modelconfig.section import model_types
+from tests.properties.questions import drawing
 
 if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Model
@@ -58,7 +59,7 @@ def read(config: dict[str, Any]) -> Model | InputError:
         return error
 
 
-@settings(max_examples=400)
+@drawing(120)
 @given(
     st.sampled_from(sorted(TYPES.read)),
     st.fixed_dictionaries(dict.fromkeys(KEYS[:8], SMALL)),
@@ -76,7 +77,7 @@ def test_any_figures_under_known_keys_give_a_model_or_findings(
         assert outcome.whole_context_layers + outcome.sliding_layers <= outcome.layers
 
 
-@settings(max_examples=200)
+@drawing(40)
 @given(st.binary(max_size=60))
 def test_any_bytes_give_a_model_or_findings(content: bytes) -> None:
     with pytest.raises(InputError):

@@ -95,12 +95,6 @@ def test_the_configuration_is_recorded_with_its_hash_whatever_its_line_ends(
     assert record.sha256 == hashlib.sha256(config.read_bytes().replace(b"\r", b"")).hexdigest()
 
 
-def test_a_file_that_two_entries_name_is_recorded_once(configured: Callable[..., Path]) -> None:
-    _, files = load_catalog([configured(ENTRY + ENTRY.splitlines()[1].replace("our", "my", 1))])
-
-    assert [file.path.endswith("config.json") for file in files].count(True) == 1
-
-
 def test_a_scenario_names_it_relative_to_itself(
     configured: Callable[..., Path], write: Write, scenario_text: str
 ) -> None:
@@ -156,36 +150,6 @@ def test_only_a_file_inside_the_catalog_files_folder_is_read(
     assert (finding.file, finding.line, finding.path) == (str(own), 2, "models.our-model.config")
 
 
-def test_a_slip_in_the_path_is_answered_with_the_name_that_is_there(
-    configured: Callable[..., Path],
-) -> None:
-    (finding,) = told(configured("models: {m: {config: models/our-modle/config.json}}\n"))
-
-    assert finding.hint == "did you mean 'models/our-model/config.json'?"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "is no JSON"),
-        ("[]", "is no JSON object"),
-        ('{"model_type": "llama", "model_type": "llama"}', "twice in one object"),
-        ("[" * 100_000, "is nested too deeply"),
-        ('{"model_type": "bert"}', "is an encoder and writes no text"),
-        ("models: {m: {config: own.yaml}}", "is no JSON"),
-    ],
-)
-def test_a_hostile_configuration_is_refused_in_its_own_file(
-    write: Write, content: str, message: str
-) -> None:
-    config = write(content, "models/our-model/config.json")
-
-    findings = told(write(ENTRY, "own.yaml"))
-
-    assert message in findings[0].message
-    assert findings[0].file == str(config)
-
-
 @pytest.mark.parametrize(
     ("entry", "path", "message"),
     [
@@ -203,16 +167,3 @@ def test_what_an_entry_says_beside_its_configuration_is_checked(
 
     assert message in finding.message
     assert (finding.path, finding.line) == (f"models.our-model.{path}", 2)
-
-
-def test_an_entry_of_a_later_file_replaces_the_configured_one(
-    configured: Callable[..., Path], write: Write
-) -> None:
-    stated = write(
-        "models:\n  our-model: {name: mine, parameters_b: 9, layers: 1, hidden: 1, heads: 1, "
-        "kv_heads: 1, head_dim: 1, vocab: 1, max_context: 10, source: https://example.org}\n",
-        "later.yaml",
-    )
-
-    assert load_catalog([configured(), stated])[0].models["our-model"].name == "mine"
-    assert load_catalog([stated, configured()])[0].models["our-model"].name == "our-model"

@@ -1,7 +1,6 @@
 from decimal import Decimal
 
 import pytest
-from pydantic import ValidationError
 
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
@@ -24,7 +23,7 @@ def test_a_job_is_active_in_all_quarters_unless_it_says_otherwise():
     ("quarters", "counts"),
     [
         ("2027Q2", (0, 1, 0, 0)),
-        ("2027-Q2..2027-Q3", (0, 1, 1, 0)),
+        ("2027Q2 .. 2027Q3", (0, 1, 1, 0)),
         (("2027Q4", "2027Q1", "2027Q1"), (1, 0, 0, 1)),
         (("2027Q1..2027Q2", "2027Q4"), (1, 1, 0, 1)),
     ],
@@ -44,10 +43,6 @@ def test_growth_is_exact_where_binary_fractions_would_round_one_up():
     assert job(count=100, growth_per_quarter="10%").counts(YEAR) == (100, 110, 121, 134)
 
 
-def test_shrinking_rounds_up_too():
-    assert job(count=10, growth_per_quarter="-50%").counts(YEAR) == (10, 5, 3, 2)
-
-
 @pytest.mark.parametrize(
     ("count", "counts"),
     [
@@ -61,11 +56,6 @@ def test_shrinking_rounds_up_too():
 )
 def test_a_count_by_quarter_holds_until_the_next(count, counts):
     assert job(count=count).counts(YEAR) == counts
-
-
-def test_a_count_by_quarter_excludes_growth():
-    with pytest.raises(ValidationError, match="already says when and how many"):
-        job(count={"2027Q1": 2}, growth_per_quarter="10%")
 
 
 @pytest.mark.parametrize(

@@ -26,30 +26,6 @@ def test_no_key_is_open_to_unknown_ones():
         assert definition["additionalProperties"] is False
 
 
-def test_a_share_is_a_number_within_its_bounds_or_a_percentage():
-    share = scenario_schema()["$defs"]["Policies"]["properties"]["headroom"]
-
-    number, text = share["anyOf"]
-    assert (number["type"], number["minimum"], number["exclusiveMaximum"]) == ("number", 0, 1)
-    assert text["pattern"] == "^[-+]?[0-9.]+ *%$"
-
-
-def test_a_count_is_one_figure_or_figures_by_quarter():
-    figure, by_quarter = scenario_schema()["$defs"]["Job"]["properties"]["count"]["anyOf"]
-
-    assert figure["type"] == "integer"
-    assert by_quarter["patternProperties"]["^[0-9]{4}Q[1-4]$"]["type"] == "integer"
-    assert by_quarter["additionalProperties"] is False
-
-
-def test_a_job_is_of_exactly_one_kind():
-    assert scenario_schema()["$defs"]["Job"]["oneOf"] == [
-        {"required": ["tune"]},
-        {"required": ["serve"]},
-        {"required": ["fixed"]},
-    ]
-
-
 def test_required_keys_are_those_of_the_model_unless_the_file_extends_another():
     required = [
         name for name, field in ResolvedScenario.model_fields.items() if field.is_required()

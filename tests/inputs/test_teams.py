@@ -108,9 +108,3 @@ def test_a_quota_by_quarter_covers_the_horizon_and_does_not_lie_after_it(refused
 def test_a_mixture_of_quarters_and_gpu_types_is_told_as_such(refused):
     found = refused("teams: {red: {quota_gpus: {2027Q1: 4, h100-80gb-sxm: 8}}}")
     assert any("'h100-80gb-sxm' is not a calendar quarter" in message for _, message, _ in found)
-
-
-def test_the_charge_of_idle_gpus_is_one_of_two(refused):
-    ((path, _, hint),) = refused("policies: {charge_idle: spred}")
-    assert path == "policies.charge_idle"
-    assert "spread" in hint

@@ -1,17 +1,18 @@
 """What the tests of packing share: the search held against trying everything, small builders.
 
-Neither `exhaustive` nor `checker` uses anything of `planner.packing` but the words of its problem.
+What tries everything uses nothing of `planner.packing` but the words of its problem.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import cache
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.errors import LimitError
+from planner.errors import InfeasibleError
+from planner.packing import Translation
+from planner.packing import solve as packed
 from planner.packing.answer import answer
 from planner.packing.incumbent import Infeasible
 from planner.packing.problem import (
@@ -25,10 +26,11 @@ from planner.packing.problem import (
 from planner.packing.search import search
 from planner.packing.solution import Status
 from tests.packing.checker import Checker
-from tests.packing.exhaustive import Exhaustive
+from tests.packing.least_cost import least_cost as tried
+from tests.packing.least_cost import without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from planner.packing.solution import Solution
 
@@ -50,9 +52,6 @@ class Build:
 
     def buy(self, *cents: int | None, pool: int = 0, maximum: int | None = None) -> Supply:
         return Supply(f"buy-{pool}", "buy", pool, maximum, cents)
-
-    def reserve(self, *cents: int | None, term: int, maximum: int | None = None) -> Supply:
-        return Supply("reserve-0", "reserve", 0, maximum, cents, term)
 
     def rent(self, *cents: int | None, pool: int = 0, maximum: int | None = None) -> Supply:
         return Supply(f"rent-{pool}", "rent", pool, maximum, cents)
@@ -110,26 +109,36 @@ def solve() -> Callable[..., Solution | None]:
 @pytest.fixture(scope="session")
 def least_cost() -> Callable[[Problem], int | None]:
     """The cost of the best plan by trying everything; None if there is no plan."""
-    return cache(lambda problem: Exhaustive(problem).least_cost())
+    return tried
 
 
 @pytest.fixture(scope="session")
 def faults() -> Callable[[Problem, Solution], list[str]]:
     """Everything that is wrong with a solution, in words."""
-    return lambda problem, solution: list(Checker(problem, solution).faults())
+
+    def found(problem: Problem, solution: Solution) -> list[str]:
+        released = {
+            number: solution.released[number]
+            for number, supply in enumerate(problem.supplies)
+            if supply.releases
+        }
+        if released:
+            problem, solution = without(problem, released), replace(solution, released=())
+        return list(Checker(problem, solution).faults())
+
+    return found
 
 
 @pytest.fixture
 def plan(
     solve: Callable[..., Solution | None],
-    least_cost: Callable[[Problem], int | None],
     faults: Callable[[Problem, Solution], list[str]],
 ) -> Callable[[Problem], Solution | None]:
     """The proved plan, sound and as cheap as trying everything finds; None if there is none."""
 
     def planned(problem: Problem) -> Solution | None:
         solution = solve(problem)
-        assert (solution and solution.cost_cents) == least_cost(problem)
+        assert (solution and solution.cost_cents) == tried(problem)
         if solution is not None:
             assert not faults(problem, solution)
             assert solution.status is Status.PROVED
@@ -138,35 +147,23 @@ def plan(
     return planned
 
 
+def translated(problem: Problem, names: Sequence[str] = ()) -> Translation:
+    """The problem with a job for each demand, from 2027Q1 on; names that come twice are one job."""
+    names = names or [f"job-{number}" for number in range(len(problem.demands))]
+    members = tuple(
+        tuple((name, unit) for unit in range(1, demand.count + 1))
+        for name, demand in zip(names, problem.demands, strict=True)
+    )
+    return Translation(problem, members, ("2027Q1", "2027Q2", "2027Q3")[: problem.quarters])
+
+
 @pytest.fixture(scope="session")
-def agree(
-    solve: Callable[..., Solution | None],
-    least_cost: Callable[[Problem], int | None],
-    faults: Callable[[Problem, Solution], list[str]],
-) -> Callable[..., Counter[str]]:
-    """Compare the search with trying everything, problem by problem; what was seen."""
+def refused() -> Callable[..., InfeasibleError]:
+    """What the user is told of a problem that no plan solves; one job for each demand."""
 
-    def compared(problems: Iterable[Problem], *, asked_gap: float = 0.0) -> Counter[str]:
-        seen: Counter[str] = Counter()
-        for number, problem in enumerate(problems):
-            best = least_cost(problem)
-            try:
-                solution = solve(problem, asked_gap=asked_gap)
-            except LimitError:  # neither a plan nor a proof that there is none
-                assert best is None, f"problem {number} has a plan that costs {best}"
-                seen["undecided"] += 1
-                continue
-            if solution is None:
-                assert best is None, f"problem {number} has a plan that costs {best}"
-                seen["infeasible"] += 1
-                continue
-            assert not faults(problem, solution), f"problem {number}"
-            assert best is not None, f"problem {number} has no plan"
-            assert solution.bound_cents <= best <= solution.cost_cents, f"problem {number}"
-            if solution.status is Status.PROVED:
-                assert solution.cost_cents == best, f"problem {number}"
-            seen[solution.status] += 1
-            seen["moves"] += any(solution.moved)
-        return seen
+    def raised(problem: Problem, *names: str) -> InfeasibleError:
+        with pytest.raises(InfeasibleError) as caught:
+            packed(translated(problem, names))
+        return caught.value
 
-    return compared
+    return raised

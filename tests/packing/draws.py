@@ -1,49 +1,578 @@
-"""Problems with runs, with parts of GPUs and with both, for tests of other features."""
+"""Small random problems, with the features that are named.
+
+All are solved by trying everything in a fraction of a second: one or two pools of few nodes, at
+most five units, one to three quarters.
+"""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tests.packing import test_brute_force, test_parts, test_quotas
-from tests.packing.test_runs import in_turns
+from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
+from planner.packing.problem import (
+    ALL_TRAFFIC,
+    WHOLE,
+    Choice,
+    Demand,
+    Division,
+    Part,
+    Pool,
+    PriceTier,
+    Problem,
+    Quota,
+    Shape,
+    Supply,
+)
+from tests.packing.meaning import slots
 
 if TYPE_CHECKING:
-    import random
+    from collections.abc import Callable
 
-    from planner.packing.problem import Problem
+QUARTERED = (
+    Division((("1g", 0), ("1g", 1), ("1g", 2), ("1g", 3))),
+    Division((("1g", 0), ("1g", 1), ("2g", 2))),
+    Division((("2g", 0), ("1g", 2), ("1g", 3))),
+    Division((("2g", 0), ("2g", 2))),
+    Division((("4g", 0),)),
+)
+"""A GPU of four slices."""
+SEVENTHS = (
+    Division(tuple(("1g", start) for start in range(7))),
+    Division((("2g", 0), ("2g", 2), ("2g", 4), ("1g", 6))),
+    Division((("3g", 0), ("3g", 4))),
+    Division((("4g", 0), ("3g", 4))),
+    Division((("4g", 0), ("2g", 4), ("1g", 6))),
+    Division((("3g", 0), ("2g", 4), ("1g", 6))),
+)
+"""Some divisions of a GPU with seven slices of compute and eight of memory."""
+SHARED_MB = 80
 
-__all__ = ["SHARING", "teams"]
+_LATER = {"window", "reserve", "retire", "deliveries", "traffic", "changes"}
+"""Features that need a second quarter."""
 
 
-def runs(rng: random.Random) -> Problem:
-    return in_turns(test_brute_force.draw(rng), rng)
+def draw(features: str, seed: object) -> Problem:
+    """A problem with these features, named with blanks between; always the same for a seed."""
+    names = set(features.split())
+    assert names <= set(FEATURES), names - set(FEATURES)
+    rng = random.Random(f"{features} {seed}")
+    problem = _plain(rng, names)
+    for name, change in FEATURES.items():
+        problem = change(problem, rng) if name in names else problem
+    return problem
 
 
-def parts(rng: random.Random) -> Problem:
-    features = {*rng.choice((("mig",), ("shared",), ("mig", "shared"), ("mig", "own-node")))}
-    features |= {also for also in ("quarters", "spares", "sites") if rng.random() < 0.2}
-    return test_parts.draw(rng, features)
+def _plain(rng: random.Random, names: set[str]) -> Problem:
+    """Units on one or two pools, with nodes to buy and perhaps to rent."""
+    later = (2,) if names & {"runs", "changes"} else (2, 2, 3)
+    quarters = rng.choice(later if names & _LATER else (1, 1, 2))
+    alike = rng.random() < 0.3 and "changes" not in names
+    pools, supplies = [], []
+    sizes = (1, 2, 2, 4) if names & {"mig", "shared"} else (4, 8)
+    few = 1 if "sites" in names else 2 if "changes" in names else rng.choice((1, 2, 2))
+    for number in range(few):
+        node = Shape(rng.choice(sizes), rng.choice((20, 40)), rng.choice((10, 23)))
+        gpu_type = "a" if alike else "ab"[number]
+        spare, fabric = rng.choice((0, 0, 0, 1)), rng.random() < 0.7
+        owned = rng.choice((0, 0, 1))
+        pools.append(Pool(f"n{number}", "main", gpu_type, node, owned, spare, fabric))
+        supplies += _offers(number, quarters, rng)
+    left, demands = rng.randrange(1, 6), []
+    while left > 0:
+        demands.append(_demand(pools, quarters, rng, min(left, 2)))
+        left -= demands[-1].count
+    return Problem(quarters, tuple(pools), tuple(supplies), tuple(demands), 1234)
 
 
-def parts_and_runs(rng: random.Random) -> Problem:
-    features = rng.choice(({"mig"}, {"shared"}, {"mig", "shared"}, {"mig", "own-node"}))
-    return test_parts.draw(rng, features | {"weeks"})
+def _offers(pool: int, quarters: int, rng: random.Random) -> list[Supply]:
+    price = rng.randrange(1_000_000, 9_000_000)
+    first = rng.choice((0, 0, 0, 1)) if quarters > 1 else 0
+    bought = [None if q < first else price - q * price // 4 for q in range(quarters)]
+    offers = [Supply(f"buy{pool}", "buy", pool, rng.choice((1, 2, 3, None)), tuple(bought))]
+    if rng.random() < 0.4:
+        rented = tuple(price * rng.randrange(30, 80) // 100 for _ in range(quarters))
+        offers.append(Supply(f"rent{pool}", "rent", pool, rng.choice((0, 1, 2)), rented))
+    return offers
 
 
-def teams(rng: random.Random) -> Problem:
-    """Few units, nearly all of one owner, with quotas that bind where they run for some weeks."""
-    problem = test_quotas.draw(rng)
-    owners = ("red", "red", "red", "")
-    demands = tuple(replace(one, owner=rng.choice(owners)) for one in problem.demands[:3])
-    quotas = tuple(
-        test_quotas.quota(
-            *(rng.choice((None, 5, 6, 8, 12)) for _ in range(problem.quarters)),
-            gpu_type=rng.choice((None, None, "a")),
-        )
-        for _ in range(rng.randrange(1, 3))
+def _demand(pools: list[Pool], quarters: int, rng: random.Random, most: int) -> Demand:
+    choices = {_choice(rng.choice(pools), rng) for _ in range(rng.choice((1, 2, 3)))}
+    active = tuple(sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1))))
+    return Demand(tuple(sorted(choices)), active, rng.choice((1, most)))
+
+
+def _choice(pool: Pool, rng: random.Random) -> Choice:
+    most = 2 * pool.node.gpus
+    gpus = rng.choice([one for one in (1, 1, 2, 2, 3, 4, 4, 5, 8, 16) if one <= most])
+    cpus = rng.randrange(0, pool.node.cpus * min(gpus, 6) // 5 + 1)
+    memory_mb = rng.randrange(0, pool.node.memory_mb * min(gpus, 6) // 5 + 1)
+    return Choice(pool.gpu_type, Shape(gpus, cpus, memory_mb, rng.random() < 0.8))
+
+
+def changed(problem: Problem, change: Callable[[Choice], Choice]) -> Problem:
+    """The same with other choices; those that become alike are one."""
+    demands = (
+        replace(one, choices=tuple(sorted(set(map(change, one.choices)), key=repr)))
+        for one in problem.demands
     )
-    return in_turns(replace(problem, demands=demands, quotas=quotas), rng)
+    return replace(problem, demands=tuple(demands))
 
 
-SHARING = [runs, parts, parts_and_runs, teams]
+def reshaped(choice: Choice, **changes: object) -> Choice:
+    return replace(choice, shape=choice.shape._replace(**changes))
+
+
+# How nodes are had
+
+
+def _window(problem: Problem, rng: random.Random) -> Problem:
+    """Each offer can enter service in some quarters alone."""
+
+    def windowed(supply: Supply) -> Supply:
+        quarters = range(problem.quarters)
+        open_in = rng.sample(quarters, rng.randrange(1, problem.quarters))
+        cents = (supply.unit_cost_cents[q] if q in open_in else None for q in quarters)
+        return replace(supply, unit_cost_cents=tuple(cents))
+
+    return replace(problem, supplies=tuple(map(windowed, problem.supplies)))
+
+
+def _retire(problem: Problem, rng: random.Random) -> Problem:
+    """Owned nodes, some of which retire."""
+    pools = []
+    for pool in problem.pools:
+        owned, end = rng.choice((0, 1, 2)), rng.randrange(1, problem.quarters)
+        gone = rng.randrange(1, owned + 1) if owned else 0
+        retired = tuple(gone if quarter >= end else 0 for quarter in range(problem.quarters))
+        pools.append(replace(pool, owned=owned, retired=retired))
+    return replace(problem, pools=tuple(pools))
+
+
+def _reserve(problem: Problem, rng: random.Random) -> Problem:
+    """Nodes that are held for a term in place of those that are rented."""
+    supplies = [one for one in problem.supplies if one.kind != "rent"]
+    for pool in range(len(problem.pools)):
+        term, cents = rng.choice((1, 2, 2, 5)), rng.randrange(300_000, 3_000_000)
+        held = (min(term, problem.quarters - q) * cents for q in range(problem.quarters))
+        most = rng.choice((1, 2))
+        supplies.append(Supply(f"hold{pool}", "reserve", pool, most, tuple(held), term))
+    return replace(problem, supplies=tuple(supplies))
+
+
+def _lots(problem: Problem, rng: random.Random) -> Problem:
+    """What is bought costs less from the second or third node of an order on."""
+    supplies = []
+    for supply in problem.supplies:
+        if supply.kind != "buy":
+            supplies.append(supply)
+            continue
+        second = rng.choice((2, 2, 3))
+        less = tuple(cents and cents * 7 // 10 for cents in supply.unit_cost_cents)
+        first = replace(supply, lot=PriceTier(1, second - 1), offer=supply.pool)
+        more = replace(first, unit_cost_cents=less, lot=PriceTier(second, None))
+        supplies += [first, more]
+    return replace(problem, supplies=tuple(supplies))
+
+
+def _deliveries(problem: Problem, rng: random.Random) -> Problem:
+    """Of what is bought, few nodes arrive in each quarter."""
+    arriving = [
+        tuple(rng.choice((0, 1, 1, 2)) for _ in range(problem.quarters)) for _ in problem.pools
+    ]
+    supplies = (
+        replace(one, deliveries=arriving[one.pool]) if one.kind == "buy" else one
+        for one in problem.supplies
+    )
+    return replace(problem, supplies=tuple(supplies))
+
+
+def _sites(problem: Problem, rng: random.Random) -> Problem:
+    """Each offer for a site in the east and one in the west; some units run at one alone."""
+    (east,) = (replace(pool, site="east") for pool in problem.pools)
+    west = replace(east, site="west", owned=0, retired=(), spare=rng.choice((0, 1)))
+    supplies = tuple(
+        replace(supply, pool=pool, offer=100 + number if supply.offer is None else supply.offer)
+        for number, supply in enumerate(problem.supplies)
+        for pool in (0, 1)
+    )
+    room = tuple(
+        Limit(f"room {pool}", ((pool, 1),), (max(east.owned, 1),) * problem.quarters, "nodes")
+        for pool in (0, 1)
+        if rng.random() < 0.4
+    )
+    problem = replace(problem, pools=(east, west), supplies=supplies, limits=room)
+    return changed(
+        problem, lambda one: reshaped(one, sites=rng.choice(((), (), ("east",), ("west",))))
+    )
+
+
+def _let_go(problem: Problem, rng: random.Random, *, sell: bool, off: bool) -> Problem:
+    """Up to two owned nodes in each pool, some of which may be sold or switched off; few units.
+
+    Very many ways to let nodes go are tried with each of these.
+    """
+    last = {one.pool: one for one in problem.supplies}
+    supplies = [replace(one, maximum=min(2, one.maximum or 2)) for one in last.values()]
+    pools = []
+    quarters = range(problem.quarters)
+    for number, pool in enumerate(problem.pools):
+        owned = rng.choice((1, 2, 2))
+        ends = rng.choice((None, None, 1)) if problem.quarters > 1 else None
+        retired = () if ends is None else tuple(owned * (q >= ends) for q in quarters)
+        pools.append(replace(pool, owned=owned, retired=retired))
+        nodes, name = rng.randrange(1, owned + 1), f"fleet-{number}"
+        if sell and rng.random() < 0.8:
+            price = rng.randrange(100_000, 6_000_000)
+            cents = tuple(
+                rng.choice((None, -price + q * price // 4, -price, price // 9)) for q in quarters
+            )
+            most = rng.randrange(1, nodes + 1)
+            supplies.append(Supply(name, "sell", number, most, cents, until=ends))
+        if off and rng.random() < 0.8:
+            cents = tuple(
+                -rng.randrange(1, 900_000) if ends is None or q < ends else None for q in quarters
+            )
+            supplies.append(Supply(name, "switch off", number, nodes, cents))
+    few = problem.demands[:2]
+    return replace(problem, pools=tuple(pools), supplies=tuple(supplies), demands=few)
+
+
+def _sell(problem: Problem, rng: random.Random) -> Problem:
+    return _let_go(problem, rng, sell=True, off=False)
+
+
+def _release(problem: Problem, rng: random.Random) -> Problem:
+    return _let_go(problem, rng, sell=True, off=True)
+
+
+def _dear(problem: Problem, rng: random.Random) -> Problem:
+    """Owned nodes bring so much that more is received than is paid."""
+    del rng
+    supplies = (
+        replace(one, unit_cost_cents=tuple(cents and 10 * cents for cents in one.unit_cost_cents))
+        if one.kind == "sell"
+        else one
+        for one in problem.supplies
+    )
+    return replace(problem, supplies=tuple(supplies))
+
+
+# What units take
+
+
+def _wide(problem: Problem, rng: random.Random) -> Problem:
+    """Some choices take two nodes."""
+    pools = tuple(replace(pool, fabric=True) for pool in problem.pools)
+    gpus = 2 * problem.pools[0].node.gpus
+    return changed(
+        replace(problem, pools=pools),
+        lambda one: reshaped(one, gpus=gpus, spans=True) if rng.random() < 0.35 else one,
+    )
+
+
+def _runs(problem: Problem, rng: random.Random) -> Problem:
+    """Most choices run for some weeks within some window."""
+
+    def run(choice: Choice) -> Choice:
+        if rng.random() < 0.3:
+            return choice
+        weeks = rng.randrange(2, 12)
+        earliest = rng.randrange(0, 14 - weeks)
+        until = min(13, earliest + weeks + rng.choice((0, 1, 2, 5)))
+        return reshaped(choice, run=slots(weeks, earliest, until))
+
+    return changed(problem, run)
+
+
+def _mig(problem: Problem, rng: random.Random) -> Problem:
+    """Most choices take a partition of a GPU."""
+    divisions = rng.choice((QUARTERED, SEVENTHS))
+    pools = tuple(replace(pool, divisions=divisions) for pool in problem.pools)
+    profiles = sorted({profile for one in divisions for profile, _ in one.slots})
+    return _in_parts(replace(problem, pools=pools), rng, lambda: Part(rng.choice(profiles), 0))
+
+
+def _shared(problem: Problem, rng: random.Random) -> Problem:
+    """Most choices take a share of a GPU's memory."""
+    pools = tuple(replace(pool, shared_mb=SHARED_MB) for pool in problem.pools)
+    sizes = (11, 20, 27, 35, 41, 80)
+    return _in_parts(replace(problem, pools=pools), rng, lambda: Part("", rng.choice(sizes)))
+
+
+def _in_parts(problem: Problem, rng: random.Random, part: Callable[[], Part]) -> Problem:
+    def parted(choice: Choice) -> Choice:
+        if choice.shape.bundles or rng.random() < 0.3:
+            return choice
+        cpus, memory_mb = choice.shape.cpus // 2, choice.shape.memory_mb // 2
+        return reshaped(choice, gpus=1, cpus=cpus, memory_mb=memory_mb, part=part())
+
+    return changed(problem, parted)
+
+
+def _own_node(problem: Problem, rng: random.Random) -> Problem:
+    """Partitioned GPUs have nodes of their own."""
+    del rng
+    return replace(problem, pools=tuple(replace(pool, mixes=False) for pool in problem.pools))
+
+
+def _copies(problem: Problem, rng: random.Random) -> Problem:
+    """Most choices ask for two or three pieces, at most eight in all."""
+    few, left = [], 8
+    for demand in problem.demands:
+        most = max(1, min(3, left // demand.count))
+        copies = {choice: rng.randrange(1, most + 1) for choice in demand.choices}
+        choices = sorted(replace(choice, copies=many) for choice, many in copies.items())
+        few.append(replace(demand, choices=tuple(choices)))
+        left -= demand.count * max(copies.values())
+        if left < 2:
+            break
+    return replace(problem, demands=tuple(few))
+
+
+def _traffic(problem: Problem, rng: random.Random) -> Problem:
+    """Most choices ask for another number of pieces in each quarter; at most three units."""
+
+    def followed(choice: Choice) -> Choice:
+        pieces = tuple(rng.choice((1, 1, 2)) for _ in range(problem.quarters))
+        return replace(choice, copies=max(pieces), by_quarter=pieces)
+
+    few = tuple(replace(one, count=1) for one in problem.demands[:3])
+    return changed(replace(problem, demands=few), followed)
+
+
+def _quotas(problem: Problem, rng: random.Random) -> Problem:
+    """Units of two owners and of nobody, and one to three quotas."""
+    demands = (
+        replace(one, owner=rng.choice(("red", "red", "blue", ""))) for one in problem.demands
+    )
+    quotas = {}
+    for _ in range(rng.randrange(1, 4)):
+        owner, gpu_type = rng.choice(("red", "red", "blue")), rng.choice((None, None, "a"))
+        most = (rng.choice((None, *range(1, 13))) for _ in range(problem.quarters))
+        quotas[owner, gpu_type] = quota(*most, owner=owner, gpu_type=gpu_type)
+    return replace(problem, demands=tuple(demands), quotas=tuple(quotas.values()))
+
+
+def quota(*gpus: int | None, owner: str = "red", gpu_type: str | None = None) -> Quota:
+    """At most so many GPUs by quarter."""
+    name = f"quota of {owner}" + (f" on {gpu_type}" if gpu_type else "")
+    return Quota(name, owner, gpu_type, gpus)
+
+
+def _portions(problem: Problem, rng: random.Random) -> Problem:
+    """Parts of GPUs count against low quotas as portions of them."""
+
+    def portion(choice: Choice) -> Choice:
+        part = choice.shape.part
+        slices = Fraction(int(part.profile[0]), 8) if part.profile else None
+        share = slices or Fraction(part.memory_mb, SHARED_MB)
+        return replace(choice, share=share if part != WHOLE else Fraction(1))
+
+    quotas = (
+        replace(one, at_most=tuple(rng.randrange(1, 4) for _ in one.at_most))
+        for one in problem.quotas
+    )
+    return changed(replace(problem, quotas=tuple(quotas)), portion)
+
+
+# What runs today, and what may change
+
+
+def running(demand: Demand, origin: str, cents: int = 0) -> Demand:
+    """Units that run somewhere today, and what it costs to move one."""
+    return replace(demand, origin=origin, move_cents=cents)
+
+
+def pinned(demand: Demand, stays: str) -> Demand:
+    """Units that may not leave."""
+    choices = tuple(reshaped(choice, stays=stays) for choice in demand.choices)
+    return replace(demand, choices=choices)
+
+
+def _today(problem: Problem, rng: random.Random) -> Problem:
+    """Most units run somewhere today, and some may not leave."""
+    pools = list(problem.pools)
+    for number, pool in enumerate(problem.pools):
+        if pool.owned and rng.random() < 0.6:
+            pools[number] = replace(pool, owned=pool.owned - 1)
+            pools.append(replace(pool, owned=1, spare=0, held=f"{pool.home}/1"))
+    demands = []
+    for demand in problem.demands:
+        pool, drawn = rng.choice(pools), rng.random()
+        if drawn < 0.25:
+            demands.append(pinned(demand, pool.held or pool.home))
+        elif drawn < 0.9 and 0 in demand.quarters:
+            demands.append(running(demand, pool.home, rng.choice((0, 1000, 800_000, 5_000_000))))
+        else:
+            demands.append(demand)
+    return replace(problem, pools=tuple(pools), demands=tuple(demands))
+
+
+def stages(demand: Demand) -> list[Demand]:
+    """The demand quarter by quarter: its units may take another choice in each."""
+    return [
+        replace(demand, quarters=(quarter,), stage=True, origin=demand.origin if not place else "")
+        for place, quarter in enumerate(demand.quarters)
+    ]
+
+
+def _changes(problem: Problem, rng: random.Random) -> Problem:
+    """Few units that may change their GPU type from quarter to quarter; rents go up and down."""
+    supplies = [replace(one, maximum=2) for one in problem.supplies if one.kind != "rent"]
+    first = rng.randrange(2)
+    for number in range(len(problem.pools)):
+        cheap = ((first + number + quarter) % 2 for quarter in range(problem.quarters))
+        rents = tuple(300_000 if one else 2_000_000 for one in cheap)
+        supplies.append(Supply(f"rent{number}", "rent", number, 2, rents))
+    demands: list[Demand] = []
+    for demand in problem.demands[:3]:
+        every = tuple(range(problem.quarters))
+        staged = stages(replace(demand, quarters=every))
+        demands += staged if rng.random() < 0.8 else [demand]
+    return replace(problem, supplies=tuple(supplies), demands=tuple(demands))
+
+
+def sharing(demand: Demand, *takes: int, count: int, name: str = "chat") -> Demand:
+    """At most so many units, which share the traffic of an endpoint; what each choice takes."""
+    return replace(demand, endpoint=name, takes=takes, count=count, at_most=True)
+
+
+def _mixed(problem: Problem, rng: random.Random) -> Problem:
+    """Most demands are endpoints, each quarter by itself; some ask for so many units exactly."""
+    demands: list[Demand] = []
+    for number, demand in enumerate(problem.demands):
+        if rng.random() < 0.25:
+            demands.append(demand)
+            continue
+        for quarter in demand.quarters:
+            shares = (200_000, 333_334, 500_000, 666_667, ALL_TRAFFIC)
+            takes = tuple(rng.choice(shares) for _ in demand.choices)
+            count = min(3, -(-ALL_TRAFFIC // min(takes)))
+            chat = sharing(demand, *takes, count=count, name=f"chat {number}")
+            open_ = rng.random() < 0.8
+            demands.append(replace(chat, quarters=(quarter,), stage=True, at_most=open_))
+    return replace(problem, demands=tuple(demands[:4]))
+
+
+# What all nodes keep to together
+
+
+def _limit(name: str, unit: str, most: tuple[int | None, ...]) -> Callable[..., Problem]:
+    def limited(problem: Problem, rng: random.Random) -> Problem:
+        limits = list(problem.limits)
+        for site, here in _by_site(problem).items():
+            terms = tuple((number, rng.choice((3, 5, 6, 11))) for number in here)
+            at_most = tuple(rng.choice(most) for _ in range(problem.quarters))
+            drawn = name == "power" and rng.random() < 0.5
+            limits.append(Limit(f"{name} at {site}", terms, at_most, unit, drawn))
+        return replace(problem, limits=tuple(limits))
+
+    return limited
+
+
+def _by_site(problem: Problem) -> dict[str, list[int]]:
+    sites = sorted({pool.site for pool in problem.pools})
+    return {
+        site: [n for n, pool in enumerate(problem.pools) if pool.site == site] for site in sites
+    }
+
+
+def _racks(problem: Problem, rng: random.Random) -> Problem:
+    racks = []
+    for site, here in _by_site(problem).items():
+        power = rng.choice((None, 12, 17))
+        held = tuple(
+            (number, rng.choice((3, 4, 7)), rng.choice((5, 6, 11)) if power else 0)
+            for number in here
+        )
+        racks.append(RackSpace(site, rng.choice((1, 2)), rng.choice((7, 10)), power, held))
+    return replace(problem, racks=tuple(racks))
+
+
+def _growth(problem: Problem, rng: random.Random) -> Problem:
+    shares = tuple(Reserve(name, Fraction(rng.randrange(10, 50), 100)) for name in "ab")
+    return replace(problem, reserves=shares, demands=problem.demands[:3])
+
+
+def _spares(problem: Problem, rng: random.Random) -> Problem:
+    """All pools share empty nodes for those that fail."""
+    nodes = rng.choice((1, 1, 2))
+    return replace(problem, spare_groups=(spare_group(*range(len(problem.pools)), nodes=nodes),))
+
+
+def _rack_spares(problem: Problem, rng: random.Random) -> Problem:
+    """They share empty nodes for those in a rack that fails."""
+    every, power = range(len(problem.pools)), rng.choice((None, 12, 17))
+    held = tuple(
+        (number, rng.choice((3, 4)), rng.choice((5, 6)) if power else 0) for number in every
+    )
+    space = RackSpace("main", rng.choice((2, 3, 4)), rng.choice((4, 8)), power, held)
+    group = spare_group(*every, racks=rng.choice((1, 1, 1, 2)))
+    return replace(problem, racks=(space,), spare_groups=(group,))
+
+
+def spare_group(*pools: int, nodes: int = 0, racks: int = 0) -> SharedSpares:
+    """Pools that share their spare nodes."""
+    return SharedSpares("g at main", pools, nodes, racks, "main")
+
+
+def _budget(problem: Problem, rng: random.Random) -> Problem:
+    """On some or all of what is acquired, in odd cents, so that nothing divides anything."""
+    share, odd = rng.choice(((1.0, 0), (0.7, 99)))
+
+    def spent(supply: Supply, cents: int | None) -> int:
+        if supply.releases:
+            return -abs(cents or 0) // 3
+        counts = cents is not None and rng.random() < share
+        return abs(cents or 0) + rng.randrange(-odd, odd + 1) if counts else 0
+
+    cents = tuple(
+        tuple(spent(supply, one) for one in supply.unit_cost_cents) for supply in problem.supplies
+    )
+    amounts = sorted(abs(one) for by_quarter in cents for one in by_quarter if one) or [1]
+    most = rng.choice(amounts) * rng.choice((1, 2, 3)) + rng.choice((-1, 0, 0, 700_000))
+    return replace(problem, budgets=(SpendLimit("money", most, cents),))
+
+
+FEATURES: dict[str, Callable[[Problem, random.Random], Problem]] = {
+    "window": _window,
+    "retire": _retire,
+    "reserve": _reserve,
+    "lots": _lots,
+    "deliveries": _deliveries,
+    "sites": _sites,
+    "wide": _wide,
+    "runs": _runs,
+    "mig": _mig,
+    "shared": _shared,
+    "own-node": _own_node,
+    "copies": _copies,
+    "traffic": _traffic,
+    "quotas": _quotas,
+    "portions": _portions,
+    "today": _today,
+    "changes": _changes,
+    "mixed": _mixed,
+    "sell": _sell,
+    "release": _release,
+    "dear": _dear,
+    "power": _limit("power", "W", (6, 11, 17, None)),
+    "units": _limit("rack units", "U", (6, 9, 12, 16)),
+    "ports": _limit("network ports", "ports", (6, 9, 14, None)),
+    "racks": _racks,
+    "growth": _growth,
+    "spares": _spares,
+    "rack-spares": _rack_spares,
+    "budget": _budget,
+}
+"""In the order in which they come into a problem."""
+
+
+def lifted(problem: Problem) -> Problem:
+    """The same without what limits a plan beside its offers."""
+    return replace(
+        problem, limits=(), racks=(), reserves=(), budgets=(), quotas=(), spare_groups=()
+    )

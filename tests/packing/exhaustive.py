@@ -21,7 +21,7 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from tests.packing.meaning import SLOT, SLOTS, changes, counts, holds, mixes, stands
+from tests.packing.meaning import SLOT, SLOTS, counts, holds, mixes, stands, takes_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -61,7 +61,7 @@ class Exhaustive:
                 break
             for way in ways if stands(self._problem, nodes) else ():
                 if self._runs(way, nodes):
-                    moves = self._moves(way, nodes) + self._changes(way)
+                    moves = self._moves(way, nodes)
                     best = cost + moves if best is None else min(best, cost + moves)
                     if not moves:
                         break
@@ -104,14 +104,6 @@ class Exhaustive:
                     return None
             found.append(now)
         return tuple(found)
-
-    def _changes(self, way: tuple[tuple[Choice, ...], ...]) -> int:
-        return sum(
-            units * demand.move_cents
-            for units, demand in zip(
-                changes(self._problem, way), self._problem.demands, strict=True
-            )
-        )
 
     def _moves(self, way: tuple[tuple[Choice, ...], ...], nodes: Nodes) -> int:
         """The least that moves cost if these units run on these nodes in the first quarter."""
@@ -179,12 +171,15 @@ class Exhaustive:
 
     def _ways(self) -> Iterator[tuple[tuple[Choice, ...], ...]]:
         """Which choice each unit takes; units that are alike are not told apart."""
-        yield from product(
-            *(
-                combinations_with_replacement(demand.choices, demand.count)
-                for demand in self._problem.demands
-            )
-        )
+        every = [
+            [
+                choices
+                for count in range(0 if demand.at_most else demand.count, demand.count + 1)
+                for choices in combinations_with_replacement(demand.choices, count)
+            ]
+            for demand in self._problem.demands
+        ]
+        yield from (way for way in product(*every) if takes_all(self._problem, way))
 
     def _fleets(self) -> Iterator[tuple[int, Nodes]]:
         """The cheapest way to each number of nodes by pool and quarter that could be of use."""

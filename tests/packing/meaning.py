@@ -92,11 +92,13 @@ def stands_in(demand: Demand, choice: Choice, mine: Pool, other: Pool) -> bool:
         return False
     if choice.shape.gpus > mine.node.gpus or other.node.gpus < mine.node.gpus:
         return False
+    worth = dict(zip(demand.choices, demand.takes, strict=False))
     for way in [choice] if other.gpu_type == mine.gpu_type else demand.choices:
         held, taken = choice.shape, way.shape
         share = Fraction(held.gpus, mine.node.gpus)
         if (
             way.gpu_type == other.gpu_type
+            and (not demand.endpoint or worth[way] >= worth[choice])
             and not (taken.part.profile or taken.part.memory_mb)
             and (not taken.sites or other.site in taken.sites)
             and taken.gpus <= held.gpus
@@ -113,24 +115,22 @@ def stands_in(demand: Demand, choice: Choice, mine: Pool, other: Pool) -> bool:
     return False
 
 
+def takes_all(problem: Problem, way: Sequence[Sequence[Choice]]) -> bool:
+    """Whether units that take these choices take all traffic of each endpoint that they share."""
+    taken: Counter[tuple[str, int]] = Counter()
+    asked: set[tuple[str, int]] = set()
+    for demand, choices in zip(problem.demands, way, strict=True):
+        if demand.endpoint:
+            worth = dict(zip(demand.choices, demand.takes, strict=True))
+            asked.update((demand.endpoint, quarter) for quarter in demand.quarters)
+            for quarter in demand.quarters:
+                taken[demand.endpoint, quarter] += sum(worth[choice] for choice in choices)
+    return all(taken[one] >= 10**6 for one in asked)
+
+
 def counts(quota: Quota, owner: str, gpu_type: str) -> bool:
     """Whether a quota counts the GPUs of this type that a unit of an owner holds."""
     return quota.owner == owner and quota.gpu_type in (None, gpu_type)
-
-
-def changes(problem: Problem, way: Sequence[Sequence[Choice]]) -> list[int]:
-    """By demand: units that take another GPU type than in the stage before of their chain."""
-    found = [0] * len(problem.demands)
-    last: dict[object, Counter[str]] = {}
-    order = sorted(range(len(way)), key=lambda number: problem.demands[number].quarters)
-    for number in order:
-        demand = problem.demands[number]
-        chain = (demand.choices, demand.owner, demand.chain)
-        now = Counter(choice.gpu_type for choice in way[number])
-        if demand.chain:
-            found[number] = (now - last.get(chain, now)).total()
-            last[chain] = now
-    return found
 
 
 def holds(pool: Pool, parts: Sequence[Part]) -> bool:

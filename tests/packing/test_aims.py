@@ -9,8 +9,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.limits import SpendLimit
 from planner.packing.near_optimal import Aim, reach
 from planner.packing.solution import Status
-from tests.packing.test_brute_force import draw
-from tests.packing.test_stays import running
+from tests.packing.draws import draw, running
 
 BUY = 10_000_000
 
@@ -76,9 +75,9 @@ def test_moves_are_aimed_at_like_nodes(build):
 
 def test_the_least_is_that_of_trying_everything(least_cost, faults):
     seen = 0
-    for seed in range(25):
+    for seed in range(14):
         rng = random.Random(f"aims {seed}")
-        problem = draw(rng)
+        problem = draw("", seed)
         cheapest = least_cost(problem)
         if cheapest is None:
             continue
@@ -109,4 +108,4 @@ def test_the_least_is_that_of_trying_everything(least_cost, faults):
         assert found.solution.status is Status.PROVED
         assert not faults(problem, found.solution)
         seen += 1
-    assert seen > 12
+    assert seen > 6

@@ -22,56 +22,45 @@ def nodes_bought(build, plan):
     return bought
 
 
-def test_a_node_holds_no_more_units_than_it_has_gpus_for(build, nodes_bought):
-    assert nodes_bought(build.units(2, ("h100", 4, 0, 0))) == 1
-    assert nodes_bought(build.units(3, ("h100", 4, 0, 0))) == 2
+APART = ((1, 5, 48, 80_000), (1, 1, 40, 480_000), (1, 4, 8, 400_000))
+"""Each pair collides on GPUs, cores or memory; no resource alone needs more than two nodes."""
 
 
-def test_a_node_holds_no_more_units_than_it_has_cores_for(build, nodes_bought):
-    assert nodes_bought(build.units(2, ("h100", 1, 40, 0))) == 1
-    assert nodes_bought(build.units(2, ("h100", 1, 41, 0))) == 2
+@pytest.mark.parametrize(
+    ("units", "nodes"),
+    [
+        pytest.param([(2, 4, 0, 0)], 1, id="GPUs fit"),
+        pytest.param([(3, 4, 0, 0)], 2, id="GPUs end"),
+        pytest.param([(2, 1, 40, 0)], 1, id="cores fit"),
+        pytest.param([(2, 1, 41, 0)], 2, id="cores end"),
+        pytest.param([(2, 1, 0, 400_000)], 1, id="host memory fits"),
+        pytest.param([(2, 1, 0, 400_001)], 2, id="host memory ends"),
+        pytest.param([(3, 5, 0, 0)], 3, id="15 GPUs fit into 16, but 5 and 5 not into 8"),
+        pytest.param(APART, 3, id="pairs exclude each other"),
+        pytest.param([*APART, (2, 16, 0, 0)], 7, id="beside units that span"),
+        pytest.param([(1, 16, 1, 1)], 2, id="a unit that spans takes whole nodes"),
+        pytest.param([(1, 16, 1, 1), (1, 1, 1, 1)], 3, id="what it leaves is nobody else's"),
+    ],
+)
+def test_as_many_nodes_are_bought_as_hold_the_units(build, nodes_bought, units, nodes):
+    assert nodes_bought(*(build.units(count, ("h100", *size)) for count, *size in units)) == nodes
 
 
-def test_a_node_holds_no_more_units_than_it_has_host_memory_for(build, nodes_bought):
-    assert nodes_bought(build.units(2, ("h100", 1, 0, 400_000))) == 1
-    assert nodes_bought(build.units(2, ("h100", 1, 0, 400_001))) == 2
-
-
-def test_a_unit_runs_within_one_node_even_where_the_totals_would_fit(build, nodes_bought):
-    """15 GPUs fit into 16, but 5 and 5 do not fit into 8."""
-    assert nodes_bought(build.units(3, ("h100", 5, 0, 0))) == 3
-
-
-def test_units_that_exclude_each_other_pairwise_each_take_a_node(build, nodes_bought):
-    """No resource alone needs more than two nodes: the pairs collide on GPUs, cores and memory."""
-    units = (
-        build.units(1, ("h100", 5, 48, 80_000)),
-        build.units(1, ("h100", 1, 40, 480_000)),
-        build.units(1, ("h100", 4, 8, 400_000)),
-    )
-    assert nodes_bought(*units) == 3
-    assert nodes_bought(*units, build.units(2, ("h100", 16, 0, 0))) == 7
-
-
-def test_a_unit_that_spans_takes_whole_nodes(build, nodes_bought):
-    """16 GPUs take two nodes, and what cores and memory they leave is nobody else's."""
-    spanning = build.units(1, ("h100", 16, 1, 1))
-    assert nodes_bought(spanning) == 2
-    assert nodes_bought(spanning, build.units(1, ("h100", 1, 1, 1))) == 3
-
-
-def test_a_unit_spans_only_where_there_is_a_fabric(build, plan):
-    spanning = build.units(1, ("h100", 16, 1, 1))
-    offers = [build.buy(BUY)]
-    assert plan(build.problem([build.pool(fabric=True)], offers, [spanning]))
-    assert plan(build.problem([build.pool(fabric=False)], offers, [spanning])) is None
-
-
-def test_a_unit_that_may_not_span_stays_within_one_node(build, plan):
-    for gpus, spans, fits in ((16, True, True), (16, False, False), (8, False, True)):
-        demand = build.units(1, ("h100", gpus, 1, 1), spans=spans)
-        problem = build.problem([build.pool(fabric=True)], [build.buy(BUY)], [demand])
-        assert (plan(problem) is not None) == fits
+@pytest.mark.parametrize(
+    ("gpus", "fabric", "spans", "fits"),
+    [
+        (16, True, True, True),
+        (16, False, True, False),
+        (16, True, False, False),
+        (8, True, False, True),
+    ],
+)
+def test_a_unit_spans_nodes_only_where_it_may_and_a_fabric_joins_them(
+    build, plan, gpus, fabric, spans, fits
+):
+    demand = build.units(1, ("h100", gpus, 1, 1), spans=spans)
+    problem = build.problem([build.pool(fabric=fabric)], [build.buy(BUY)], [demand])
+    assert (plan(problem) is not None) == fits
 
 
 def test_a_unit_spans_whole_nodes_or_not_at_all(build, plan):
@@ -138,16 +127,13 @@ def test_owned_nodes_serve_every_quarter_and_are_never_paid_for_again(build, pla
     assert plan(problem).cost_cents == 0
 
 
-def test_bought_nodes_stay(build, plan):
-    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1, 2))
+@pytest.mark.parametrize(
+    ("quarters", "bought"), [((0, 1, 2), (1, 0, 0)), ((1, 2), (0, 1, 0))], ids=str
+)
+def test_bought_nodes_stay_and_come_no_earlier_than_needed(build, plan, quarters, bought):
+    demand = build.units(1, ("h100", 8, 0, 0), quarters=quarters)
     problem = build.problem([build.pool()], [build.buy(BUY, BUY - 9, BUY - 99)], [demand], 3)
-    assert plan(problem).bought == ((1, 0, 0),)
-
-
-def test_a_node_is_bought_no_earlier_than_it_is_needed_where_later_is_cheaper(build, plan):
-    demand = build.units(1, ("h100", 8, 0, 0), quarters=(1, 2))
-    problem = build.problem([build.pool()], [build.buy(BUY, BUY - 9, BUY - 99)], [demand], 3)
-    assert plan(problem).bought == ((0, 1, 0),)
+    assert plan(problem).bought == (bought,)
 
 
 def test_rent_lasts_one_quarter(build, plan):

@@ -50,24 +50,22 @@ def covering(seed: int) -> tuple[Program, int | None]:
     return program, None if best is None else best * CENTS_PER_UNIT
 
 
+SOLVABLE = next((program, best) for program, best in map(covering, range(9)) if best is not None)
+
+
 def verdicts(assertion: Assertion) -> list[Verdict]:
     return [one.verdict for one in ASK(assertion)]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_both_solvers_confirm_what_trying_everything_proves(seed):
-    program, best = covering(seed)
-    assert verdicts(Assertion(program, frozenset(), best)) == [Verdict.CONFIRMED] * 2
-
-
-def test_the_seeds_hold_a_program_without_a_solution_and_several_with_one():
-    solvable = [covering(seed)[1] is not None for seed in range(6)]
-    assert True in solvable
-    assert False in solvable
+def test_both_solvers_confirm_what_trying_everything_proves():
+    programs = [covering(seed) for seed in range(6)]
+    for program, best in programs:
+        assert verdicts(Assertion(program, frozenset(), best)) == [Verdict.CONFIRMED] * 2
+    assert {best is None for _, best in programs} == {True, False}
 
 
 def test_a_bound_above_the_best_solution_is_refuted_with_program_and_answers():
-    program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
+    program, best = SOLVABLE
     assertion = Assertion(program, frozenset(), best + CENTS_PER_UNIT)
     with pytest.raises(DisagreementError, match="no plan costs less than") as raised:
         require_agreement(ASK, assertion)
@@ -80,13 +78,13 @@ def test_a_bound_above_the_best_solution_is_refuted_with_program_and_answers():
 
 
 def test_a_claim_that_nothing_exists_is_refuted_by_any_solution():
-    program, _ = next((p, b) for p, b in map(covering, range(9)) if b is not None)
+    program, _ = SOLVABLE
     with pytest.raises(DisagreementError, match="no plan exists"):
         require_agreement(ASK, Assertion(program, frozenset(), None))
 
 
 def test_a_cost_outside_the_program_counts_into_the_bound():
-    program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
+    program, best = SOLVABLE
     assertion = Assertion(program, frozenset(), best + 700, fixed_cents=700)
     assert [one.reached_cents for one in ASK(assertion)] == [best + 700] * 2
 
@@ -97,13 +95,13 @@ def stubborn(monkeypatch, answer):
 
 
 def test_a_cheaper_answer_that_breaks_a_row_is_not_believed(monkeypatch):
-    program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
+    program, best = SOLVABLE
     stubborn(monkeypatch, Answer(Outcome.OPTIMAL, (0.0,) * 4, 0.0, 0.0))
     assert verdicts(Assertion(program, frozenset(), best)) == [Verdict.CONFIRMED, Verdict.UNFOUNDED]
 
 
 def test_no_solution_is_not_believed_where_one_is_known(monkeypatch):
-    program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
+    program, best = SOLVABLE
     stubborn(monkeypatch, Answer(Outcome.INFEASIBLE, (), float("inf"), float("inf")))
     known = ASK(Assertion(program, frozenset(), best + 10**9))[0].values
     with_known = Assertion(program, frozenset(), best, known=known)
@@ -113,7 +111,7 @@ def test_no_solution_is_not_believed_where_one_is_known(monkeypatch):
 
 
 def test_a_solver_that_fails_or_runs_out_of_time_leaves_it_open(monkeypatch):
-    program, best = next((p, b) for p, b in map(covering, range(9)) if b is not None)
+    program, best = SOLVABLE
     stubborn(monkeypatch, Answer(Outcome.NOTHING, (), float("inf"), float("-inf")))
     assert verdicts(Assertion(program, frozenset(), best))[1] is Verdict.UNDECIDED
 

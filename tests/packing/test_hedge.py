@@ -11,7 +11,7 @@ from planner.packing.limits import SpendLimit
 from planner.packing.scenario_program import Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.packing.statement.hold import Order, holding
-from tests.packing.test_brute_force import draw
+from tests.packing.draws import draw
 from tests.properties.questions import draws
 
 MEANS = (Mean((0, 1), 0, 2), Mean((1, 2), 0, 2))
@@ -29,9 +29,9 @@ def mean_cents(costs, mean):
     return (sum(costs[place] for place in mean.futures) + mean.others_cents) // mean.of
 
 
-def futures_of(rng):
+def futures_of(seed):
     """A problem, and two in which more or fewer units are asked for at other prices."""
-    first = draw(rng)
+    rng, first = random.Random(f"hedge {seed}"), draw("", seed)
     futures = [first]
     for _ in range(2):
         demands = tuple(replace(one, count=rng.randrange(1, 3)) for one in first.demands)
@@ -69,20 +69,17 @@ def cost_of(futures, orders, solve):
     return max(mean_cents([one.cost_cents for one in found], mean) for mean in MEANS)
 
 
-@pytest.mark.parametrize("batch", [0, 3, 1, 2][: draws(2, 4)])
-def test_no_purchases_beat_the_bound_and_the_proposed_ones_mostly_reach_it(batch, solve):
+def test_no_purchases_beat_the_bound_and_the_proposed_ones_mostly_reach_it(solve):
     reached = compared = refused = 0
-    for number in range(batch * 8, batch * 8 + 8):
-        futures = futures_of(random.Random(f"hedge {number}"))
+    for number in range(draws(10, 32)):
+        futures = futures_of(number)
         tried = {orders: cost_of(futures, orders, solve) for orders in purchases(futures[0])}
         held = [cents for cents in tried.values() if cents is not None]
         try:
             found = asked(futures)
         except Infeasible:
-            assert not held, number
-            refused += 1
-            continue
-        if found.outcome is Outcome.INFEASIBLE:
+            found = None
+        if found is None or found.outcome is Outcome.INFEASIBLE:
             assert not held, number
             refused += 1
             continue
@@ -94,8 +91,9 @@ def test_no_purchases_beat_the_bound_and_the_proposed_ones_mostly_reach_it(batch
         mean = cost_of(futures, found.orders, solve)
         assert mean is None or mean >= found.bound_cents, number
         reached += mean is not None and mean <= min(held)
-    assert compared >= 2
-    assert reached >= compared - 1
+    assert compared >= 4
+    assert reached >= compared - draws(1, 4)
+    assert refused
 
 
 CHEAP = 10_000_000

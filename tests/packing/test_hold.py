@@ -1,13 +1,12 @@
 """Purchases that are given: bought to the node, in their quarter or as early as can be."""
 
-import random
 from dataclasses import replace
 
 import pytest
 
 from planner.packing.problem import PriceTier
 from planner.packing.statement.hold import Order, holding
-from tests.packing.test_brute_force import draw
+from tests.packing.draws import draw
 
 CHEAP, DEAR = 10_000_000, 11_000_000
 
@@ -74,8 +73,8 @@ def test_what_is_ordered_for_a_site_is_bought_there(build, plan):
 
 def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
     seen = 0
-    for seed in range(30):
-        problem = draw(random.Random(f"hold {seed}"))
+    for seed in range(16):
+        problem = draw("", seed)
         best = solve(problem)
         if best is None:
             continue
@@ -90,4 +89,4 @@ def test_the_best_purchases_held_cost_what_the_best_plan_does(solve):
         assert held.cost_cents == best.cost_cents, seed
         assert held.bought == best.bought, seed
         seen += bool(orders)
-    assert seen > 10
+    assert seen > 5

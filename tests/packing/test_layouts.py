@@ -64,7 +64,7 @@ def fits(node: Shape, shapes: Sequence[Shape], pattern: Pattern) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_most_valuable_pattern_is_found(seed):
     rng = random.Random(seed)
     shapes = draw_shapes(rng, rng.randrange(2, 9), NODE)
@@ -89,7 +89,7 @@ def split(rng: random.Random, parts: int) -> list[Shape]:
 
 
 @pytest.mark.parametrize("others", [3, 80])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_pattern_that_fills_a_node_to_the_last_core_is_not_overlooked(seed, others):
     rng = random.Random(seed)
     parts = split(rng, rng.randrange(2, 5))
@@ -99,35 +99,34 @@ def test_a_pattern_that_fills_a_node_to_the_last_core_is_not_overlooked(seed, ot
     assert ceiling >= len(parts) - 1e-6
 
 
-@pytest.mark.parametrize("seed", range(6))
+def heaviest(node: Shape, shapes: Sequence[Shape], cut: Cut) -> float:
+    """What the heaviest filling of a node weighs."""
+    return max(sum(cut.weights[index] for index in filled) for filled in patterns(node, shapes))
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_a_cut_of_classes_holds_for_every_pattern_of_many_shapes(seed):
     """Of 80 shapes, those of nearly the same size are priced as one, of their least size."""
     rng = random.Random(seed)
     shapes = draw_shapes(rng, 80, SMALL_NODE)
-    usage = [1.0] * len(shapes)
     nodes = 0.8 * nodes_in(fullest_first_fit(SMALL_NODE, shapes, [1] * len(shapes)))
-    cut = CuttingStock(SMALL_NODE, shapes).separate(usage, nodes)
+    cut = CuttingStock(SMALL_NODE, shapes).separate([1.0] * len(shapes), nodes)
     assert cut is not None
-    heaviest = max(
-        sum(cut.weights[index] for index in filled) for filled in patterns(SMALL_NODE, shapes)
-    )
-    assert heaviest <= 1
+    assert heaviest(SMALL_NODE, shapes, cut) <= 1
     assert sum(cut.weights) > nodes
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("missing", [1, 2])
 def test_a_cut_holds_for_every_pattern_and_forbids_what_it_was_made_against(seed, missing):
     rng = random.Random(seed)
     shapes = draw_shapes(rng, rng.randrange(2, 7), NODE, least_share=0.25)
     counts = [rng.randrange(1, 6) for _ in shapes]
     nodes = nodes_in(fullest_first_fit(NODE, shapes, counts)) - missing
-    cut = CuttingStock(NODE, shapes).pack(counts, nodes)
-    assert isinstance(cut, Cut)
-    check_cut(cut, shapes, counts, nodes)
+    check_cut(CuttingStock(NODE, shapes).pack(counts, nodes), shapes, counts, nodes)
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_cut_against_fractional_counts_holds_for_every_pattern(seed):
     rng = random.Random(seed)
     shapes = draw_shapes(rng, 6, NODE, least_share=0.25)
@@ -136,18 +135,14 @@ def test_a_cut_against_fractional_counts_holds_for_every_pattern(seed):
         units * max(shape.gpus / NODE.gpus, shape.cpus / NODE.cpus) / 1.6
         for shape, units in zip(shapes, usage, strict=True)
     )
-    cut = CuttingStock(NODE, shapes).separate(usage, nodes)
-    assert cut is not None
-    check_cut(cut, shapes, usage, nodes)
+    check_cut(CuttingStock(NODE, shapes).separate(usage, nodes), shapes, usage, nodes)
 
 
 def test_a_cut_is_made_where_the_totals_fit_and_the_nodes_do_not():
     """Each pair of these collides on another resource; no total needs more than two nodes."""
     shapes = [Shape(1, 28, 600_000), Shape(4, 5, 500_000), Shape(5, 33, 100_000)]
     stock = CuttingStock(NODE, shapes)
-    cut = stock.pack([1, 1, 1], 2)
-    assert isinstance(cut, Cut)
-    check_cut(cut, shapes, [1, 1, 1], 2)
+    check_cut(stock.pack([1, 1, 1], 2), shapes, [1, 1, 1], 2)
     assert isinstance(stock.pack([1, 1, 1], 3), Packed)
 
 
@@ -163,14 +158,14 @@ def check_packed(
     assert held == list(counts)
 
 
-def check_cut(cut: Cut, shapes: Sequence[Shape], counts: Sequence[float], nodes: float) -> None:
-    heaviest = max(sum(cut.weights[index] for index in filled) for filled in patterns(NODE, shapes))
-    assert heaviest <= 1
+def check_cut(cut: object, shapes: Sequence[Shape], counts: Sequence[float], nodes: float) -> None:
+    assert isinstance(cut, Cut)
+    assert heaviest(NODE, shapes, cut) <= 1
     weighed = sum(weight * units for weight, units in zip(cut.weights, counts, strict=True))
     assert weighed > nodes, "a cut that its own counts obey would be found for ever"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_every_row_of_the_master_program_holds_for_every_pattern(build, seed):
     """The dual feasible functions too: whatever fits one node weighs at most one node."""
     rng = random.Random(seed)

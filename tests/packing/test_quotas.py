@@ -1,31 +1,19 @@
-"""Quotas of teams: the search agrees with trying everything, and what no plan keeps is told."""
+"""Quotas of teams: what they cost, and what is told where no plan keeps them."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
-from operator import ne
 from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.errors import InfeasibleError
-from planner.packing import Translation
-from planner.packing import solve as packed
-from planner.packing.limits import Limit, SpendLimit
-from planner.packing.problem import Choice, Demand, Pool, Problem, Quota, Shape, Supply
-from planner.packing.solution import Status
-from tests.properties.questions import draws
+from tests.packing.draws import quota
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from planner.packing.problem import Problem, Quota
 
 BUY = 10_000_000
-
-
-def quota(*gpus: int | None, owner: str = "red", gpu_type: str | None = None) -> Quota:
-    name = f"quota of {owner}" + (f" on {gpu_type}" if gpu_type else "")
-    return Quota(name, owner, gpu_type, gpus)
 
 
 @pytest.fixture
@@ -75,43 +63,27 @@ def test_very_many_unlike_units_are_levelled_within_their_quotas(build, solve, f
     assert solution.gap < 0.02
 
 
-@pytest.fixture
-def told():
-    """What the user is told of a problem that no plan solves; one job for each demand."""
-
-    def raised(problem: Problem, *labels: str) -> InfeasibleError:
-        members = tuple(
-            tuple((f"job-{number}", unit) for unit in range(1, demand.count + 1))
-            for number, demand in enumerate(problem.demands)
-        )
-        with pytest.raises(InfeasibleError) as caught:
-            packed(Translation(problem, members, labels or ("2027Q1",)))
-        return caught.value
-
-    return raised
-
-
-def test_a_quota_that_no_plan_keeps_is_named_with_the_raise_that_would_do(few_or_many, told):
-    error = told(few_or_many(quota(6)))
+def test_a_quota_that_no_plan_keeps_is_named_with_the_raise_that_would_do(few_or_many, refused):
+    error = refused(few_or_many(quota(6)))
     assert error.headline == (
         "no plan exists: the quota of red is 6 GPUs, at least 12 GPUs are needed"
     )
     assert error.remedies == ("raise the quota of red by 6 GPUs, to 12 GPUs",)
 
 
-def test_the_raise_is_the_least_that_whole_units_need(build, told):
+def test_the_raise_is_the_least_that_whole_units_need(build, refused):
     """Four units of 3 GPUs: 8 is two short of a third unit, and four need 12."""
     units = replace(build.units(4, ("h100", 3, 0, 0)), owner="red")
     problem = build.problem([build.pool()], [build.buy(BUY)], [units])
-    error = told(replace(problem, quotas=(quota(8),)))
+    error = refused(replace(problem, quotas=(quota(8),)))
     assert error.remedies == ("raise the quota of red by 4 GPUs, to 12 GPUs",)
 
 
-def test_two_quotas_too_low_are_raised_together(build, told):
+def test_two_quotas_too_low_are_raised_together(build, refused):
     red = replace(build.units(2, ("h100", 8, 0, 0)), owner="red")
     blue = replace(red, owner="blue")
     problem = build.problem([build.pool()], [build.buy(BUY)], [red, blue])
-    error = told(replace(problem, quotas=(quota(8), quota(10, owner="blue"))))
+    error = refused(replace(problem, quotas=(quota(8), quota(10, owner="blue"))))
     assert error.headline.endswith("the quota of red is 8 GPUs, at least 16 GPUs are needed")
     assert error.remedies == (
         "together: raise the quota of red by 8 GPUs, to 16 GPUs, "
@@ -119,9 +91,9 @@ def test_two_quotas_too_low_are_raised_together(build, told):
     )
 
 
-def test_quotas_that_hold_singly_and_not_together_say_so(few_or_many, told):
+def test_quotas_that_hold_singly_and_not_together_say_so(few_or_many, refused):
     """18 in all allow three units on type a; 4 of type b allow two units there."""
-    error = told(few_or_many(quota(18), quota(4, gpu_type="b")))
+    error = refused(few_or_many(quota(18), quota(4, gpu_type="b")))
     assert error.headline == (
         "no plan exists: no plan for all jobs keeps the quota of red (18 GPUs) and "
         "the quota of red on b (4 GPUs) together"
@@ -132,10 +104,10 @@ def test_quotas_that_hold_singly_and_not_together_say_so(few_or_many, told):
     )
 
 
-def test_figures_by_quarter_are_told_and_the_hard_quarter_is_named(build, told):
+def test_figures_by_quarter_are_told_and_the_hard_quarter_is_named(build, refused):
     units = replace(build.units(2, ("h100", 8, 0, 0), quarters=(1,)), owner="red")
     problem = build.problem([build.pool()], [build.buy(BUY, BUY)], [units], 2)
-    error = told(replace(problem, quotas=(quota(4, 8),)), "2027Q1", "2027Q2")
+    error = refused(replace(problem, quotas=(quota(4, 8),)))
     assert error.headline == (
         "no plan exists: the quota of red is 4 GPUs from 2027Q1 on, 8 GPUs from 2027Q2 on, "
         "at least 8 GPUs more are needed"
@@ -144,103 +116,9 @@ def test_figures_by_quarter_are_told_and_the_hard_quarter_is_named(build, told):
     assert error.remedies == ("raise the quota of red by 8 GPUs in every quarter",)
 
 
-def test_where_nodes_are_short_too_the_quota_is_not_blamed(build, told):
+def test_where_nodes_are_short_too_the_quota_is_not_blamed(build, refused):
     units = replace(build.units(2, ("h100", 8, 0, 0)), owner="red")
     problem = build.problem([build.pool(owned=1)], [], [units])
-    error = told(replace(problem, quotas=(quota(8),)))
+    error = refused(replace(problem, quotas=(quota(8),)))
     assert "at least 8 GPUs more are needed than can be in service" in error.headline
     assert not any("quota" in line for line in (*error.reasons, *error.remedies))
-
-
-def draw(rng: random.Random) -> Problem:
-    """Two pools, at most six units of two owners and of nobody, and one to three quotas."""
-    quarters = rng.choice((1, 1, 2))
-    pools = tuple(
-        Pool(f"n{number}", "main", gpu_type, Shape(rng.choice((4, 8)), 20, 10), 0, 0, fabric=True)
-        for number, gpu_type in enumerate(rng.choice(("ab", "ab", "aa")))
-    )
-    supplies = []
-    for number in range(len(pools)):
-        price = rng.randrange(1_000_000, 9_000_000)
-        bought = tuple(price - q * price // 3 for q in range(quarters))
-        supplies.append(Supply(f"buy{number}", "buy", number, rng.choice((1, 2, None)), bought))
-    demands = []
-    for _ in range(rng.randrange(1, 5)):
-        choices = {
-            Choice(
-                rng.choice(pools).gpu_type,
-                Shape(rng.choice((1, 2, 3, 4, 5, 8)), rng.randrange(15), rng.randrange(8)),
-                rng.choice((1, 1, 1, 2)),
-            )
-            for _ in range(rng.choice((1, 2, 3)))
-        }
-        active = tuple(sorted(rng.sample(range(quarters), rng.randrange(1, quarters + 1))))
-        owner = rng.choice(("", "red", "red", "blue"))
-        demands.append(Demand(tuple(sorted(choices)), active, rng.choice((1, 1, 2)), owner))
-    quotas = tuple(
-        quota(
-            *(rng.choice((None, *range(1, 13))) for _ in range(quarters)),
-            owner=rng.choice(("red", "red", "blue")),
-            gpu_type=rng.choice((None, None, "a")),
-        )
-        for _ in range(rng.randrange(1, 4))
-    )
-    return Problem(quarters, pools, tuple(supplies), tuple(demands), 55, quotas=quotas)
-
-
-def with_power(problem: Problem, rng: random.Random) -> Problem:
-    terms = tuple((number, rng.choice((3, 4, 7))) for number in range(len(problem.pools)))
-    most = tuple(rng.choice((7, 10, 14, None)) for _ in range(problem.quarters))
-    return replace(problem, limits=(Limit("power at main", terms, most, "W"),))
-
-
-def with_budget(problem: Problem, rng: random.Random) -> Problem:
-    cents = tuple(
-        tuple(price or 0 for price in supply.unit_cost_cents) for supply in problem.supplies
-    )
-    most = rng.randrange(5_000_000, 25_000_000)
-    return replace(problem, budgets=(SpendLimit("spending in total", most, cents),))
-
-
-def with_rents_and_spares(problem: Problem, rng: random.Random) -> Problem:
-    rents = tuple(
-        Supply(
-            f"rent{number}",
-            "rent",
-            number,
-            2,
-            tuple(rng.randrange(500_000, 3_000_000) for _ in range(problem.quarters)),
-        )
-        for number in range(len(problem.pools))
-    )
-    pools = tuple(replace(pool, spare=rng.choice((0, 1))) for pool in problem.pools)
-    return replace(problem, pools=pools, supplies=(*problem.supplies, *rents))
-
-
-@pytest.fixture
-def bind(agree, least_cost):
-    """Compare the search with trying everything: plans proved, and where quotas cost something."""
-
-    def compared(problems: Iterable[Problem]) -> tuple[int, int]:
-        drawn = [*problems]
-        proved = agree(drawn)[Status.PROVED]
-        free = (replace(problem, quotas=()) for problem in drawn)
-        return proved, sum(map(ne, map(least_cost, drawn), map(least_cost, free)))
-
-    return compared
-
-
-@pytest.mark.parametrize("batch", range(draws(5, 12)))
-def test_the_search_agrees_with_trying_everything_under_quotas(batch, bind):
-    numbers = range(batch * 20, batch * 20 + 20)
-    proved, decided = bind(draw(random.Random(number)) for number in numbers)
-    assert proved >= 4, "too few plans to mean anything"
-    assert decided >= 2, "too few quotas bind to mean anything"
-
-
-@pytest.mark.parametrize("other", [with_power, with_budget, with_rents_and_spares])
-def test_so_it_does_where_quotas_meet_another_limit(other, bind):
-    drawn = (random.Random(number) for number in range(1000, 1000 + draws(20, 50)))
-    proved, decided = bind(other(draw(rng), rng) for rng in drawn)
-    assert proved >= draws(3, 8), "too few plans to mean anything"
-    assert decided >= draws(2, 5), "too few quotas bind to mean anything"

@@ -1,10 +1,8 @@
-"""Quotas where runs take some weeks: each week decides, and all agree with trying everything."""
+"""Quotas where runs take some weeks: each week decides."""
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
-from operator import ne
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,13 +13,11 @@ from planner.packing.formulation.build import build_master
 from planner.packing.infeasibility.conflict import conflict_of
 from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
-from planner.packing.solution import Status
 from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import triage
-from tests.packing.draws import teams
+from tests.packing.conftest import translated
+from tests.packing.draws import quota
 from tests.packing.meaning import SLOT, slots
-from tests.packing.test_conflict import translated
-from tests.packing.test_quotas import quota
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -171,14 +167,3 @@ def test_jobs_give_way_where_the_weeks_of_a_quota_are_used_up(asked):
     found = triage(problem, claims, asked_gap=0.0, time_limit_s=20.0)
     assert found.delays == {"a": 0, "b": 0, "c": None}
     assert all(level.proved for level in found.levels)
-
-
-def test_the_search_agrees_with_trying_everything_week_by_week(agree, least_cost):
-    seeds = [random.Random(f"week quotas 1 {number}") for number in range(24)]
-    problems = [teams(rng) for rng in seeds]
-    seen = agree(problems, asked_gap=1e-6)
-    assert seen[Status.PROVED] >= 3, "too few plans to mean anything"
-    assert seen[Status.NOT_PROVED] + seen["undecided"] <= 4
-    free = (replace(one, quotas=()) for one in problems)
-    decided = sum(map(ne, map(least_cost, problems), map(least_cost, free)))
-    assert decided >= 4, "too few quotas bind to mean anything"

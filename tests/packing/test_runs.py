@@ -1,27 +1,14 @@
-"""Runs of some weeks share GPUs one after the other: the search agrees with trying everything."""
+"""Runs of some weeks share GPUs one after the other, each rule alone."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import pytest
 
-from planner.packing.problem import ALWAYS, Choice, Demand, Problem, RunWindow, Shape
-from planner.packing.solution import Status
-from tests.packing import test_procurement, test_quotas, test_sites
+from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
 from tests.packing.meaning import slots
-from tests.packing.test_brute_force import draw
-from tests.properties.questions import draws
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-BATCHES, SIZE = draws(3, 8), draws(6, 10)
 NODE = 10_000_000
 ROUNDING = 1e-6
-"""Prices of layouts are floats: a bound may be a cent too low."""
 
 
 def units(
@@ -105,101 +92,3 @@ def test_it_takes_its_nodes_whole(nodes_of):
     half = units(1, (4, 0, slots(13, 0, 13)))
     assert nodes_of(units(1, (16, 0, slots(2, 0, 13))), half) == 3
     assert nodes_of(units(1, (16, 0, slots(2, 0, 2))), units(4, (4, 0, slots(11, 2, 13)))) == 2
-
-
-def in_turns(problem: Problem, rng: random.Random) -> Problem:
-    """The same, where most choices run for some weeks within some window."""
-
-    def run(choice: Choice) -> Choice:
-        if rng.random() < 0.3:
-            return choice
-        weeks = rng.randrange(2, 12)
-        earliest = rng.randrange(0, 14 - weeks)
-        until = min(13, earliest + weeks + rng.choice((0, 1, 2, 5)))
-        return replace(choice, shape=choice.shape._replace(run=slots(weeks, earliest, until)))
-
-    return replace(
-        problem,
-        demands=tuple(
-            replace(demand, choices=tuple(sorted({run(one) for one in demand.choices})))
-            for demand in problem.demands
-        ),
-    )
-
-
-@pytest.fixture
-def plans(agree):
-    """How many problems have a plan that is proved, nearly all, and as good as trying everything.
-
-    Which hours runs may start in is a question of its own, which the bound asks on the average.
-    """
-
-    def counted(problems):
-        seen = agree(problems, asked_gap=ROUNDING)
-        assert seen[Status.NOT_PROVED] + seen["undecided"] <= draws(1, 2)
-        return seen[Status.PROVED]
-
-    return counted
-
-
-@pytest.mark.parametrize("batch", range(BATCHES))
-def test_the_search_agrees_with_trying_everything(batch, plans):
-    seeds = [random.Random(number) for number in range(batch * SIZE, (batch + 1) * SIZE)]
-    assert plans(in_turns(draw(rng), rng) for rng in seeds) >= SIZE // 3
-
-
-def on_several_nodes(rng: random.Random) -> Problem:
-    """Some choices take two nodes."""
-    problem = draw(rng)
-
-    def wide(choice: Choice) -> Choice:
-        node = problem.pools[0].node
-        shape = choice.shape._replace(gpus=2 * node.gpus, spans=True)
-        return replace(choice, shape=shape) if rng.random() < 0.35 else choice
-
-    return replace(
-        problem,
-        pools=tuple(replace(pool, fabric=True) for pool in problem.pools),
-        demands=tuple(
-            replace(demand, choices=tuple(sorted({wide(one) for one in demand.choices})))
-            for demand in problem.demands
-        ),
-    )
-
-
-def limited(which: str) -> Callable[[random.Random], Problem]:
-    """Problems at two sites with limits of some kind."""
-    return lambda rng: test_sites.with_limits(test_sites.draw(rng), rng, which={which})
-
-
-def procured(feature: str) -> Callable[[random.Random], Problem]:
-    return lambda rng: test_procurement.draw(rng, (feature,))
-
-
-OTHERS = {
-    "several nodes": on_several_nodes,
-    "sites": limited("none"),
-    "power": limited("power"),
-    "rack units": limited("units"),
-    "racks": limited("racks"),
-    "growth": limited("growth"),
-    "copies": limited("copies"),
-    "budget": limited("budget"),
-    "quotas": test_quotas.draw,
-    "spares": lambda rng: test_quotas.with_rents_and_spares(test_quotas.draw(rng), rng),
-    "reservations": procured("reserve"),
-    "retirement": procured("retire"),
-    "lots": procured("lots"),
-}
-
-
-@pytest.mark.parametrize("other", OTHERS)
-def test_so_it_does_where_runs_meet_another_limit(other, plans):
-    seeds = [random.Random(f"in turns {other} {number}") for number in range(SIZE)]
-    assert plans(in_turns(OTHERS[other](rng), rng) for rng in seeds) >= SIZE // 4
-
-
-def test_a_run_for_which_its_pool_has_no_room_goes_to_another(plans):
-    """On the average both runs fit beside what stays on one node; at their hours only one does."""
-    rng = random.Random("weeks of quotas 7")
-    assert plans([in_turns(OTHERS["quotas"](rng), rng)]) == 1

@@ -12,7 +12,7 @@ from planner.packing.limits import SpendLimit
 from planner.packing.problem import Problem
 from planner.packing.search import search
 from planner.packing.searches import Searches
-from tests.packing.test_type_changes import stages
+from tests.packing.draws import stages
 
 
 def drawn(rng: random.Random, build) -> Problem:
@@ -31,12 +31,12 @@ def drawn(rng: random.Random, build) -> Problem:
         )
         for gpus in (1, 1, 2, 3, 8)
     )
-    turning = build.units(2, ("a", 4, 8, 90_000), ("b", 4, 7, 80_000), quarters=(0, 1))
-    return Problem(2, pools, supplies, (*demands, *stages(turning, 100)), 5)
+    whole = build.units(2, ("a", 4, 8, 90_000), ("b", 4, 7, 80_000), quarters=(0, 1))
+    return Problem(2, pools, supplies, (*demands, *stages(whole)), 5)
 
 
 def dearer(rng: random.Random, problem: Problem) -> Problem:
-    """The same at other prices, of changes too."""
+    """The same at other prices."""
     supplies = tuple(
         replace(
             supply,
@@ -47,11 +47,7 @@ def dearer(rng: random.Random, problem: Problem) -> Problem:
         )
         for supply in problem.supplies
     )
-    demands = tuple(
-        replace(demand, move_cents=demand.move_cents * rng.choice((0, 1, 9)))
-        for demand in problem.demands
-    )
-    return replace(problem, supplies=supplies, demands=demands)
+    return replace(problem, supplies=supplies)
 
 
 def result(searching) -> tuple[int | None, int] | None:

@@ -9,37 +9,31 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
-from planner.packing.limits import SpendLimit
+from planner.packing.infeasibility.conflict import conflict_of
+from planner.packing.limits import Limit, RackSpace, SpendLimit
 from planner.packing.problem import Quota
 
 if TYPE_CHECKING:
     from planner.packing.problem import Demand, Pool, Supply
 
-QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
+BUY = 10_000_000
 
 
 @pytest.fixture
-def told(build):
+def told(build, refused):
     """What the user is told about a portfolio that has no plan."""
 
-    def translated(
+    def raised(
         pools: list[Pool],
         supplies: list[Supply],
         jobs: list[tuple[str, Demand]],
         quarters: int = 1,
-        quotas: tuple[Quota, ...] = (),
-    ) -> Translation:
+        **limits: Any,
+    ) -> InfeasibleError:
         problem = build.problem(pools, supplies, [demand for _, demand in jobs], quarters)
-        problem = replace(problem, quotas=quotas)
-        members = tuple(
-            tuple((name, unit) for unit in range(1, demand.count + 1)) for name, demand in jobs
-        )
-        return Translation(problem, members, QUARTERS[:quarters])
-
-    def raised(*arguments: Any, **limits: Any) -> InfeasibleError:
-        with pytest.raises(InfeasibleError) as caught:
-            solve(translated(*arguments, **limits))
-        return caught.value
+        problem = replace(problem, **{key: tuple(value) for key, value in limits.items()})
+        error: InfeasibleError = refused(problem, *(name for name, _ in jobs))
+        return error
 
     return raised
 
@@ -191,7 +185,7 @@ def test_many_jobs_that_are_alike_are_not_all_listed(build):
     problem = build.problem([build.pool(owned=1)], [], [build.units(9, ("h100", 8, 0, 0))])
     members = tuple((f"job-{number}", 1) for number in range(9))
     with pytest.raises(InfeasibleError) as caught:
-        solve(Translation(problem, (members,), QUARTERS[:1]))
+        solve(Translation(problem, (members,), ("2027Q1",)))
     assert "job-0, job-1, job-2, job-3 and 5 more: 8 of 9 units" in caught.value.reasons[0]
 
 
@@ -208,42 +202,35 @@ def test_units_that_fit_on_paper_only_are_named_too(build, told):
     assert error.remedies == ("have 1 node more of node-h100@main in service from 2027Q1",)
 
 
-def test_nodes_that_would_not_keep_the_budget_either_are_no_remedy(build):
+def test_nodes_that_would_not_keep_the_budget_either_are_no_remedy(build, told):
     """One server owned, one to be bought in the second quarter, beyond the budget; both are needed
     there, and the first quarter lacks one, too: a node for it alone mends both."""
     wide = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1))
     later = build.units(1, ("h100", 8, 0, 0), quarters=(1,))
-    offer = build.buy(None, 500)
-    problem = build.problem([build.pool(owned=1)], [offer], [wide, later], 2)
-    names = (tuple(("wide", unit) for unit in (1, 2)), (("later", 1),))
+    jobs = [("wide", wide), ("later", later)]
     remedies = {}
     for cents in (400, 500):
         limit = SpendLimit("capex in total", cents, ((0, 500),))
-        told = replace(problem, budgets=(limit,))
-        with pytest.raises(InfeasibleError) as caught:
-            solve(Translation(told, names, QUARTERS[:2]))
-        remedies[cents] = caught.value.remedies
-    assert remedies[500][0].startswith("have 1 node more")
-    assert remedies[400][0].startswith("have 2 nodes more"), "the budget pays for none beside it"
+        error = told([build.pool(owned=1)], [build.buy(None, 500)], jobs, 2, budgets=(limit,))
+        remedies[cents] = error.remedies[0]
+    assert remedies[500].startswith("have 1 node more")
+    assert remedies[400].startswith("have 2 nodes more"), "the budget pays for none beside it"
 
 
-def test_budgets_that_can_only_not_be_kept_together_are_named_with_their_figures(build):
+def test_budgets_that_can_only_not_be_kept_together_are_named_with_their_figures(build, told):
     """Buying keeps the second, renting the first; a third budget is wide enough for all."""
-    offers = [build.buy(500), build.rent(300)]
-    problem = build.problem([build.pool()], offers, [build.units(1, ("h100", 8, 0, 0))])
     limits = (
         SpendLimit("capex in total", 40_000, ((50_000,), (0,))),
         SpendLimit("opex in total", 20_000, ((0,), (30_000,))),
         SpendLimit("spending in total", 90_000, ((50_000,), (30_000,))),
     )
-    names = ((("job", 1),),)
-    with pytest.raises(InfeasibleError) as caught:
-        solve(Translation(replace(problem, budgets=limits), names, QUARTERS[:1]))
-    assert caught.value.headline == (
+    jobs = [("job", build.units(1, ("h100", 8, 0, 0)))]
+    error = told([build.pool()], [build.buy(500), build.rent(300)], jobs, budgets=limits)
+    assert error.headline == (
         "no plan exists: no plan for all jobs keeps capex in total ($400) and opex in total ($200) "
         "together"
     )
-    assert caught.value.remedies[0].startswith("raise capex in total by $100, to $500")
+    assert error.remedies[0].startswith("raise capex in total by $100, to $500")
 
 
 def test_a_job_that_need_only_start_later_is_said_to(build, told):
@@ -273,3 +260,98 @@ def test_where_units_fit_only_in_halves_the_job_that_gives_way_is_named(build, t
     assert "at least 4 GPUs more are needed" in error.headline
     assert error.reasons[0] == "left: 1 of 1 unit without room (2027Q1)"
     assert error.remedies == ("have 1 node more of node-a100@main in service from 2027Q1",)
+
+
+@pytest.fixture
+def at_site(build, told):
+    """The same of one job on nodes of 8 GPUs that are owned, or offered to buy."""
+
+    def raised(job, pools, quarters=1, **limits):
+        offers = [build.buy(*(BUY,) * quarters, pool=number) for number in range(len(pools))]
+        return told(pools, offers, [("chat", job)], quarters, **limits)
+
+    return raised
+
+
+def test_too_little_power_is_named_with_what_would_do(build, at_site):
+    limit = Limit("power at main", ((0, 10_200),), (25_000,), "W")
+    error = at_site(build.units(4, ("h100", 8, 0, 0)), [build.pool(owned=1)], limits=[limit])
+    assert error.headline == ("no plan exists: power at main is 25 kW, at least 40.8 kW are needed")
+    assert "power at main: 25 kW, owned nodes take 10.2 kW" in error.reasons
+    assert "chat: 2 of 4 units without room (2027Q1)" in error.reasons
+    assert error.remedies == ("raise power at main by 15.8 kW, to 40.8 kW",)
+
+
+def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, at_site, monkeypatch):
+    def hurried(translation):
+        conflict = conflict_of(translation)
+        assert conflict is not None
+        return replace(conflict, remedies=(), in_time=False)
+
+    monkeypatch.setattr("planner.packing.infeasibility.shortage.conflict_of", hurried)
+    limit = Limit("power at main", ((0, 10_000),), (25_000,), "W")
+    error = at_site(build.units(4, ("h100", 8, 0, 0)), [build.pool()], limits=[limit])
+    assert error.headline == "no plan exists: power at main is 25 kW, at least 40 kW are needed"
+    assert error.reasons[-1] == "time did not suffice to tell what would mend it"
+    assert error.remedies == ()
+
+
+def test_too_few_racks_are_named_with_what_would_do(build, at_site):
+    racks = RackSpace("main", 1, 42, 21_000, ((0, 6, 10_200),))
+    error = at_site(build.units(5, ("h100", 8, 0, 0)), [build.pool()], racks=[racks])
+    assert error.headline == (
+        "no plan exists: the number of racks at main is 1, of 42 U and 21 kW each, "
+        "at least 3 are needed"
+    )
+    assert error.remedies == ("raise the number of racks at main by 2, to 3",)
+
+
+def test_the_remedy_is_what_layouts_need_and_not_what_the_sums_would_do_with(build, at_site):
+    """15 GPUs fit two nodes by the sum; three units of 5 need three."""
+    limit = Limit("power at main", ((0, 10_000),), (20_000,), "W")
+    error = at_site(build.units(3, ("h100", 5, 0, 0)), [build.pool()], limits=[limit])
+    assert error.remedies == ("raise power at main by 10 kW, to 30 kW",)
+
+
+def test_power_by_quarter_is_told_by_quarter(build, at_site):
+    limit = Limit("power at main", ((0, 10_000),), (10_000, 30_000), "W")
+    job = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1))
+    error = at_site(job, [build.pool()], limits=[limit], quarters=2)
+    assert "power at main is 10 kW from 2027Q1 on, 30 kW from 2027Q2 on" in error.headline
+    assert error.remedies == ("raise power at main by 10 kW in every quarter",)
+
+
+def test_limits_that_each_leave_no_plan_are_raised_together(build, at_site):
+    power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
+    height = Limit("rack units at main", ((0, 6),), (6,), "U")
+    error = at_site(build.units(2, ("h100", 8, 0, 0)), [build.pool()], limits=[power, height])
+    assert error.headline == "no plan exists: power at main is 10 kW, at least 20 kW are needed"
+    assert error.remedies == (
+        "together: raise power at main by 10 kW, to 20 kW, "
+        "raise rack units at main by 6 U, to 12 U",
+    )
+
+
+def test_no_limit_is_offered_as_a_remedy_where_offers_bind(build, at_site):
+    """The unit needs a node that holds it; no power makes one."""
+    power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
+    error = at_site(build.units(1, ("h100", 4, 81, 0)), [build.pool()], limits=[power])
+    assert error.remedies == ()
+
+
+def test_a_limit_of_another_site_is_not_blamed(build, at_site):
+    far = Limit("power at far", ((1, 10_000),), (90_000,), "W")
+    near = Limit("power at main", ((0, 10_000),), (10_000,), "W")
+    pools = [build.pool(), build.pool("l40s", site="far")]
+    error = at_site(build.units(2, ("h100", 8, 0, 0)), pools, limits=[near, far])
+    assert not any("far" in line for line in (*error.reasons, *error.remedies))
+
+
+def test_owned_nodes_that_do_not_fit_their_racks_are_said_to(build, at_site):
+    """Three of 14 U would fit 42 U by the sum, but a rack of 21 U holds one."""
+    racks = RackSpace("main", 2, 21, None, ((0, 14, 0),))
+    error = at_site(build.units(1, ("h100", 8, 0, 0)), [build.pool(owned=3)], racks=[racks])
+    assert error.headline == (
+        "no plan exists: the number of racks at main is 2, of 21 U each, at least 3 are needed"
+    )
+    assert error.remedies == ("raise the number of racks at main by 1, to 3",)

@@ -28,8 +28,9 @@ from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Fixed, Job
+from planner.inputs.scenario.offer import FleetEntry, Offer
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import FleetEntry, Offer, ResolvedScenario
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate

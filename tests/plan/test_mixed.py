@@ -1,89 +1,170 @@
-"""Endpoints whose traffic is divided among GPU types, against every way to divide it."""
+"""Endpoints whose traffic replicas on several GPU types share, against every mix of replicas."""
 
 from __future__ import annotations
+
+import random
+from itertools import product
+from math import ceil
 
 import pytest
 
 import planner
-from planner.inputs.scenario.job import Job
+from planner.packing.constraints import traffic
+from planner.packing.statement import nowhere
 
 SCENARIO = """
 format: 1
-name: Shares
-horizon: {{first_quarter: 2027Q1, quarters: 2}}
+name: Mixed
+horizon: {{first_quarter: 2027Q1, quarters: {quarters}}}
 offers:
-  h100: {{node_type: xe9680-h100, kind: buy, maximum: 1, quote: example, price_usd: 300000}}
-  l40s: {{node_type: r760xa-l40s, kind: buy, quote: example, price_usd: {price}}}
+  h100: {{node_type: xe9680-h100, kind: rent, maximum: {maximum}, price_usd_per_gpu_hour: {h100}}}
+  l40s: {{node_type: r760xa-l40s, kind: rent, price_usd_per_gpu_hour: {l40s}}}
+policies: {policies}
+finance: {{discount_rate_per_year: 0}}
+{apis}
 jobs:
 {jobs}
 """
 JOB = """
   {name}:
-    count: {count}
-    gpu_types: [{gpu_types}]
+    gpu_types: [h100-80gb-sxm, l40s-48gb]
+    {stated}
     serve:
       model: llama-3.1-70b
       bits: 8
       load: {{requests_per_second: {rate}, input_tokens: 1000, output_tokens: 400}}
       latency: {{tpot_ms: 50}}
-      {rest}
+      mixed: {mixed}
 """
-H100, L40S = "h100-80gb-sxm", "l40s-48gb"
-SHARES = 4
+REPLICA = """
+  {name}:
+    count: {count}
+    gpu_types: [{gpu_type}]
+    fixed: {{gpus: {gpus}, cpus: {cpus}, memory_gb: {memory}}}
+"""
+GPUS_OF_A_NODE = {"h100-80gb-sxm": 8, "l40s-48gb": 4}
+PRICES = {"h100": 3, "l40s": 1.2}
 
 
 @pytest.fixture
 def planned(tmp_path):
-    def plan(price, *jobs):
+    def plan(*jobs, quarters=1, maximum=1, policies="{}", apis="", **prices):
         path = tmp_path / "scenario.yaml"
-        text = "".join(JOB.format(**{"count": 1, "rest": "", **job}) for job in jobs)
-        path.write_text(SCENARIO.format(price=price, jobs=text), encoding="utf-8")
+        stated = {"quarters": quarters, "maximum": maximum, "policies": policies, "apis": apis}
+        text = SCENARIO.format(**{**PRICES, **prices, **stated, "jobs": "".join(jobs)})
+        path.write_text(text, encoding="utf-8")
         return planner.plan(path)
 
     return plan
 
 
-def test_no_other_division_into_shares_is_cheaper(planned):
-    """Each number of shares on one of the two GPU types, and the rest on the other, is planned."""
-    price = 120_000
-    endpoint = {"name": "chat", "gpu_types": f"{H100}, {L40S}", "rate": 20}
-    mixed = planned(price, {**endpoint, "rest": f"mixed: {SHARES}"})
-    each = {"rate": 20 / SHARES}
+def endpoint(rate, name="chat", mixed="true", stated=""):
+    return JOB.format(name=name, rate=rate, mixed=mixed, stated=stated)
+
+
+def sized(plan):
+    (sizing,) = plan._plan.sizings.values()
+    return sizing.candidates
+
+
+def replicas(candidates, counts):
+    """Jobs that take what so many replicas of each candidate do."""
+    return [
+        REPLICA.format(
+            name=f"way-{number}",
+            count=count,
+            gpu_type=one.gpu_type,
+            gpus=one.gpus,
+            cpus=one.cpus,
+            memory=one.memory_mb / 1000,
+        )
+        for number, (one, count) in enumerate(zip(candidates, counts, strict=True))
+        if count
+    ]
+
+
+def mixes(candidates, rate):
+    """Every number of replicas of each candidate that takes the rate, and of which all must."""
+    takes = [one.serving.planned_requests_per_second for one in candidates]
+    most = [ceil(rate / one) for one in takes]
+    for counts in product(*(range(one + 1) for one in most)):
+        taken = sum(count * one for count, one in zip(counts, takes, strict=True))
+        spare = [one for count, one in zip(counts, takes, strict=True) if count]
+        if taken >= rate and all(taken - one < rate for one in spare):
+            yield counts
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_mix_of_replicas_is_cheaper(planned, seed):
+    """Every mix is planned as jobs that state what its replicas need."""
+    rng = random.Random(seed)
+    rate = rng.choice([2.5, 3.5, 5.0])
+    prices = {"h100": rng.randrange(15, 60) / 10, "l40s": rng.randrange(5, 20) / 10}
+    mixed = planned(endpoint(rate), **prices)
+    ways = [one for one in sized(mixed) if one.gpus <= GPUS_OF_A_NODE[one.gpu_type]]
     every = []
-    for here in range(SHARES + 1):
-        parts = [
-            {"name": "one", "gpu_types": H100, "count": here, **each},
-            {"name": "other", "gpu_types": L40S, "count": SHARES - here, **each},
-        ]
+    for counts in mixes(ways, rate):
         try:
-            every.append(planned(price, *(part for part in parts if part["count"])).cost_usd)
+            every.append(planned(*replicas(ways, counts), **prices).cost_usd)
         except planner.InfeasibleError:
             continue
 
-    assert len(every) >= 3
-    assert mixed.cost_usd == pytest.approx(min(every))
     assert mixed.proved
+    assert mixed.cost_usd == pytest.approx(min(every))
 
 
-def test_shares_on_two_gpu_types_take_what_one_of_them_cannot(planned):
-    """The one H100 server that there is takes some of the traffic, and the rest fits beside it."""
-    endpoint = {"name": "chat", "gpu_types": f"{H100}, {L40S}", "rate": 20}
-    undivided = planned(120_000, endpoint)
-    mixed = planned(120_000, {**endpoint, "rest": f"mixed: {SHARES}"})
+def test_each_quarter_has_the_mix_that_its_traffic_takes(planned):
+    """Two quarters planned together rent what each by itself does."""
+    apart = [planned(endpoint(rate)).cost_usd for rate in (4, 9)]
+    both = planned(endpoint("{2027Q1: 4, 2027Q2: 9}"), quarters=2)
 
-    assert mixed.cost_usd < undivided.cost_usd
-    (job,) = mixed.jobs
-    assert job["gpu_types"] == f"{H100}, {L40S}"
-    assert job["2027Q1"] == SHARES
+    assert both.proved
+    assert both.cost_usd == pytest.approx(sum(apart))
 
 
-def test_a_share_that_is_left_out_fails_the_check(planned, monkeypatch):
-    """Where a share is forgotten in what is to be placed, the load that is stated still counts."""
-    asked = Job.units
-    monkeypatch.setattr(
-        Job, "units", lambda job, horizon: tuple(max(0, one - 1) for one in asked(job, horizon))
-    )
-    endpoint = {"name": "chat", "gpu_types": f"{H100}, {L40S}", "rate": 20, "rest": "mixed: 4"}
+def test_the_check_counts_what_all_replicas_take(planned, monkeypatch):
+    """A replica that is forgotten fails the plan."""
+    split = nowhere._split
 
-    with pytest.raises(planner.CheckError, match="20 requests a second arrive at chat, what is"):
-        planned(120_000, endpoint)
+    def forgetting(*given):
+        (job,) = split(*given)
+        return (job.model_copy(update={"units": tuple(count - 1 for count in job.units)}),)
+
+    monkeypatch.setattr(nowhere, "_split", forgetting)
+    monkeypatch.setattr(traffic, "add_rows", lambda _: None)
+    monkeypatch.setattr(traffic, "holds", lambda *_: True)
+    with pytest.raises(planner.CheckError, match=r"9 requests a second arrive at chat, what is"):
+        planned(endpoint(9))
+
+
+API = "apis: {hosted: {model: llama-3.1-70b, quote: q, usd_per_million_input_tokens: %s, "
+API += "usd_per_million_output_tokens: %s}}"
+
+
+@pytest.mark.parametrize(("price", "there"), [(0.01, True), (5, False)])
+def test_all_traffic_of_a_quarter_may_go_to_an_api_in_place_of_the_mix(planned, price, there):
+    plan = planned(endpoint(4, stated="api: allowed"), apis=API % (price, price))
+
+    (job,) = plan._plan.jobs
+    assert plan.proved
+    assert job.on_apis == ((("hosted", (1,)),) if there else ())
+    assert bool(job.units[0]) is not there
+
+
+def test_where_not_all_fit_an_endpoint_gives_way_as_a_whole(planned):
+    """L40S cost too much for the budget, and the one H100 server takes the traffic of one."""
+    first, second = endpoint(9, "chat"), endpoint(9, "other", stated="priority: low")
+    text = "{shortage: drop, allowed_gpu_types: [h100-80gb-sxm]}"
+    plan = planned(first, second, policies=text)
+
+    (short,) = plan._plan.shortage.jobs
+    assert (short.name, short.outcome) == ("other", "dropped")
+    assert {job.name: bool(job.units[0]) for job in plan._plan.jobs} == {
+        "chat": True,
+        "other": False,
+    }
+
+
+def test_what_is_missing_is_told_in_replicas(planned):
+    with pytest.raises(planner.InfeasibleError, match="without room"):
+        planned(endpoint(40), policies="{allowed_gpu_types: [h100-80gb-sxm]}")

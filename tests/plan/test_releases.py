@@ -18,24 +18,15 @@ from planner.reporting.documents import justification_document, quarterly_docume
 from planner.reporting.plan import FULL, plan_document
 from planner.whatif.alternatives import _keeping
 from tests.plan.edits import entry, refused, stating
+from tests.stated import own_nodes
 
-CATALOG = """
-sources:
-  maker: {title: Data sheet}
-nodes:
-  old:
-    vendor: maker
-    product: Old
-    gpu_type: a100-80gb-sxm
-    gpus: {value: 8, source: maker}
-    cpu_cores: {value: 64, source: maker}
-    host_memory_gb: {value: 1024, source: maker}
-    rack_units: {value: 6, source: maker}
-    network_ports: {value: 9, source: maker}
-    cooling: {value: air, source: maker}
-    max_power_kw: {value: 4, source: maker}
-    mean_power_kw: {value: 2, source: maker}
-"""
+CATALOG = own_nodes(
+    old={
+        "gpu_type": "a100-80gb-sxm",
+        **{"rack_units": 6, "network_ports": 9, "cooling": "air"},
+        **{"max_power_kw": 4, "mean_power_kw": 2},
+    }
+)
 
 SCENARIO = """
 format: 1

@@ -72,13 +72,10 @@ def short(plan: Plan, name: str) -> ShortJob:
     return found
 
 
-def test_where_everything_fits_nothing_is_said_of_shortage(read):
+def test_nothing_is_said_where_everything_fits_and_a_shortage_is_refused_by_default(read):
     plan = make_plan(read({"a": job(8, priority="low")}))
     assert plan.shortage is None
     assert "Jobs that give way" not in render(plan_document(plan, FULL))
-
-
-def test_by_default_a_shortage_is_refused(read):
     with pytest.raises(InfeasibleError):
         make_plan(read({"a": job(8), "b": job(1, priority="low")}, policies={}))
 
@@ -129,19 +126,26 @@ def test_a_job_waits_for_the_server_that_is_bought(read):
     assert sum(waits.units) == 1
 
 
-def test_a_budget_drops_what_it_does_not_pay_for_and_names_the_raise(read):
+@pytest.mark.parametrize(
+    ("limit", "cause", "remedy"),
+    [
+        (
+            {"budget": {"capex_usd": 250_000}},
+            "capex in total is $250,000, at least $300,000 are needed",
+            "raise capex in total by $50,000, to $300,000",
+        ),
+        (
+            {"sites": {"main": {"power_kw": 15}}},
+            "power at main is 15 kW, at least 20.4 kW are needed",
+            "raise power at main by 5.4 kW, to 20.4 kW",
+        ),
+    ],
+)
+def test_a_limit_drops_what_it_has_no_room_for_and_names_the_raise(read, limit, cause, remedy):
     jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
-    plan = make_plan(read(jobs, offers={"buy": BUY}, budget={"capex_usd": 250_000}))
-    told = short(plan, "b")
-    assert "capex in total is $250,000, at least $300,000 are needed" in told.cause
-    assert told.remedies == ("raise capex in total by $50,000, to $300,000",)
-
-
-def test_power_drops_what_it_does_not_feed_and_names_the_rise(read):
-    jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
-    plan = make_plan(read(jobs, offers={"buy": BUY}, sites={"main": {"power_kw": 15}}))
-    (remedy,) = (one for one in short(plan, "b").remedies if "power" in one)
-    assert remedy == "raise power at main by 5.4 kW, to 20.4 kW"
+    told = short(make_plan(read(jobs, offers={"buy": BUY}, **limit)), "b")
+    assert cause in told.cause
+    assert remedy in told.remedies
 
 
 def test_a_tuning_job_and_its_deployment_give_way_together(read):
@@ -158,15 +162,9 @@ def test_a_tuning_job_and_its_deployment_give_way_together(read):
     assert "With tuner, from which it is derived, it is dropped" in told
 
 
-def test_required_jobs_that_do_not_fit_are_refused_and_named(read):
-    jobs = {"a": job(8, required=True), "b": job(4, required=True), "c": job(1)}
-    with pytest.raises(InfeasibleError) as caught:
-        make_plan(read(jobs))
-    assert "the required jobs alone are asked for here: a, b" in caught.value.reasons
-    assert "4 GPUs more" in caught.value.headline
-
-
-def test_that_required_jobs_do_not_fit_is_confirmed_before_it_is_said(read, monkeypatch):
+def test_required_jobs_that_do_not_fit_are_refused_and_named_once_that_is_confirmed(
+    read, monkeypatch
+):
     asked = []
 
     def asking(program, **how):
@@ -175,8 +173,10 @@ def test_that_required_jobs_do_not_fit_is_confirmed_before_it_is_said(read, monk
 
     monkeypatch.setattr(crosscheck, "solve_with_cbc", asking)
     jobs = {"a": job(8, required=True), "b": job(4, required=True), "c": job(1)}
-    with pytest.raises(InfeasibleError):
+    with pytest.raises(InfeasibleError) as caught:
         make_plan(read(jobs), crosscheck=True)
+    assert "the required jobs alone are asked for here: a, b" in caught.value.reasons
+    assert "4 GPUs more" in caught.value.headline
     assert len(asked) == 1
 
 

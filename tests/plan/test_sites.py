@@ -8,6 +8,7 @@ east, liquid-cooled ones are dear.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -22,38 +23,20 @@ from planner.reporting.documents import justification_document
 from planner.reporting.sections.sites import sites_section
 from planner.reporting.traced import TracedPlan
 from tests.plan.edits import changed, entry, refused, stating
-from tests.stated import edited, stated
+from tests.stated import edited, own_nodes, stated
 
-CATALOG = """
-sources:
-  maker: {title: Data sheet}
-nodes:
-  cool:
-    vendor: maker
-    product: Cool
-    gpu_type: h100-80gb-sxm
-    gpus: {value: 8, source: maker}
-    cpu_cores: {value: 64, source: maker}
-    host_memory_gb: {value: 1024, source: maker}
-    rack_units: {value: 6, source: maker}
-    network_ports: {value: 9, source: maker}
-    cooling: {value: air, source: maker}
-    max_power_kw: {value: 10, source: maker}
-    mean_power_kw: {value: 7, source: maker}
-    scale_out_fabric: {value: 400 GbE, source: maker}
-  wet:
-    vendor: maker
-    product: Wet
-    gpu_type: h200-141gb-sxm
-    gpus: {value: 8, source: maker}
-    cpu_cores: {value: 64, source: maker}
-    host_memory_gb: {value: 1024, source: maker}
-    rack_units: {value: 4, source: maker}
-    network_ports: {value: 5, source: maker}
-    cooling: {value: direct liquid, source: maker}
-    max_power_kw: {value: 14.3, source: maker}
-    mean_power_kw: {value: 9, source: maker}
-"""
+CATALOG: dict[str, dict[str, Any]] = {
+    "cool": {
+        "gpu_type": "h100-80gb-sxm",
+        **{"rack_units": 6, "network_ports": 9, "cooling": "air"},
+        **{"max_power_kw": 10, "mean_power_kw": 7, "scale_out_fabric": "400 GbE"},
+    },
+    "wet": {
+        "gpu_type": "h200-141gb-sxm",
+        **{"rack_units": 4, "network_ports": 5, "cooling": "direct liquid"},
+        **{"max_power_kw": 14.3, "mean_power_kw": 9},
+    },
+}
 
 SCENARIO = """
 format: 1
@@ -98,8 +81,8 @@ def read(tmp_path_factory):
     """The inputs of the scenario with some of its text exchanged."""
     folder = tmp_path_factory.mktemp("sites")
 
-    def inputs(*changes, catalog=()):
-        (folder / "own.yaml").write_text(edited(CATALOG, *catalog))
+    def inputs(*changes, catalog=CATALOG):
+        (folder / "own.yaml").write_text(own_nodes(**catalog))
         return stated(folder, edited(SCENARIO, *changes))
 
     return inputs
@@ -337,9 +320,9 @@ def test_what_cannot_stand_there_is_refused_with_its_place(read, change, place, 
 
 
 def test_a_node_type_without_ports_is_refused_where_a_site_limits_them(read):
-    bare = [("    network_ports: {value: 5, source: maker}\n", "")]
+    wet = {key: value for key, value in CATALOG["wet"].items() if key != "network_ports"}
     with pytest.raises(InputError) as caught:
-        read(("rack_units: 20", "network_ports: 20"), catalog=bare)
+        read(("rack_units: 20", "network_ports: 20"), catalog={**CATALOG, "wet": wet})
     found = {finding.path: finding for finding in caught.value.findings}["offers.dear.node_type"]
     assert found.message.startswith("'wet' has no network_ports in the catalog, it is needed for ")
     assert "`network_ports: …` (ports of one node, ports)" in (found.hint or "")

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import CheckError, ExitCode
-from planner.inputs.scenario.scenario import FleetEntry
+from planner.inputs.scenario.offer import FleetEntry
 from planner.planning.plan import NodeUse, Occupant
 from planner.planning.verify import check
 from tests.plan.edits import changed, entry, refused, stating, within

@@ -152,4 +152,4 @@ def figures(text: str) -> object:
 
 
 TestEditing = Editing.TestCase
-TestEditing.settings = settings(drawing(6), stateful_step_count=8)
+TestEditing.settings = settings(drawing(4), stateful_step_count=7)

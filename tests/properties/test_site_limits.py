@@ -14,7 +14,7 @@ from tests.properties.questions import QUESTIONS, drawing, written
 TO = re.compile(r"raise [a-z ]+ at main by [0-9.]+ \w+, to ([0-9.]+) \w+")
 
 
-@drawing(6)
+@drawing(4)
 @given(question=QUESTIONS, limit=st.sampled_from(SITE_LIMITS))
 def test_a_limit_of_all_that_is_taken_costs_nothing_and_one_less_is_kept_or_told(
     planned, question, limit

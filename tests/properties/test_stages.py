@@ -59,30 +59,13 @@ def by_quarter(question: Any) -> Any:
     )
 
 
-@drawing(12)
+@drawing(6)
 @given(question=QUESTIONS)
 def test_a_job_that_may_change_costs_what_a_job_for_each_quarter_would(planned, question):
     free = cost_cents(planned, question.with_policies(may_change_gpu_type="all"))
 
     assert free == cost_cents(planned, by_quarter(question))
     assert free <= cost_cents(planned, question.with_policies(may_change_gpu_type="none"))
-
-
-@drawing(6)
-@given(question=QUESTIONS)
-def test_a_price_of_changes_lies_between_free_changes_and_none(planned, question):
-    free, priced, dear, none = (
-        cost_cents(planned, question.with_policies(**policies))
-        for policies in (
-            {"may_change_gpu_type": "all"},
-            {"may_change_gpu_type": "all", "gpu_type_change_cost_usd": 20_000},
-            {"may_change_gpu_type": "all", "gpu_type_change_cost_usd": 10**8},
-            {"may_change_gpu_type": "none"},
-        )
-    )
-
-    assert free <= priced <= dear <= none
-    assert dear == none or none == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +98,7 @@ def test_tuning_runs_change_unless_told_otherwise_and_endpoints_where_told(
     assert {job for (job, _), types in found.items() if len(set(types)) > 1} == changing
 
 
-def test_a_unit_changes_once_and_keeps_node_and_gpus_until_then(planned):
+def test_a_unit_changes_once_and_the_plan_says_when_and_why(planned):
     plan = planned(retiring("{may_change_gpu_type: all}"))
 
     types = gpu_types_of(plan)
@@ -127,11 +110,6 @@ def test_a_unit_changes_once_and_keeps_node_and_gpus_until_then(planned):
     ]
     assert held[0].items() <= held[1].items()
     assert plan.moves == (0, 0, 4)
-
-
-def test_the_plan_counts_units_by_gpu_type_and_says_in_which_quarters(planned):
-    plan = planned(retiring("{may_change_gpu_type: all}"))
-
     job = next(job for job in plan.jobs if job.name == "endpoint")
     assert dict(job.gpu_types) == {"a100-80gb-sxm": 3, "h100-80gb-sxm": 3}
     text = render(explanation_document(explain(plan, "endpoint")))

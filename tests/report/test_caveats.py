@@ -7,7 +7,7 @@ from planner.reporting.document import Paragraph
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.reporting.sections.variants import risk_document
 from planner.whatif.results import PlanSummary
-from planner.whatif.risk import AcquiredAcrossFutures, Chance, PurchasePlan, PurchasePlans, Risk
+from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans, Risk
 from tests.report.conftest import TOTAL, came
 
 NONE = PlanSummary(result="infeasible", reason="too late")
@@ -29,11 +29,6 @@ def risk() -> Risk:
         cost_cents=(costs[0], costs[2], costs[4], costs[7], costs[9]),
         costs_cents=costs,
         chances=(Chance(quarter="2027Q2", short=1, of=10),),
-        acquisitions=(
-            AcquiredAcrossFutures(
-                offer="h200-buy", planned=1, never=0, percentiles=(1, 1, 1, 2, 2)
-            ),
-        ),
     )
 
 
@@ -69,7 +64,7 @@ def test_of_futures_that_are_all_proved_nothing_is_taken_back(risk):
     assert "NOT proved" not in text
     assert "Without a plan" not in text
     assert "not known" not in text
-    assert "What the futures acquire" in text
+    assert "How often what is bought now falls short" in text
 
 
 def test_futures_without_proof_or_plan_are_counted(risk):
@@ -81,7 +76,6 @@ def test_futures_without_proof_or_plan_are_counted(risk):
                 not_proved=3,
                 without_plan=1,
                 chances=(Chance(quarter="2027Q2", short=1, of=8),),
-                acquisitions=(),
             )
         )
     )
@@ -89,7 +83,6 @@ def test_futures_without_proof_or_plan_are_counted(risk):
     assert "NOT proved within the limits: 3 futures." in text
     assert "Without a plan, and so in no figure of cost: 1 future." in text
     assert "Of 2 futures it is not known who falls short." in text
-    assert "What the futures acquire" not in text
 
 
 def test_futures_whose_cost_is_that_of_fewer_jobs_are_counted(risk):

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from planner.planning.plan import NodeRelease
 from planner.reporting import github, markdown
 from planner.reporting.document import Fields, Figure
 from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
@@ -49,6 +50,30 @@ def test_reservations_of_one_node_type_are_told_apart_by_their_terms(plan):
     before, after = (Side("plan.json", one, QUESTION, None, "old") for one in (plan, other))
     told = markdown.render(comparison_document(compare(before, after, never), 40))
     assert told.count("reserve for 1 year |") == told.count("reserve for 3 years |") == 1
+
+
+def test_nodes_that_are_sold_or_switched_off_stand_among_the_purchases(plan):
+    sold = NodeRelease(
+        action="sell",
+        entry="east",
+        node_type="xe9680-h100",
+        product="PowerEdge XE9680",
+        gpu_type="h100-80gb-sxm",
+        gpus_per_node=8,
+        site="dc-east",
+        quarter="2027Q2",
+        count=2,
+        unit_price_cents=90_000_00,
+        total_cents=180_000_00,
+        saved_cents=0,
+        present_cents=180_000_00,
+    )
+    off = sold.model_copy(update={"action": "switch off", "count": 1, "total_cents": 0})
+    other = plan.model_copy(update={"releases": (sold, off)})
+    before, after = (Side("plan.json", one, QUESTION, None, "old") for one in (plan, other))
+    told = markdown.render(comparison_document(compare(before, after, never), 40))
+    assert "| + | 2027Q2 | sell | xe9680-h100 @ dc-east | 0 | 2 | 0 | -180,000 | -180,000 |" in told
+    assert "| + | 2027Q2 | switch off | xe9680-h100 @ dc-east | 0 | 1 | 0 | 0 | 0 |" in told
 
 
 def test_why_causes_are_not_told_apart_is_said(plan):

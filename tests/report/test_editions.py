@@ -57,7 +57,6 @@ def risk():
             Chance(quarter="2027Q2", short=0, of=10),
             Chance(quarter="2027Q3", short=4, of=10),
         ),
-        acquisitions=(),
     )
 
 
@@ -106,7 +105,7 @@ def test_page_1_says_what_to_sign_by_when_and_at_which_site(plan):
     assert "| **All** | **3** | **1** | **1** | **1** | **4** |" in first
     assert "| 2027-01-07 | buy 1 × PowerEdge XE9680 (h200-141gb-sxm) by h200-buy | dc-ea" in first
     assert "| Both | 20,859 | 387,134 | 30,134 | 438,127 |" in first
-    assert "| start of 2027Q3 | Retire: 1 × xe9680-h100 at dc-east (east) |" in drawn
+    assert "| 2027Q3 | Retire: 1 × xe9680-h100 at dc-east (east) |" in drawn
 
 
 def test_page_1_holds_a_recommendation_with_what_the_other_ways_come_to(plan, beside):

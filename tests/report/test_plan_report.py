@@ -187,7 +187,7 @@ def test_a_long_portfolio_is_cut_and_says_how_much_is_left(plan):
     assert "All jobs" in text
 
 
-def test_more_jobs_than_letters_get_letters_line_by_line(plan):
+def test_more_jobs_than_letters_get_two_letters_each(plan):
     use = plan.placements[0][0]
     crowd = tuple(
         use.model_copy(
@@ -204,8 +204,12 @@ def test_more_jobs_than_letters_get_letters_line_by_line(plan):
         update={"nodes": nodes, "placements": (crowd, crowd, crowd), "acquisitions": ()}
     )
     text = render(plan_document(changed, FULL), TerminalOptions(100))
-    assert "letters are given anew on each line" in text
-    assert re.search(r"r59 +\[A···\]  A job-59", text)
+    assert re.search(r"r59 +\[Ch······\]", text)
+    assert "Ch=job-59" in text
+    cut = render(plan_document(changed, Detail(60, 3, 9, 9, whole=False)), TerminalOptions(100))
+    assert "… 57 more nodes" in cut
+    assert "Ac=job-2" in cut
+    assert "job-3" not in cut
 
 
 def with_notes(plan, *notes):

@@ -24,8 +24,8 @@ SECTION = rf"sections? ({NUMBERS})|appendix ([A-Z])|appendices"
 
 POINTERS = {
     r"In support of \| [^|]*, section (\d+) \|": "| Job | What it is | Team |",
-    r"line (\d+) of the bill, section (\d+)": "Bill of materials:",
-    r"\| the bill of materials, section (\d+) \|": "Bill of materials:",
+    r"line (\d+) of the bill, section (\d+)": "| Line | Offer |",
+    r"\| the bill of materials, section (\d+) \|": "| Line | Offer |",
     r"rejected GPU types with their rules, section (\d+)": "### Why not other GPU types",
     r"what other GPU types would add, job by job, appendix (A)": "would add to the bound elsewhere",
     r"what nodes take of their sites, section (\d+) tells": "before is what is owned already",
@@ -102,6 +102,11 @@ def document(request, variant):
 @pytest.fixture
 def drawn(document):
     return markdown.render(document)
+
+
+@pytest.fixture
+def justification(variant):
+    return markdown.render(justification_document(*variant))
 
 
 def sections(drawn):
@@ -187,16 +192,16 @@ def test_other_documents_point_at_what_they_hold(plan, beside, compared):
         assert re.search(SECTION, drawn) is None
 
 
-def test_a_source_in_brackets_is_listed_where_that_is_said(drawn):
-    appendix = sections(drawn)["A"]
+def test_a_source_in_brackets_is_listed_where_that_is_said(justification):
+    appendix = sections(justification)["A"]
     said = "listed at the end of this appendix" in appendix
     assert said == ("### Sources" in appendix)
     numbers = set(re.findall(r"\\\[(\d+)\\\]", appendix.partition("### Sources")[0]))
     assert numbers <= set(re.findall(r"^- \\\[(\d+)\\\]", appendix, flags=re.MULTILINE))
 
 
-def test_sums_that_are_those_of_another_job_stand_above(drawn):
-    appendix = sections(drawn)["A"].replace("\\", "")
+def test_sums_that_are_those_of_another_job_stand_above(justification):
+    appendix = sections(justification)["A"].replace("\\", "")
     for way, job in re.findall(r"The sums on (.*) are those of (.*) above\.", appendix):
         there = appendix.partition(f"### {job}\n")[2]
         assert f"The sums on {way}:" in there.partition("\n### ")[0]

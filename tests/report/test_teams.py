@@ -21,8 +21,6 @@ RED = TeamUse(
     open_gpu_hours=0.0,
     charged_cents=(1_000_000, 1_000_000, 1_500_001),
     cost_cents=3_500_001,
-    usd_per_gpu_hour=0.570777,
-    usd_per_delivered_gpu_hour=1.141553,
     quotas=(
         QuotaUse(gpu_type=None, limit_gpus=(8, 8, 16), gpus=(8, 8, 12)),
         QuotaUse(gpu_type="h100-80gb-sxm", limit_gpus=(None, None, None), gpus=(4, 4, 4)),
@@ -36,8 +34,6 @@ NOBODY = TeamUse(
     open_gpu_hours=4380.0,
     charged_cents=(0, 50_000, 50_000),
     cost_cents=100_000,
-    usd_per_gpu_hour=0.228311,
-    usd_per_delivered_gpu_hour=None,
     quotas=(),
 )
 CHARGEBACK = Chargeback(

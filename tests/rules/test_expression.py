@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from planner.inputs.rules.expression import (
     Expression,
     ExpressionError,
-    compile_expression,
     figure_text,
     with_figures,
 )
+from tests.properties.questions import drawing
 
 PEFT = "((parameters_b * 2) + (adapters * adapter_gb)) * 1.5"
 FIGURES = {"parameters_b": Fraction(10), "adapters": Fraction(2), "adapter_gb": Fraction(1, 8)}
@@ -148,15 +148,7 @@ def test_a_formula_knows_the_names_it_uses_in_their_order():
 
 def test_a_formula_is_shown_with_its_figures_in():
     assert with_figures(PEFT, FIGURES) == "((10 × 2) + (2 × 0.125)) × 1.5"
-
-
-def test_negative_figures_stand_in_brackets():
-    assert with_figures("a - b", {"a": Fraction(1), "b": Fraction(-2)}) == "1 − (−2)"
-
-
-def test_a_name_within_another_name_is_not_replaced():
-    shown = with_figures("a + aa", {"a": Fraction(1), "aa": Fraction(2)})
-    assert shown == "1 + 2"
+    assert with_figures("a - aa", {"a": Fraction(1), "aa": Fraction(-2)}) == "1 − (−2)"
 
 
 def test_division_by_zero_names_the_figures():
@@ -169,10 +161,6 @@ def test_division_by_zero_names_the_figures():
 def test_a_missing_figure_is_named():
     with pytest.raises(ExpressionError, match="no figure for 'b'"):
         Expression("a + b").evaluate({"a": Fraction(1)})
-
-
-def test_formulas_are_compiled_once():
-    assert compile_expression("1 + 1") is compile_expression("1 + 1")
 
 
 @pytest.mark.parametrize(
@@ -192,6 +180,7 @@ def test_figures_are_exact_where_that_is_short(value, text):
     assert figure_text(value) == text
 
 
+@drawing(60)
 @given(st.text(max_size=600))
 def test_no_text_does_anything_but_compile_or_be_refused(text):
     with contextlib.suppress(ExpressionError):
@@ -206,6 +195,7 @@ sums = st.recursive(
 )
 
 
+@drawing(60)
 @given(sums, st.fractions(max_denominator=999), st.fractions(max_denominator=999))
 def test_evaluation_agrees_with_exact_arithmetic(text, a, b):
     exact = re.sub(r"[\d.]+", lambda match: f"F('{match[0]}')", text)

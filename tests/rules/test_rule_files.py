@@ -169,17 +169,6 @@ def test_mistakes_between_rules_are_found_before_planning(rules, says):
     assert any(says in headline for headline in refusals(*rules))
 
 
-def test_all_mistakes_are_found_at_once():
-    rules = (REFUSAL | {"applies": {"methd": 1}}, SETTING | {"sets": "puee"})
-    assert len(refusals(*rules)) == 2
-
-
-def test_a_typo_gets_the_nearest_name():
-    with pytest.raises(InputError) as error:
-        RuleBook.of([Rule.model_validate(REFUSAL | {"applies": {"methd": "lora"}})])
-    assert error.value.findings[0].hint == "did you mean 'method'?"
-
-
 def test_a_later_rule_of_the_same_id_replaces_the_earlier_one():
     book = RuleBook.of([rule(**SETTING), rule(**(SETTING | {"value": 3}))])
     assert book.setting("pue").value == 3

@@ -13,7 +13,8 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import Rule
-from planner.inputs.scenario.job import Adapters, Fixed, Latency, Load, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Fixed, Serve, Tune
+from planner.inputs.scenario.load import Latency, Load
 from planner.inputs.settled import Settings
 from planner.sizing.selftest import run_examples
 

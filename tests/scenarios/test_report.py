@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from planner.exchange.kueue import kueue_files
 from planner.planning.store import dumps
 from planner.reporting import markdown
 from planner.reporting.documents import justification_document
@@ -26,10 +25,6 @@ def written(request, planned):
 def test_the_justification_of_a_year_is_below_a_megabyte(written):
     _, text = written
     assert len(text.encode()) < MAILABLE
-
-
-def test_a_number_that_stands_nowhere_in_the_plan_is_found():
-    assert list(Page("<td>12,345,678</td>").loose({})) == [("12,345,678", "12,345,678")]
 
 
 def test_every_figure_of_it_comes_out_again_from_plan_json(written):
@@ -61,10 +56,3 @@ def test_the_facility_of_the_data_centre_stands_beside_its_limits(planned):
         assert f"{site.racks} racks of {site.units_per_rack} U and {limit_kw:g} kW" in page
         assert f"| {site.site} 1 | xe9680-a100/{site.site}/01" in justification
     assert "| capital | 2027Q" in justification
-
-
-def test_the_teams_of_it_get_their_queues(planned):
-    text = kueue_files(planned("quarterly"), "2027Q1")["kueue.yaml"]
-    for team in ("customer care", "data platform"):
-        assert f"# The team '{team}' is {team.replace(' ', '-')} here.\n" in text
-    assert "  name: customer-care\n" in text

@@ -122,14 +122,6 @@ def test_tokens_if_full_are_what_the_replicas_are_planned_to_take(made):
         assert full > 2 * use.million_tokens[quarter] * 0.99  # the peak is twice the mean
 
 
-def test_a_plan_without_a_load_has_no_such_section():
-    plain = scenario(latency=None, context=4096, concurrency=8)
-    del plain["jobs"]["chat"]["serve"]["load"]
-    made = planned(plain)
-    assert made.endpoints == ()
-    assert "Traffic and latency" not in markdown.render(plan_document(made, FULL))
-
-
 def test_a_latency_that_nothing_reaches_is_told_with_what_would_help():
     with pytest.raises(InfeasibleError) as refusal:
         planner.plan(scenario(latency={"tpot_ms": 2}))
@@ -161,18 +153,6 @@ def test_the_best_of_the_widths_that_a_job_lists_is_taken():
     assert "× h100-80gb-sxm at 8 bit" in text
     (sizing,) = loads(chosen.to_json(), "plan.json").sizings.values()
     assert sizing.summary.startswith("serving of llama-3.1-70b at 16 or 8 bit")
-
-
-def test_widths_in_another_order_are_the_same_plan(tmp_path):
-    one, other = (planner.plan(scenario(bits=bits)) for bits in ([16, 8, 4], [8, 4, 16]))
-    assert one.cost_usd == other.cost_usd
-    (path, *_) = one.write(tmp_path)
-    assert planner.read_plan(path).cost_usd == one.cost_usd
-
-
-def test_a_width_that_saves_no_gpu_is_no_way_to_run():
-    sized = planner.size({"serve": {"model": "llama-3.1-8b", "bits": [16, 8]}})
-    assert [one["gpu_type"] for one in sized.rows()].count("h200-141gb-sxm") == 1
 
 
 @pytest.mark.parametrize(

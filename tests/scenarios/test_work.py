@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from planner.packing.problem import Problem
 
 HARD = {
-    "many that are unlike": (lambda: unique(400, 0), 1.0),
+    "many that are unlike": (lambda: unique(400, 0), 0.5),
     "runs beside endpoints": (lambda: runs_beside(40, 1), 0.3),
-    "four quarters": (lambda: quarterly(120, 0), 0.5),
+    "four quarters": (lambda: quarterly(60, 0), 0.2),
 }
 """Portfolios, and seconds of work that end the search before its proof."""
 
@@ -114,5 +114,5 @@ def test_work_is_counted_by_what_the_solver_does():
     before = work.spent()
     Search(kept_apart(unique(20, 0)), 1e-4, 10.0).run()
     small = work.spent() - before
-    Search(kept_apart(unique(200, 0)), 1e-4, 10.0).run()
+    Search(kept_apart(unique(80, 0)), 1e-4, 10.0).run()
     assert 0 < small < work.spent() - before - small

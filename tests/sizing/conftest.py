@@ -7,11 +7,14 @@ from decimal import Decimal
 import pytest
 
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.load import load_rules
+from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 from planner.inputs.settled import Setting, Settings
 from planner.sizing import Sizer
+from planner.sizing.engine import Known
+from planner.sizing.subject import gpu_facts
+from planner.sizing.tries import Tries
 
 
 def figure(value):
@@ -145,6 +148,43 @@ def sizer(catalog, rules, settings):
 @pytest.fixture(scope="session")
 def shared_sizer(sizer):
     return sizer()
+
+
+@pytest.fixture(scope="session")
+def shipped():
+    """The catalog that ships."""
+    return load_catalog([])[0]
+
+
+@pytest.fixture(scope="session")
+def shipped_sizer(shipped, rules, settings):
+    """A sizer over it, on GPU types of several kinds."""
+    kinds = ("h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "l40s-48gb", "mi300x-192gb")
+    return Sizer(shipped, rules, settings(), Policies(), gpu_types=kinds)
+
+
+@pytest.fixture(scope="session")
+def replica(shipped, shipped_sizer):
+    """`replica(serve, held)`: what rules say of one that holds so many requests.
+
+    The figure of a name is asked for, with all of these in flight, or fewer.
+    """
+    flight = frozenset({"concurrency", "in_flight", "ttft_ms"})
+
+    def at(serve, held, gpu_type="h100-80gb-sxm", gpus=1):
+        reasoning = shipped_sizer.reasoning(Job.model_validate({"serve": serve}))
+        known = reasoning.within({"concurrency": Known(held, "requests", "tried")}, flight)
+        situation = Tries(known).on(gpu_facts(gpu_type, shipped), gpus)
+
+        def figure(name, in_flight=held):
+            flying = {"in_flight": Known(in_flight, "requests", "tried")}
+            found = situation.within(flying, flight).number(name)
+            assert found is not None, name
+            return float(found)
+
+        return figure
+
+    return at
 
 
 @pytest.fixture

@@ -8,22 +8,16 @@ from math import ceil
 
 import pytest
 
-from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Policies
-from planner.sizing import Sizer
-from planner.sizing.engine import Known
-from planner.sizing.subject import gpu_facts
-from planner.sizing.tries import Tries
 
-H100, L40S = "h100-80gb-sxm", "l40s-48gb"
+H100 = "h100-80gb-sxm"
 LOAD = {"requests_per_second": 20, "input_tokens": 3000, "output_tokens": 300}
 
 
 def serving(disaggregated=None, **changes):
     load = {**LOAD, **changes.pop("load", {})}
     serve = {"model": "llama-3.1-8b", "load": load, **changes}
-    return Job.model_validate({"serve": {**serve, "disaggregated": disaggregated}})
+    return {**serve, "disaggregated": disaggregated}
 
 
 def engines(prefill, decode):
@@ -31,42 +25,12 @@ def engines(prefill, decode):
 
 
 @pytest.fixture(scope="module")
-def shipped():
-    return load_catalog([])[0]
-
-
-@pytest.fixture(scope="module")
-def sizer(shipped, rules, settings):
-    return Sizer(shipped, rules, settings(), Policies(), gpu_types=[H100, L40S])
-
-
-@pytest.fixture(scope="module")
-def size(sizer):
+def size(shipped_sizer):
     def on(gpu_type, *stated, **changes):
-        sizing = sizer.size(serving(*stated, **changes))
-        return [one for one in sizing.candidates if one.gpu_type == gpu_type]
+        job = {"serve": serving(*stated, **changes), "gpu_types": (gpu_type,)}
+        return shipped_sizer.size(Job.model_validate(job)).candidates
 
     return on
-
-
-@pytest.fixture(scope="module")
-def replica(sizer, shipped):
-    """What the rules say of one replica with so many requests on each decode engine."""
-
-    def at(job, in_flight):
-        requests = Known(in_flight, "requests", "tried")
-        known = {"concurrency": requests, "in_flight": requests}
-        reasoning = sizer.reasoning(job).within(known, frozenset(known))
-        situation = Tries(reasoning).on(gpu_facts(H100, shipped), 1)
-
-        def figure(name):
-            found = situation.number(name)
-            assert found is not None, name
-            return float(found)
-
-        return figure
-
-    return at
 
 
 def waits(figure, rate, prefill_engines, requests=6000):
@@ -153,6 +117,17 @@ def test_prefill_apart_pays_where_tokens_must_come_fast_and_prompts_are_long(siz
     assert fewest({}) < fewest()
 
 
+@pytest.mark.parametrize(("kind", "key"), [("serve", "disaggregated"), ("tune", "deploy")])
+def test_a_mapping_that_needs_no_key_may_be_switched_on_by_true(kind, key):
+    needs = ("load", LOAD) if kind == "serve" else ("method", "lora")
+
+    def job(stated):
+        return Job.model_validate({kind: dict([("model", "m"), needs, (key, stated)])})
+
+    assert job(True) == job({}) != job(None)
+    assert job(False) == job(None)
+
+
 def test_every_way_to_divide_a_replica_has_a_name_of_its_own(size):
     found = size(H100, {}, latency={"ttft_ms": 800, "tpot_ms": 12})
 
@@ -160,8 +135,9 @@ def test_every_way_to_divide_a_replica_has_a_name_of_its_own(size):
     assert all(0 < one.prefill_gpus < one.gpus <= 8 for one in found)
 
 
-def test_a_model_that_fills_a_node_has_no_room_for_two_engines(sizer):
-    sizing = sizer.size(serving({}, model="llama-3.1-405b", bits=8))
+def test_a_model_that_fills_a_node_has_no_room_for_two_engines(shipped_sizer):
+    job = {"serve": serving({}, model="llama-3.1-405b", bits=8)}
+    sizing = shipped_sizer.size(Job.model_validate(job))
 
     refused = {one.gpu_type: one for one in sizing.rejections}[H100]
     assert refused.rule == "job.disaggregated"

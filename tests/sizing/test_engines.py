@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Policies
-from planner.sizing import Sizer
 
 H100, H200, B200, MI300X = "h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm", "mi300x-192gb"
 LOAD = {"requests_per_second": 4, "input_tokens": 1000, "output_tokens": 400}
 
 
 @pytest.fixture(scope="module")
-def size(rules, settings):
-    sizer = Sizer(load_catalog([])[0], rules, settings(), Policies())
-
+def size(shipped_sizer):
     def sized(**serve):
-        return sizer.size(Job.model_validate({"serve": {"model": "llama-3.1-8b", **serve}}))
+        return shipped_sizer.size(Job.model_validate({"serve": {"model": "llama-3.1-8b", **serve}}))
 
     return sized
 

@@ -10,7 +10,7 @@ from statistics import mean
 
 import pytest
 
-from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.load import load_rules
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
@@ -67,39 +67,14 @@ def of(sizing, gpu_type):
 
 
 @pytest.fixture(scope="module")
-def shipped():
-    return load_catalog([])[0]
+def size(shipped_sizer):
+    return lambda **job: shipped_sizer.size(Job.model_validate(job))
 
 
 @pytest.fixture(scope="module")
-def sized(shipped, rules, settings):
-    """A sizer over the shipped catalog."""
-    return Sizer(shipped, rules, settings(), Policies())
-
-
-@pytest.fixture(scope="module")
-def size(sized):
-    return lambda **job: sized.size(Job.model_validate(job))
-
-
-@pytest.fixture(scope="module")
-def replica(sized, shipped):
-    """`replica(job, gpu_type, gpus, held)`: what rules say with so many requests in flight."""
-
-    def at(job, gpu_type, gpus, held):
-        reasoning = sized.reasoning(Job.model_validate({"serve": job}))
-        known = reasoning.within({"concurrency": Known(held, "requests", "tried")}, FLIGHT)
-        situation = Tries(known).on(gpu_facts(gpu_type, shipped), gpus)
-
-        def figure(name, flight):
-            flying = {"in_flight": Known(flight, "requests", "tried")}
-            found = situation.within(flying, FLIGHT).number(name)
-            assert found is not None
-            return float(found)
-
-        return figure
-
-    return at
+def on_h100(size):
+    """Candidates of a serving job on H100."""
+    return lambda stated: size(serve=stated, gpu_types=(H100,)).candidates
 
 
 def simulated(figure, job, rate, held, requests, seed=1, spread=0.0):
@@ -163,7 +138,7 @@ def test_a_simulated_replica_takes_and_waits_as_the_rules_say(
 ):
     """At the rate that the rules give for so many in flight, so many are in flight."""
     job = serve(model=model, load=dict(zip(("input_tokens", "output_tokens"), tokens, strict=True)))
-    figure = replica(job, gpu_type, gpus, 256)
+    figure = replica(job, 256, gpu_type, gpus)
     rate = figure("requests_per_second_per_replica", flight)
     seen = simulated(figure, job, rate, 256, 3000)
     high = figure("in_flight_high", flight)
@@ -193,7 +168,7 @@ def test_first_tokens_of_long_prompts_come_as_late_as_in_a_simulated_replica(
             "input_cv": Decimal(str(round(sqrt(exp(spread**2) - 1), 3))),
         },
     )
-    figure = replica(job, H100, 4, 256)
+    figure = replica(job, 256, gpus=4)
     rate = figure("requests_per_second_per_replica", flight)
     seen = simulated(figure, job, rate, 256, 4000, spread=spread)
 
@@ -202,11 +177,11 @@ def test_first_tokens_of_long_prompts_come_as_late_as_in_a_simulated_replica(
     )
 
 
-def test_long_prompts_and_answers_are_planned_for_at_their_percentile(size):
+def test_long_prompts_and_answers_are_planned_for_at_their_percentile(on_h100):
     """What is asked for is kept by the longer requests too, so that less is in flight."""
     targets = {"ttft_ms": 1500, "e2e_ms": 12000}
     told_alike, told_long = (
-        next(iter(of(size(serve=serve(targets, load=load, gpus_per_replica=8)), H100)))
+        next(iter(on_h100(serve(targets, load=load, gpus_per_replica=8))))
         for load in ({}, {"input_percentiles": {"p95": 4000}, "output_percentiles": {"p95": 600}})
     )
     assert told_long.serving.ttft_ms > told_alike.serving.ttft_ms
@@ -219,9 +194,11 @@ def test_long_prompts_and_answers_are_planned_for_at_their_percentile(size):
 
 
 @pytest.mark.parametrize("model", [MODEL, "mixtral-8x7b", "deepseek-v3"])
-def test_a_search_in_floating_point_sees_what_the_rules_say(sized, shipped, model):
+def test_a_search_in_floating_point_sees_what_the_rules_say(shipped_sizer, shipped, model):
     job = Job.model_validate({"serve": serve({"ttft_ms": 800}, model=model)})
-    known = sized.reasoning(job).within({"concurrency": Known(64, "requests", "tried")}, FLIGHT)
+    known = shipped_sizer.reasoning(job).within(
+        {"concurrency": Known(64, "requests", "tried")}, FLIGHT
+    )
     flight = Flight(Tries(known).on(gpu_facts(H100, shipped), 8))
     for count in (1, 7, 64):
         exact = latency_at(flight.exactly, count)
@@ -235,7 +212,7 @@ def test_rules_that_switch_with_the_requests_in_flight_are_asked_one_by_one(
     """A rule of the house that holds above 32 requests slows what is chosen, as it should."""
     own = tmp_path / "slow.yaml"
     own.write_text(SLOW_ABOVE_32, "utf-8")
-    sizer = Sizer(shipped, load_rules([own])[0], settings(), Policies())
+    sizer = Sizer(shipped, load_rules([own])[0], settings(), Policies(), gpu_types=[H100, L40S])
     sizing = sizer.size(Job.model_validate({"serve": serve({"tpot_ms": 60})}))
     assert sizing.candidates
     assert all(one.serving and one.serving.in_flight <= 32 for one in sizing.candidates)
@@ -254,12 +231,12 @@ def test_targets_are_kept_even_where_a_replica_takes_less_than_expected(size):
         assert one.serving.in_flight <= one.serving.concurrency
 
 
-def test_requests_that_vary_hold_more_than_their_mean_when_few_are_held(size):
+def test_requests_that_vary_hold_more_than_their_mean_when_few_are_held(on_h100):
     """As many as are held at once hold, in 95 of 100 moments, what the cache has room for."""
 
     def held(cv, **changes):
         load = {"input_tokens": 2000, "output_tokens": 400, "input_cv": cv}
-        (one,) = of(size(serve=serve(load=load, gpus_per_replica=2, bits=8, **changes)), H100)
+        (one,) = on_h100(serve(load=load, gpus_per_replica=2, bits=8, **changes))
         return one
 
     alike, varying = held(0), held(Decimal("1.2"))
@@ -278,9 +255,9 @@ def test_requests_that_vary_hold_more_than_their_mean_when_few_are_held(size):
     assert stated[0] == stated[1]
 
 
-def test_a_tighter_target_never_takes_fewer_gpus(size):
+def test_a_tighter_target_never_takes_fewer_gpus(on_h100):
     def gpus(latency):
-        found = of(size(serve=serve(latency)), H100)
+        found = on_h100(serve(latency))
         return min(one.gpus * one.replicas for one in found)
 
     loose = [gpus({"tpot_ms": most}) for most in (200, 60, 40, 25, 18)]
@@ -298,9 +275,19 @@ def test_what_no_gpu_type_reaches_is_told_with_what_it_takes_alone(size):
     assert "for each further token where 2 ms are asked for" in message.message
 
 
-def test_more_gpus_for_each_replica_are_offered_where_they_hold_more_requests(size):
-    one, *more = of(size(serve=serve()), H100)
+def test_a_target_on_a_gpu_type_of_unknown_speed_is_refused_with_what_is_missing(
+    shipped, rules, settings
+):
+    sizer = Sizer(shipped, rules, settings(), Policies(), gpu_types=["rubin-288gb"])
+    (refused,) = sizer.size(Job.model_validate({"serve": serve({"ttft_ms": 800})})).rejections
+    assert "ttft_ms cannot be told: nothing is known of gpu_bf16_tflops" in refused.message
+
+
+def test_more_gpus_for_each_replica_are_offered_where_they_hold_more_requests(on_h100):
+    one, *more = on_h100(serve())
     assert one.way == H100
+    assert one.serving.percentile == 95
+    assert 0 < one.serving.tpot_ms < one.serving.ttft_ms < one.serving.e2e_ms
     assert more
     for other in more:
         assert other.gpus > one.gpus
@@ -311,30 +298,30 @@ def test_more_gpus_for_each_replica_are_offered_where_they_hold_more_requests(si
         )
 
 
-def test_no_stated_concurrency_does_better_than_the_one_that_is_chosen(size):
-    chosen = min(one.gpus * one.replicas for one in of(size(serve=serve()), H100))
+def test_no_stated_concurrency_does_better_than_the_one_that_is_chosen(on_h100):
+    chosen = min(one.gpus * one.replicas for one in on_h100(serve()))
     stated = [
         min(one.gpus * one.replicas for one in found)
         for held in (1, 4, 16, 32, 64, 100, 150, 200, 256)
-        if (found := of(size(serve=serve(concurrency=held)), H100))
+        if (found := on_h100(serve(concurrency=held)))
     ]
     assert chosen <= min(stated)
     assert max(stated) > 3 * chosen
 
 
-def test_what_is_stated_is_kept(size):
-    for one in of(size(serve=serve({"tpot_ms": 40}, concurrency=24)), H100):
+def test_what_is_stated_is_kept(on_h100):
+    for one in on_h100(serve({"tpot_ms": 40}, concurrency=24)):
         assert one.serving.concurrency == 24
-    for one in of(size(serve=serve(gpus_per_replica=8)), H100):
+    for one in on_h100(serve(gpus_per_replica=8)):
         assert one.gpus == 8
-    assert of(size(serve=serve(gpus_per_replica=8)), H100)
+    assert on_h100(serve(gpus_per_replica=8))
 
 
-def test_replicas_follow_traffic_from_quarter_to_quarter(sized):
+def test_replicas_follow_traffic_from_quarter_to_quarter(shipped_sizer):
     horizon = Horizon.model_validate({"first_quarter": "2027Q1", "quarters": 4})
     load = {"requests_per_second": {"2027Q2": 4, "2027Q4": 30}}
     job = Job.model_validate({"serve": serve(load=load)})
-    sizing = sized.size(job, peaks=job.peaks(horizon))
+    sizing = shipped_sizer.size(job, peaks=job.peaks(horizon))
     assert job.units(horizon) == (0, 1, 1, 1)
     for one in sizing.candidates:
         planned = one.serving.planned_requests_per_second
@@ -365,9 +352,9 @@ def test_growth_is_of_traffic_and_begins_with_the_job():
     assert [float(one) for one in peaks[1:]] == pytest.approx([10, 12, 14.4])
 
 
-def test_bursts_and_longer_prompts_take_more_and_a_prefix_cache_less(size):
+def test_bursts_and_longer_prompts_take_more_and_a_prefix_cache_less(on_h100):
     def gpus(**load):
-        found = of(size(serve=serve({"ttft_ms": 500}, load=load)), H100)
+        found = on_h100(serve({"ttft_ms": 500}, load=load))
         return min(one.gpus * one.replicas for one in found)
 
     plain = gpus(requests_per_second=60)
@@ -376,25 +363,19 @@ def test_bursts_and_longer_prompts_take_more_and_a_prefix_cache_less(size):
     assert gpus(requests_per_second=60, cached_input="80%") < plain
 
 
-def test_a_load_without_latency_is_told_at_the_95th_percentile(size):
-    (one, *_) = of(size(serve=serve()), H100)
-    assert one.serving.percentile == 95
-    assert 0 < one.serving.tpot_ms < one.serving.ttft_ms < one.serving.e2e_ms
-
-
-def test_a_summary_tells_the_most_that_ever_arrives(sized):
+def test_a_summary_tells_the_most_that_ever_arrives(shipped_sizer):
     horizon = Horizon.model_validate({"first_quarter": "2027Q1", "quarters": 3})
     load = {"requests_per_second": 10, "growth_per_quarter": "20%"}
     job = Job.model_validate({"serve": serve(load=load)})
-    told = sized.size(job, peaks=job.peaks(horizon)).summary
+    told = shipped_sizer.size(job, peaks=job.peaks(horizon)).summary
     assert told.endswith(", up to 14.4 requests a second")
-    assert sized.size(job).summary.endswith(", 10 requests a second")
+    assert shipped_sizer.size(job).summary.endswith(", 10 requests a second")
 
 
 def test_attention_over_a_long_prompt_grows_with_its_square(replica):
     def prefill(tokens, **load):
         job = serve(load={"input_tokens": tokens, **load})
-        return replica(job, H100, 4, 8)("prefill_s", 1)
+        return replica(job, 8, gpus=4)("prefill_s", 1)
 
     linear = prefill(2000) - prefill(1000)
     assert prefill(64_000) > 63 * linear * 1.5
@@ -408,8 +389,8 @@ def test_attention_over_a_long_prompt_grows_with_its_square(replica):
 
 
 def test_amds_gpus_answer_as_slowly_as_they_were_measured(replica):
-    mi300x = replica(serve(), "mi300x-192gb", 4, 8)
-    h200 = replica(serve(), "h200-141gb-sxm", 4, 8)
+    mi300x = replica(serve(), 8, "mi300x-192gb", 4)
+    h200 = replica(serve(), 8, "h200-141gb-sxm", 4)
     # by their bandwidths alone MI300X would be the faster
     assert mi300x("decode_step_s", 8) > 1.8 * h200("decode_step_s", 8)
 

@@ -8,15 +8,8 @@ from statistics import mean
 
 import pytest
 
-from planner.inputs.load import load_catalog
 from planner.inputs.scenario.job import Job
-from planner.inputs.scenario.scenario import Policies
-from planner.sizing import Sizer
-from planner.sizing.engine import Known
-from planner.sizing.subject import gpu_facts
-from planner.sizing.tries import Tries
 
-H100 = "h100-80gb-sxm"
 LOAD = {"requests_per_second": 20, "input_tokens": 500, "output_tokens": 300}
 EAGLE, EAGLE_3 = Decimal("0.5"), Decimal("0.85")
 MEASURED = [
@@ -31,7 +24,7 @@ MEASURED = [
 
 def serving(model="llama-3.1-8b", speculative=None, **changes):
     serve = {"model": model, "load": LOAD, **changes}
-    return Job.model_validate({"serve": {**serve, "speculative": speculative}})
+    return {**serve, "speculative": speculative}
 
 
 def drafting(tokens=3, per_step=Decimal("2.79"), gb=EAGLE_3):
@@ -39,34 +32,11 @@ def drafting(tokens=3, per_step=Decimal("2.79"), gb=EAGLE_3):
 
 
 @pytest.fixture(scope="module")
-def shipped():
-    return load_catalog([])[0]
-
-
-@pytest.fixture(scope="module")
-def sized(shipped, rules, settings):
-    return Sizer(shipped, rules, settings(), Policies(), gpu_types=[H100])
-
-
-@pytest.fixture(scope="module")
-def replica(sized, shipped):
-    """`replica(job, in_flight)`: what the rules say of one H100 with so many requests."""
-
-    def at(job, in_flight):
-        known = {
-            name: Known(in_flight, "requests", "tried") for name in ("concurrency", "in_flight")
-        }
-        reasoning = sized.reasoning(job).within(known, frozenset(known))
-        situation = Tries(reasoning).on(gpu_facts(H100, shipped), 1)
-
-        def figure(name):
-            found = situation.number(name)
-            assert found is not None
-            return float(found)
-
-        return figure
-
-    return at
+def size(shipped_sizer):
+    on_h100 = ("h100-80gb-sxm",)
+    return lambda serve: shipped_sizer.size(
+        Job.model_validate({"serve": serve, "gpu_types": on_h100})
+    )
 
 
 def best(sizing):
@@ -124,12 +94,12 @@ def test_a_draft_hits_more_experts_of_a_mixture(replica):
     assert read[1] > 2 * read[0]
 
 
-def test_a_draft_takes_memory_and_its_cache_with_it(sized):
-    plain = sized.size(serving(context=8192, concurrency=32, load=None)).candidates[0]
+def test_a_draft_takes_memory_and_its_cache_with_it(size):
+    plain = size(serving(context=8192, concurrency=32, load=None)).candidates[0]
     model = {"draft_tokens": 3, "acceptance": Decimal("0.6"), "draft_model": "llama-3.2-1b"}
-    drafted = sized.size(
-        serving(context=8192, concurrency=32, load=None, speculative=model)
-    ).candidates[0]
+    drafted = size(serving(context=8192, concurrency=32, load=None, speculative=model)).candidates[
+        0
+    ]
     parts = {part.name: part.mb for part in drafted.memory.parts}
 
     cache = 32 * 8192 * 16 * 2 * 8 * 64 * 2 / 10**6
@@ -137,26 +107,26 @@ def test_a_draft_takes_memory_and_its_cache_with_it(sized):
     assert drafted.gpu_memory_mb == pytest.approx(plain.gpu_memory_mb + parts["draft"], rel=0.15)
 
 
-def test_what_is_looked_up_in_the_prompt_takes_neither_memory_nor_passes(sized, replica):
+def test_what_is_looked_up_in_the_prompt_takes_neither_memory_nor_passes(size, replica):
     looked_up = drafting(per_step=Decimal("1.5"), gb=0)
-    memory = best(sized.size(serving(speculative=looked_up))).memory
+    memory = best(size(serving(speculative=looked_up))).memory
     parts = {part.name: part.mb for part in memory.parts}
 
     assert parts["draft"] == 0
     assert replica(serving(speculative=looked_up), 1)("draft_s") == pytest.approx(0.0006)
 
 
-def test_fewer_replicas_keep_a_target_with_drafts(sized):
+def test_fewer_replicas_keep_a_target_with_drafts(size):
     latency = {"tpot_ms": 8, "percentile": 95}
-    alone = best(sized.size(serving(latency=latency)))
-    drafted = best(sized.size(serving(latency=latency, speculative=drafting())))
+    alone = best(size(serving(latency=latency)))
+    drafted = best(size(serving(latency=latency, speculative=drafting())))
 
     assert drafted.replicas * drafted.gpus < alone.replicas * alone.gpus
     assert drafted.serving.tpot_ms <= 8
 
 
-def test_a_rate_with_drafts_is_not_called_measured(sized):
-    drafted = best(sized.size(serving(speculative=drafting())))
+def test_a_rate_with_drafts_is_not_called_measured(size):
+    drafted = best(size(serving(speculative=drafting())))
 
     rests = {one.figure: one.rests for one in drafted.evidence}
     assert rests["rate"] in ("extrapolated", "estimated")

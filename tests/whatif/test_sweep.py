@@ -7,15 +7,13 @@ from decimal import Decimal
 from multiprocessing import active_children
 from pathlib import Path
 from threading import Thread
-from xml.etree import ElementTree
 
 import pytest
 
 from planner.errors import InputError, LimitError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
-from planner.reporting.html.pictures import picture_file
-from planner.reporting.sections.variants import frontiers, sweep_csv
+from planner.reporting.sections.variants import sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif import executors
 from planner.whatif.executors import ProcessExecutor
@@ -270,42 +268,11 @@ def test_a_scenario_that_no_sweep_may_reach_is_refused(read):
 
 def test_a_table_for_a_spreadsheet_holds_no_formula():
     figures = PlanSummary(result="infeasible", reason="=HYPERLINK(1)")
-    row = SweepRow(Variant(("=1+1",), (Override.of(("jobs", "a", "team"), "@x", "@x"),)), figures)
+    row = SweepRow(Variant(("=1+1",), (Override.parse("offers.a.price_usd=+15%"),)), figures)
     header, line = sweep_csv([row]).splitlines()
-    assert header.startswith("apply,jobs.a.team,result,cost_usd")
-    assert line.startswith('"""=1+1""",\'@x,infeasible,,')
+    assert header.startswith("apply,offers.a.price_usd,result,cost_usd")
+    assert line.startswith('"""=1+1""",\'+15%,infeasible,,')
     assert line.endswith(",'=HYPERLINK(1)")
-
-
-def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
-    def plan(cost, idle, watts):
-        figures = PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
-        return f"<{cost}>", figures
-
-    plans = [
-        plan(100_00, 0.1, 4000),
-        plan(200_00, 0.3, 5000),
-        plan(150_00, 0.05, 3000),
-        plan(300_00, 0.2, 3500),
-        plan(None, None, None),
-    ]
-    pictures = frontiers("x", plans)
-    assert list(pictures) == ["headroom.svg", "power.svg"]
-    joined = {"headroom.svg": ["$100", "$200"], "power.svg": ["$100", "$150"]}
-    for file, picture in pictures.items():
-        svg = ElementTree.fromstring(picture_file(picture))
-        name = "{http://www.w3.org/2000/svg}"
-        dots = {
-            dot.get("cx"): str(dot.findtext(f"{name}title")) for dot in svg.iter(f"{name}circle")
-        }
-        assert [words.partition(":")[0] for words in dots.values()] == [one for one, _ in plans[:4]]
-        (line,) = svg.iter(f"{name}polyline")
-        at = [point.partition(",")[0] for point in str(line.get("points")).split()]
-        assert [dots[x].split(": ")[1].split(",")[0] for x in at] == joined[file]
-    assert frontiers("x", [plan(None, None, None)]) == {}
-    assert frontiers("x", [plan(1, 0.1, 4000), plan(2, 0.1, 4000)]) == {}
-    assert frontiers("x", [plan(1, 0.1, 4000), plan(1, 0.2, 5000)]) == {}
-    assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]
 
 
 def test_workers_that_die_again_and_again_are_given_up(planner, monkeypatch):
@@ -360,20 +327,6 @@ def test_rows_that_nobody_asks_for_now_do_not_count_as_found(planner, read, tmp_
             sweep(executor, variants, tmp_path, shard=shard, progress=lambda *n: told.append(n))
     rows = len(Shard(1, 2).part(variants))
     assert told[-1] == (rows, rows, rows) != (len(variants),) * 3
-
-
-def test_the_ends_of_an_axis_are_told_apart():
-    plans = [
-        (name, PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
-        for name, cost, idle, watts in (
-            ("a", 123_456_700, 0.1, 14_210),
-            ("b", 123_456_800, 0.1001, 14_240),
-        )
-    ]
-    power, headroom = frontiers("x", plans)["power.svg"], frontiers("x", plans)["headroom.svg"]
-    assert [gain[1] for _, gain, _ in power.points] == ["14.210 kW", "14.240 kW"]
-    assert [gain[1] for _, gain, _ in headroom.points] == ["10.000 %", "10.010 %"]
-    assert [cost[1] for cost, _, _ in power.points] == ["$1,234,567.00", "$1,234,568.00"]
 
 
 def test_a_worker_is_ended_by_ctrl_c_without_words():

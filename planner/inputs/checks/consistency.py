@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from planner.inputs.checks.faults import (
     Fault,
     Whole,
-    entries,
     held_figures,
     known,
     late_figures,
@@ -29,11 +28,11 @@ from planner.inputs.checks.sites import (
 from planner.inputs.scenario.finance import TOTAL
 from planner.inputs.scenario.job import SERVING_SUFFIX
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.scenario.offer import FleetEntry, Offer
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.scenario.team import ALL_GPU_TYPES, kind_of_quota
-from planner.inputs.text.words import did_you_mean, difference, folded
+from planner.inputs.text.words import did_you_mean, difference, folded, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +42,8 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.scenario.horizon import Horizon
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.scenario import Offer, ResolvedScenario
+    from planner.inputs.scenario.offer import OfferKind
+    from planner.inputs.scenario.scenario import ResolvedScenario
     from planner.inputs.scenario.team import Team
 
     _Check = Callable[[Whole], Iterator[Fault]]
@@ -107,32 +107,48 @@ def _budget(whole: Whole) -> Iterator[Fault]:
     return known(*(_outside(whole, key) for key in ("capex_usd", "opex_usd", "total_usd")))
 
 
-def _own_floor(whole: Whole) -> Iterator[Fault]:
-    """Nodes on the buyer's own floor that lack what a price of `finance` goes by."""
-    finance = whole.scenario.finance
-    asked = []
-    if finance.colocation_usd_per_kw_month:
-        asked.append(("max_power_kw", "colocation", True))
-    if finance.network_usd_per_port:
-        asked.append(("network_ports", "what the network costs", False))
-    for figure, what, owned in asked:
-        for path, entry in entries(whole.scenario):
-            yield from known(_lacking(whole, path, entry, figure, what, owned=owned))
-
-
-def _lacking(
-    whole: Whole, path: Path, entry: FleetEntry | Offer, figure: str, what: str, *, owned: bool
-) -> Iterator[Fault]:
-    node = whole.catalog.nodes.get(entry.node_type)
-    meant = owned if isinstance(entry, FleetEntry) else entry.kind == "buy"
-    if meant and node is not None and getattr(node, figure) is None:
-        yield unstated_figure(path, entry.node_type, figure, what)
-
-
-def _drawn(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
-    node = whole.catalog.nodes.get(entry.node_type)
-    if node is not None and node.mean_power_kw is None:
+def _unstated(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
+    """Figures that a node type lacks and a cost of its nodes goes by."""
+    node, finance = whole.catalog.nodes.get(entry.node_type), whole.scenario.finance
+    if node is None:
+        return
+    bought = isinstance(entry, Offer) and entry.kind == "buy"
+    on_own_floor = bought or isinstance(entry, FleetEntry)
+    if node.mean_power_kw is None:
         yield unstated_figure(path, entry.node_type, "mean_power_kw", "the cost of energy")
+    if node.max_power_kw is None and on_own_floor and finance.colocation_usd_per_kw_month:
+        yield unstated_figure(path, entry.node_type, "max_power_kw", "colocation")
+    if node.network_ports is None and bought and finance.network_usd_per_port:
+        yield unstated_figure(path, entry.node_type, "network_ports", "what the network costs")
+
+
+_OF_KINDS: dict[str, tuple[OfferKind, ...]] = {
+    "price_usd": ("buy",),
+    "price_usd_per_gpu_hour": ("rent", "reserve", "hourly"),
+    "price_breaks": ("buy",),
+    "term_years": ("reserve",),
+    "term_weeks": ("rent",),
+    "minimum_hours": ("hourly",),
+    "maximum_gpus": ("hourly",),
+    "deliveries": ("buy", "reserve"),
+}
+"""Keys of offers of some kinds alone."""
+
+
+def _of_its_kind(_: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+    """What offers of its kind do not have, and the term without which nothing is reserved."""
+    yield from known(*(_of_kinds((*path, key), offer, key) for key in _OF_KINDS))
+    if offer.kind == "reserve" and offer.term_years is None:
+        yield Fault(path, "an offer to reserve needs `term_years`, 1 or 3", at_key=True)
+
+
+def _of_kinds(path: Path, offer: Offer, key: str) -> Iterator[Fault]:
+    kinds = _OF_KINDS[key]
+    if getattr(offer, key) not in (None, ()) and offer.kind not in kinds:
+        price = key in ("price_usd", "price_usd_per_gpu_hour")
+        hint = f"state `{offer.price_key}` in its place" if price else "leave it out"
+        meant = one_of([f"`kind: {kind}`" for kind in kinds])
+        yield Fault(path, f"goes with {meant}, not with `{offer.kind}`", hint, at_key=True)
 
 
 def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
@@ -365,13 +381,13 @@ def _gpu_type(catalog: Catalog, path: Path, name: str) -> Iterator[Fault]:
 
 
 _OF_ALL: tuple[_Check, ...] = (
-    *(_horizon, _both_allowed_and_excluded, _nothing_to_run_on, _budget, _own_floor, misstated),
+    *(_horizon, _both_allowed_and_excluded, _nothing_to_run_on, _budget, misstated),
     *(_derived, running, nothing_to_keep),
 )
-_OF_NODES: tuple[_CheckOfEntry, ...] = (_drawn, node_sites, site_needs)
+_OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)
 _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
-    "offers": (*_OF_NODES, _unpriced, _dated, _no_node, _window, _end_of_sale),
+    "offers": (*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node, _window, _end_of_sale),
     "jobs": (_activity, _api, _undroppable, _contradictions, job_places, _unlisted),
     "teams": (_quota,),
     "sites": (figures_by_quarter, taken_already, spare_groups),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.scenario.horizon import Horizon
-    from planner.inputs.scenario.scenario import FleetEntry, Offer, ResolvedScenario
+    from planner.inputs.scenario.offer import FleetEntry, Offer
+    from planner.inputs.scenario.scenario import ResolvedScenario
 
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS

@@ -6,6 +6,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Final, Literal
 
 from planner.inputs.checks.faults import Fault, known
+from planner.inputs.text.words import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,16 +14,26 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import Catalog, Model
     from planner.inputs.scenario.job import Job, Serve, Tune
+    from planner.inputs.scenario.load import LengthPercentiles
 
-_OF_ADAPTERS: Final = (
-    "adapter_rank",
-    "adapter_targets",
-    "adapter_precision",
-    "adapter_dropout",
-    "adapter_dora",
-    "adapter_units",
-)
-"""What only LoRA and QLoRA have."""
+_ADAPTERS: Final = ("rank", "targets", "precision", "dropout", "dora", "units")
+_GOES_WITH: Final[dict[str, dict[str, tuple[object, ...]]]] = {
+    **{f"adapter_{key}": {"method": ("lora", "qlora")} for key in _ADAPTERS},
+    "embeddings_trained": {"method": ("lora", "qlora")},
+    "double_quantization": {"method": ("qlora",), "base_bits": (4, None)},
+    "reference_model": {"method": ("full",), "objective": ("dpo", "grpo", "ppo")},
+    "rollout_share": {"objective": ("grpo", "ppo")},
+    "rollout_tokens": {"objective": ("grpo", "ppo")},
+    "reward_parameters_b": {"objective": ("ppo",)},
+    "value_parameters_b": {"objective": ("ppo",)},
+    "optimizer_in_backward": {"method": ("full",), "gradient_accumulation": (1,)},
+    "tensor_parallel": {"sharding": ("tensor",)},
+    "sync_each_batch": {"sharding": ("fsdp", "fsdp2")},
+    "loading": {"sharding": ("fsdp", "fsdp2", "zero-3")},
+}
+"""Keys of a tuning job that mean something beside some values of others alone."""
+_OFF: Final = (None, False, "sharded")
+"""What says the same as leaving such a key out."""
 _WIDEST_BYTES = 4
 """Of one parameter, in fp32."""
 
@@ -37,7 +48,7 @@ def _of_tune(job: Job, catalog: Catalog) -> Iterator[Fault]:
     if tune is not None:
         found = known(
             _too_long(tune, "sequence", catalog),
-            _adapter(tune),
+            out_of_place(tune),
             _rank(tune, catalog),
             _data(tune),
             _one_head(tune, catalog),
@@ -84,38 +95,27 @@ def _too_long(
 
 
 def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    """A request or an answer that is longer than the model takes, or than `context` allows."""
+    """A request or an answer that is longer than `context` allows, or than the model takes."""
     model, load = _model(serve, catalog), serve.load
     if load is None:
         return
-    remedy = None
     if serve.context is not None:
-        longest, who, remedy = (
-            serve.context,
-            "`context` allows",
-            "raise `context`, or leave it out",
-        )
+        longest, who, remedy = serve.context, "`context` allows", "raise `context`, or leave it out"
     elif model is not None:
-        longest, who = model.longest_context, f"{serve.model} takes"
+        longest, who, remedy = model.longest_context, f"{serve.model} takes", None
     else:
         return
-    for key, lengths in (
-        ("input_percentiles", load.input_percentiles),
-        ("output_percentiles", load.output_percentiles),
-    ):
+    more = f"tokens are more than {who} ({longest:,})"
+    for key in ("input_percentiles", "output_percentiles"):
+        lengths: LengthPercentiles | None = getattr(load, key)
         if lengths is not None and lengths.longest > longest:
-            yield Fault(
-                ("load", key, [*lengths.stated][-1]),
-                f"{lengths.longest:,} tokens are more than {who} ({longest:,})",
-                remedy,
-            )
-    tokens = load.input_tokens + load.output_tokens
-    if serve.context is None and tokens > longest:
-        yield Fault(
-            ("load", "input_tokens"),
-            f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} tokens "
-            f"are more than {serve.model} takes ({longest:,})",
+            last = [*lengths.stated][-1]
+            yield Fault(("load", key, last), f"{lengths.longest:,} {more}", remedy)
+    if load.input_tokens + load.output_tokens > longest:
+        message = (
+            f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} {more}"
         )
+        yield Fault(("load", "input_tokens"), message, remedy)
 
 
 def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
@@ -184,20 +184,20 @@ def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         )
 
 
-def _adapter(tune: Tune) -> Iterator[Fault]:
-    if tune.method not in ("lora", "qlora"):
-        for key in _OF_ADAPTERS:
-            if key in tune.model_fields_set and getattr(tune, key) is not None:
-                message = f"the method {tune.method} has no {key.replace('_', ' ')}"
-                yield Fault((key,), message, "leave it out")
-    if "double_quantization" in tune.model_fields_set and (
-        tune.method != "qlora" or tune.base_bits == 8
-    ):
-        yield Fault(
-            ("double_quantization",),
-            "only the base of QLoRA at 4 bit has scales to quantize",
-            "leave it out",
-        )
+def out_of_place(tune: Tune) -> Iterator[Fault]:
+    """Find what a tuning job states though it means nothing beside what else it states."""
+    yield from known(*(_out_of_place(tune, key) for key in _GOES_WITH))
+
+
+def _out_of_place(tune: Tune, key: str) -> Iterator[Fault]:
+    if key not in tune.model_fields_set or getattr(tune, key) in _OFF:
+        return
+    for other, values in _GOES_WITH[key].items():
+        if getattr(tune, other) not in values:
+            meant = one_of([f"`{other}: {value}`" for value in values if value is not None])
+            message = f"goes with {meant}, not with `{getattr(tune, other)}`"
+            yield Fault((key,), message, "leave it out")
+            return
 
 
 def _one_head(tune: Tune, catalog: Catalog) -> Iterator[Fault]:

@@ -121,10 +121,9 @@ def _places(
     """Where in the entry a place is named, the name, and the place if there is one."""
     if entry.pool is not None:
         yield ("pool",), entry.pool, pools.get(entry.pool)
-    elif entry.node is not None:
-        yield ("node",), entry.node, nodes.get(plain(entry.node))
-    for position, name in enumerate(entry.nodes or ()):
-        yield ("nodes", position), name, nodes.get(plain(name))
+    for position, name in enumerate(entry.nodes):
+        at = ("node",) if isinstance(entry.node, str) else ("node", position)
+        yield at, name, nodes.get(plain(name))
 
 
 def _unknown(
@@ -205,7 +204,7 @@ def _gpus(catalog: Catalog, entry: Running, job: Job, place: NodePlace) -> int:
     """GPUs that a unit holds of one node: as stated, and one at the least."""
     stated = entry.gpus or (job.fixed.gpus if job.fixed else None) or 1
     node = catalog.nodes.get(place.node_type)
-    if entry.nodes and node:
+    if len(entry.nodes) > 1 and node:
         return node.gpus.value
     return stated
 
@@ -224,9 +223,9 @@ def _too_full(
 
 def _one_pool(path: Path, places: list[NodePlace]) -> Iterator[Fault]:
     if len({place.pool for place in places}) > 1:
-        yield Fault((*path, "nodes"), "are of different types or sites, one unit spans alike ones")
+        yield Fault((*path, "node"), "are of different types or sites, one unit spans alike ones")
     elif len(set(places)) < len(places):
-        yield Fault((*path, "nodes"), "names a node twice")
+        yield Fault((*path, "node"), "names a node twice")
 
 
 def nothing_to_keep(whole: Whole) -> Iterator[Fault]:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from planner.inputs.checks.faults import Whole
     from planner.inputs.reading.document import Path
     from planner.inputs.scenario.job import Job
+    from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.scenario.scenario import FleetEntry, ResolvedScenario
+    from planner.inputs.scenario.scenario import ResolvedScenario
     from planner.inputs.scenario.site import Site
 
 

@@ -404,15 +404,6 @@ _WRITTEN = re.compile(r"""((?:'[^'\n]*'|"[^"\n]*"|[^='"\n])*)=(.*)""")
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where something stands in the one line of an override that nobody wrote."""
-
-    index: int
-    line: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
 class Override:
     """One value that is set; in a file of results, and for people, `path=value`."""
 
@@ -456,11 +447,8 @@ class Override:
         Raises ValueError for what is no path.
         """
         names = parts_of(path) if isinstance(path, str) else path
-        key = quoted(path) if isinstance(path, str) else settable(path)
-        line = f"{key}={flow(value) if text is None else text}"
-        entry = _entry(value, _Place(len(key) + 1, 0, len(key) + 1))._replace(key=_Place(0, 0, 0))
-        document = Document(OPTION, "", {key: value}, line, {key: entry})
-        return cls(names, value, line, document)
+        key = quoted(path) if isinstance(path, str) else settable(names)
+        return cls.parse(f"{key}={flow(value) if text is None else text}")
 
     def __str__(self) -> str:
         return self.text
@@ -524,12 +512,3 @@ def _parsed(argument: str, path: str, value: str) -> Document:
     if empty := document.empty_values():
         raise InputError(*(document.finding(one, "is empty", "write a value") for one in empty))
     return document
-
-
-def _entry(value: object, place: _Place) -> Entry:
-    """A value, and all that is in it, at one place."""
-    inner = value if isinstance(value, dict) else {}
-    if isinstance(value, tuple):
-        inner = dict(enumerate(value))
-    branch = {key: _entry(one, place) for key, one in inner.items()}
-    return Entry(place, place, branch if isinstance(value, dict | tuple) else None)

@@ -71,13 +71,8 @@ def _model(annotation: object) -> type[BaseModel] | None:
     return None
 
 
-_RETIRED = {
-    ("policies", "time"): "delete the line: runs are planned by the hour now",
-    ("run", "weeks"): "here that is `hours`, those of one run: a week has 168",
-    ("run", "release_week"): "here that is `release`",
-    ("run", "deadline_week"): "here that is `deadline`",
-}
-"""Keys of earlier versions, by section: what to write instead."""
+_GONE: dict[Path, str] = {("policies", "time"): "delete the line: runs are planned by the hour"}
+"""Keys of a scenario that went, and what to do."""
 
 
 class FieldTree:
@@ -151,8 +146,8 @@ class FieldTree:
     def hint_for_unknown(self, path: Path, beside: Collection[str] = ()) -> str | None:
         """Say where a key belongs or what it may have been meant to be: none that is there."""
         container, key = path[:-1], str(path[-1])
-        if retired := _RETIRED.get((str(path[-2]) if container else "", key)):
-            return retired
+        if path in _GONE:
+            return _GONE[path]
         known = [name for name in self.keys(container) if name not in beside]
         if here := _called(key, known):
             return f"here that is {one_of([f'`{name}`' for name in here])}"

@@ -352,11 +352,6 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
 
 def _rules(document: Document) -> dict[str, Rule]:
     """The rules of one file by id; raises InputError for what is no file of rules."""
-    if "id" in document.data and "rules" not in document.data:
-        rule_id = document.data["id"]
-        message = "a rule stands under its id, and that under `rules`"
-        hint = f"write `rules:`, then `{rule_id}:` indented by 2, and all else of it by 4"
-        raise InputError(document.finding(("id",), message, hint, at_key=True))
     rules = validate(document, RuleFile).rules
     again = "is stated already, by the key above"
     twice = [

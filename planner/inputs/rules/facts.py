@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.engine import Disaggregated, Speculative
-from planner.inputs.scenario.job import Adapters, Family, Fixed, Latency, Load, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Family, Fixed, Serve, Tune
+from planner.inputs.scenario.load import Latency, Load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

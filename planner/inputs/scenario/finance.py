@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, Field, Tag
 
 from planner.inputs.base import Frozen, NotNegative, Number, PositiveNumber, Share
-from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, canonical_quarter
+from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, quarter_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ TOTAL = "total"
 
 
 def _quarter_or_total(key: str) -> str:
-    return key if key == TOTAL else canonical_quarter(key)
+    return key if key == TOTAL else quarter_key(key)
 
 
 FigureByGpuType = Annotated[

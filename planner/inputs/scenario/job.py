@@ -14,7 +14,6 @@ from planner.inputs.base import (
     Frozen,
     Name,
     NotNegative,
-    Number,
     ParametersB,
     PositiveCount,
     PositiveNumber,
@@ -33,29 +32,12 @@ from planner.inputs.scenario.spelling import (
     OneOrMoreKvBits,
     Priority,
     Quarters,
+    Switch,
     in_force,
 )
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon
-
-__all__ = [
-    "SERVING_SUFFIX",
-    "Adapters",
-    "ChangeCost",
-    "Deploy",
-    "Family",
-    "Fixed",
-    "Job",
-    "Latency",
-    "Load",
-    "Method",
-    "Optimizer",
-    "Precision",
-    "Serve",
-    "Sharding",
-    "Tune",
-]
 
 SERVING_SUFFIX = "-serving"
 """Follows the name of a tuning job in that of the job which serves its model."""
@@ -225,7 +207,14 @@ class Tune(Frozen):
     the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
     """How several GPUs share the work; `none`: one GPU. `fsdp2` is `fully_shard` of PyTorch, `fsdp`
-    its predecessor."""
+    its predecessor; `tensor` splits each layer as Megatron does (NeMo, Megatron-SWIFT)."""
+    tensor_parallel: Annotated[
+        Annotated[PositiveCount, Field(le=8)] | None,
+        AsFact("GPUs that split each layer, if the job states them", "GPUs", fact="stated_split"),
+    ] = None
+    """With `tensor`: GPUs that split each layer (`tensor_model_parallel_size`); as many groups of
+    them as the run has read sequences of their own, and optimizer states are spread over all. Left
+    out, all GPUs of the run split each layer."""
     sync_each_batch: Annotated[
         bool | None, AsFact("whether FSDP reduces gradients in every pass")
     ] = None
@@ -291,8 +280,9 @@ class Tune(Frozen):
         str | None, AsFact("the GPU partition (MIG profile) that is asked for")
     ] = None
     """MIG profile to run on; rule `exclusions/no-tuning-on-partitioned-gpu` refuses it."""
-    deploy: Deploy | None = None
-    """Derive the job `NAME-serving`, which serves the tuned model; `{}` is enough."""
+    deploy: Annotated[Deploy | None, Switch] = None
+    """Derive the job `NAME-serving`, which serves the tuned model; `true` is
+    enough."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Tune:
@@ -308,60 +298,6 @@ class Tune(Frozen):
         """
         has_shape = self.model is not None or self.family is not None
         return "bf16-mixed" if has_shape and self.method in ("full", "qlora") else "bf16"
-
-    @model_validator(mode="after")
-    def _trains_embeddings_beside_adapters(self) -> Tune:
-        if self.embeddings_trained and self.method not in ("lora", "qlora"):
-            raise ValueError(
-                "`embeddings_trained` goes with the methods lora and qlora, "
-                f"not with {self.method!r}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _learns_from_what_it_states(self) -> Tune:
-        if self.reference_model and (self.objective == "sft" or self.method != "full"):
-            raise ValueError(
-                "`reference_model` goes with `method: full` and `objective: dpo`, `grpo` or `ppo`"
-            )
-        rolls_out = self.rollout_share is not None or self.rollout_tokens is not None
-        if rolls_out and self.objective not in ("grpo", "ppo"):
-            raise ValueError(
-                "`rollout_share` and `rollout_tokens` go with `objective: grpo` or `ppo`"
-            )
-        scores = self.reward_parameters_b is not None or self.value_parameters_b is not None
-        if scores and self.objective != "ppo":
-            raise ValueError(
-                "`reward_parameters_b` and `value_parameters_b` go with `objective: ppo`"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _steps_what_is_summed_up(self) -> Tune:
-        if self.optimizer_in_backward and (self.method != "full" or self.gradient_accumulation > 1):
-            raise ValueError(
-                "`optimizer_in_backward` goes with `method: full` and without gradient "
-                "accumulation, which needs the gradients of all passes"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _reduces_what_is_sharded(self) -> Tune:
-        if self.sync_each_batch is not None and self.sharding not in ("fsdp", "fsdp2"):
-            raise ValueError(
-                "`sync_each_batch` goes with `sharding: fsdp` or `fsdp2`, "
-                f"not with {self.sharding!r}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _loads_whole_what_is_sharded(self) -> Tune:
-        if self.loading == "whole" and self.sharding not in ("fsdp", "fsdp2", "zero-3"):
-            raise ValueError(
-                "`loading: whole` goes with `sharding: fsdp`, `fsdp2` or `zero-3`, which shard "
-                f"what was loaded, not with {self.sharding!r}"
-            )
-        return self
 
     @model_validator(mode="after")
     def _passes_make_the_batch(self) -> Tune:
@@ -422,8 +358,8 @@ class Serve(Frozen):
     """Its version, for readers and for the record; nothing is computed from it."""
     speculative: Speculative | None = None
     """How tokens are proposed and verified, several in a step; one at a time if left out."""
-    disaggregated: Disaggregated | None = None
-    """Prefill and decode on engines of their own (`{}`: the planner says how many); goes with
+    disaggregated: Annotated[Disaggregated | None, Switch] = None
+    """Prefill and decode on engines of their own (`true`: the planner says how many); goes with
     `load`."""
     gpus_per_replica: Annotated[
         Annotated[PositiveCount, Field(le=1024)] | None,
@@ -433,9 +369,9 @@ class Serve(Frozen):
     chosen on each GPU type if left out."""
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
-    mixed: Annotated[PositiveCount, Field(ge=2, le=64)] | None = None
-    """Equal shares of the traffic, each of which may run on GPUs of another type, with whole
-    replicas of its own; all of it runs on one type if left out."""
+    mixed: bool = False
+    """Whether replicas on several GPU types share its traffic, each by what it takes; all of them
+    are on one type if left out. Goes with `load`."""
     whole_gpu: bool = False
     """Whether each replica must have its GPUs to itself where policies let others share."""
 
@@ -469,8 +405,8 @@ class Serve(Frozen):
     def _goes_with_load(self) -> Serve:
         if self.load is None and self.latency is not None:
             raise ValueError("`latency` needs `load`: what arrives decides how long users wait")
-        if self.load is None and self.mixed is not None:
-            raise ValueError("`mixed` needs `load`: it is what is divided into shares")
+        if self.load is None and self.mixed:
+            raise ValueError("`mixed` needs `load`: it is what GPU types share")
         if self.load is None and self.disaggregated is not None:
             raise ValueError("`disaggregated` needs `load`: it says how much each phase must take")
         return self
@@ -487,18 +423,6 @@ class Serve(Frozen):
                     f"nothing: add `p{asked}`, or ask at one of "
                     + ", ".join(name.removeprefix("p") for name in lengths.stated)
                 )
-        return self
-
-    @model_validator(mode="after")
-    def _requests_within_context(self) -> Serve:
-        if self.load is None or self.context is None:
-            return self
-        tokens = self.load.input_tokens + self.load.output_tokens
-        if tokens > self.context:
-            raise ValueError(
-                f"a request of {self.load.input_tokens:,} and an answer of "
-                f"{self.load.output_tokens:,} tokens are more than `context` ({self.context:,})"
-            )
         return self
 
 
@@ -533,10 +457,6 @@ def _require_one_model(model: str | None, parameters_b: object, family: str | No
         raise ValueError("give either `model` (an id of the catalog) or `parameters_b`")
     if model is not None and family is not None:
         raise ValueError(f"`family` goes with `parameters_b`; the shape of {model!r} is known")
-
-
-ChangeCost = Annotated[Number, Field(ge=0, le=10**9)]
-"""USD for one unit that changes its GPU type."""
 
 
 class Job(Frozen):
@@ -583,8 +503,6 @@ class Job(Frozen):
     out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""
-    gpu_type_change_cost_usd: ChangeCost | None = None
-    """Cost of such a change, also of a unit that it deploys; as `policies` say if left out."""
     pinned: bool = False
     """Whether its units that run today must stay where they are."""
     move_cost_usd: NotNegative | None = None
@@ -619,9 +537,28 @@ class Job(Frozen):
     def _several_gpu_types(self) -> Job:
         if self.serve and self.serve.mixed and self.gpu_types and len(self.gpu_types) == 1:
             raise ValueError(
-                f"`mixed` divides the load among GPU types, and only {self.gpu_types[0]} may be "
+                f"`mixed` shares the load among GPU types, and only {self.gpu_types[0]} may be "
                 "used: leave out `mixed`, or name more under `gpu_types`"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _replicas_that_come_and_go(self) -> Job:
+        """Which of them run follows from the traffic of a quarter, so that none is told apart."""
+        if not (self.serve and self.serve.mixed):
+            return self
+        most = max(self.count.values()) if isinstance(self.count, dict) else self.count
+        if most > 1 or self.growth_per_quarter is not None:
+            raise ValueError(
+                "`mixed` goes with one endpoint: state growth in `load`, and each endpoint as a "
+                "job of its own, in place of `count`"
+            )
+        for key in ("droppable", "may_change_gpu_type"):
+            if getattr(self, key) is not None:
+                raise ValueError(
+                    f"`{key}` is about units that are told apart; of `mixed` replicas, as many run "
+                    "in each quarter as its traffic takes: leave one of them out"
+                )
         return self
 
     @model_validator(mode="after")
@@ -630,15 +567,6 @@ class Job(Frozen):
             raise ValueError(
                 "`count` by quarter already says when and how many; "
                 "leave out `quarters` and `growth_per_quarter`"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _change_that_may_be(self) -> Job:
-        if self.gpu_type_change_cost_usd and self.may_change_gpu_type is False:
-            raise ValueError(
-                "`gpu_type_change_cost_usd` is the price of a change that "
-                "`may_change_gpu_type: false` rules out; leave one of them out"
             )
         return self
 
@@ -667,21 +595,16 @@ class Job(Frozen):
         return "tune" if self.tune else "serve" if self.serve else "fixed"
 
     @property
-    def shares(self) -> int:
-        """Shares of its traffic that may be on different GPU types: each is a unit of its own."""
-        return (self.serve.mixed or 1) if self.serve else 1
-
-    @property
     def load(self) -> Load | None:
         """What its replicas follow from; None where nothing says it."""
         return self.serve.load if self.serve else None
 
     def units(self, horizon: Horizon) -> tuple[int, ...]:
-        """Units to place in each quarter: how many alike, times the replicas or the shares.
+        """Units to place in each quarter: how many alike, times the replicas; of `mixed` endpoints.
 
         None in quarters without traffic.
         """
-        replicas = (self.serve.replicas or self.shares) if self.serve else 1
+        replicas = (self.serve.replicas or 1) if self.serve else 1
         peaks = self.peaks(horizon)
         return tuple(
             count * replicas if not peaks or peaks[quarter] else 0
@@ -694,7 +617,7 @@ class Job(Frozen):
             return ()
         counts = () if horizon is None else self.counts(horizon)
         begins = next((quarter for quarter, count in enumerate(counts) if count), 0)
-        return tuple(peak / self.shares for peak in self.load.peaks(horizon, begins))
+        return self.load.peaks(horizon, begins)
 
     def counts(self, horizon: Horizon) -> tuple[int, ...]:
         """How many alike in each quarter of the horizon; growth is exact and rounds up."""

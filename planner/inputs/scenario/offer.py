@@ -209,50 +209,9 @@ class Offer(Nodes):
         return self.term_weeks * WEEK_HOURS if self.term_weeks else None
 
     @model_validator(mode="after")
-    def _price_matches_kind(self) -> Offer:
-        if self.kind == "buy" and self.price_usd_per_gpu_hour is not None:
-            raise ValueError(
-                "an offer to buy takes `price_usd` (per node), not `price_usd_per_gpu_hour`"
-            )
-        if self.kind != "buy" and self.price_usd is not None:
-            raise ValueError(
-                f"an offer to {self.kind} takes `price_usd_per_gpu_hour`, not `price_usd`"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _term_matches_kind(self) -> Offer:
-        if self.kind == "reserve" and self.term_years is None:
-            raise ValueError("an offer to reserve needs `term_years`, 1 or 3")
-        if self.kind != "reserve" and self.term_years is not None:
-            raise ValueError(f"an offer to {self.kind} has no `term_years`, only one to reserve")
-        return self
-
-    @model_validator(mode="after")
-    def _hours_match_kind(self) -> Offer:
-        if self.kind != "rent" and self.term_weeks is not None:
-            raise ValueError(f"an offer of kind {self.kind} has no `term_weeks`, only one to rent")
-        if self.kind != "hourly":
-            for key in ("minimum_hours", "maximum_gpus"):
-                if getattr(self, key) is not None:
-                    raise ValueError(f"only an offer of kind hourly has `{key}`, not {self.kind}")
-        return self
-
-    @model_validator(mode="after")
-    def _delivered(self) -> Offer:
-        if self.deliveries is not None and self.kind not in ("buy", "reserve"):
-            raise ValueError(
-                f"an offer of kind {self.kind} has no `deliveries`; `maximum` says how many nodes "
-                "it gives at one time"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _breaks_descend(self) -> Offer:
-        if not self.price_breaks:
+        if not self.price_breaks or self.kind != "buy":
             return self
-        if self.kind != "buy":
-            raise ValueError(f"an offer to {self.kind} has no `price_breaks`, only one to buy")
         if self.price_usd is None:
             raise ValueError("`price_breaks` need `price_usd`, the price below the first of them")
         levels = [(1, self.price_usd), *((b.from_nodes, b.price_usd) for b in self.price_breaks)]

@@ -94,6 +94,6 @@ def place_of(entry: Running, nodes: dict[str, NodePlace], pools: dict[str, NodeP
     if entry.pool is not None:
         node_type, _, site = entry.pool.partition("/")
         return pools.get(entry.pool, NodePlace(node_type, site))
-    places = [nodes[plain(name)] for name in entry.nodes or (entry.node or "",)]
+    places = [nodes[plain(name)] for name in entry.nodes]
     numbers = sorted(place.numbers[0] for place in places)
     return places[0]._replace(numbers=tuple(numbers))

@@ -21,7 +21,7 @@ WEEK_HOURS = 168
 QUARTER_WEEKS = 13
 """Weeks of a quarter, the last one not quite whole."""
 
-_WRITTEN = re.compile(r"(?P<year>[0-9]{4})-?Q(?P<number>[1-4])")
+_WRITTEN = re.compile(r"(?P<year>[0-9]{4})Q(?P<number>[1-4])")
 _YEAR, _NUMBER = re.compile(r"\b20[0-9]{2}"), re.compile(r"[Qq]([1-4])(?![0-9])")
 """What tells which quarter was meant, however it is written."""
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100
@@ -38,9 +38,9 @@ class Quarter:
 
     @classmethod
     def parse(cls, text: str) -> Quarter:
-        """Read `2027Q1` or `2027-Q1`; raises ValueError in the user's words."""
-        match = _WRITTEN.fullmatch(text.strip())
-        if not match and text.strip().upper().startswith("FY"):
+        """Read `2027Q1`; raises ValueError in the user's words."""
+        match = _WRITTEN.fullmatch(text)
+        if not match and text.upper().startswith("FY"):
             raise ValueError(
                 f"{text!r} is a quarter of a fiscal year, whose first month nothing here states; "
                 "write the calendar quarter, as 2027Q1"
@@ -55,8 +55,8 @@ class Quarter:
 
     @classmethod
     def of(cls, day: date) -> Quarter:
-        """The one that a day lies in."""
-        return cls(day.year, (day.month + 2) // 3)
+        """The one that a day lies in; raises ValueError outside the years 2000 to 2100."""
+        return cls.parse(f"{day.year:04}Q{(day.month + 2) // 3}")
 
     @property
     def start(self) -> date:
@@ -99,5 +99,5 @@ class Quarter:
         return core_schema.no_info_plain_validator_function(
             read,
             serialization=core_schema.to_string_ser_schema(),
-            json_schema_input_schema=core_schema.str_schema(pattern=r"^\d{4}-?Q[1-4]$"),
+            json_schema_input_schema=core_schema.str_schema(pattern=r"^\d{4}Q[1-4]$"),
         )

@@ -17,33 +17,11 @@ from planner.inputs.base import (
 )
 from planner.inputs.scenario.finance import Budget, Finance
 from planner.inputs.scenario.horizon import Horizon
-from planner.inputs.scenario.job import ChangeCost, Job
-from planner.inputs.scenario.offer import Api, FleetEntry, Offer, PriceBreak
-from planner.inputs.scenario.site import Racks, Site
-from planner.inputs.scenario.spelling import CountByNodeType, Format
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.offer import Api, FleetEntry, Offer
+from planner.inputs.scenario.site import Site
+from planner.inputs.scenario.spelling import CountByNodeType, Format, OneOrMoreNames
 from planner.inputs.scenario.team import Team
-
-__all__ = [
-    "DELETE",
-    "NO_SITE",
-    "REPLACE",
-    "Budget",
-    "Finance",
-    "FleetEntry",
-    "Horizon",
-    "Offer",
-    "Policies",
-    "PriceBreak",
-    "Racks",
-    "ResolvedScenario",
-    "Running",
-    "ScenarioFile",
-    "Site",
-    "Team",
-    "UserFiles",
-    "VariationName",
-    "Variations",
-]
 
 NO_SITE = "\n"
 """Where a job may run that no site will do for: no site is named so, as names are printable."""
@@ -54,10 +32,9 @@ class Running(Frozen):
 
     job: Name
     """The job that runs; its entries are its units 1, 2, … in the order listed."""
-    node: Name | None = None
-    """The owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`."""
-    nodes: Annotated[tuple[Name, ...], Field(min_length=2)] | None = None
-    """All whole nodes of one unit that spans several."""
+    node: OneOrMoreNames | None = None
+    """The owned node that holds them, named as in a plan: `xe9680-h100/frankfurt/03`; all whole
+    nodes of one unit that spans several."""
     pool: Name | None = None
     """Node type and site, `xe9680-h100/frankfurt`, where the node does not matter or is not
     yours."""
@@ -70,15 +47,20 @@ class Running(Frozen):
 
     @model_validator(mode="after")
     def _one_place(self) -> Running:
-        if sum(place is not None for place in (self.node, self.nodes, self.pool)) != 1:
-            raise ValueError("give exactly one of `node`, `nodes` and `pool`")
+        if (self.node is None) == (self.pool is None):
+            raise ValueError("give either `node` or `pool`")
         return self
 
     @model_validator(mode="after")
     def _one_unit_on_several(self) -> Running:
-        if self.nodes is not None and self.count > 1:
-            raise ValueError("`nodes` are those of one unit; write an entry for each unit")
+        if len(self.nodes) > 1 and self.count > 1:
+            raise ValueError("several nodes are those of one unit; write an entry for each unit")
         return self
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every node that it names; none where it names a pool."""
+        return (self.node,) if isinstance(self.node, str) else self.node or ()
 
 
 REPLACE, DELETE = "replace", "delete"
@@ -142,8 +124,6 @@ class Policies(Frozen):
     """Whether serving jobs may share the memory of a GPU that is not partitioned."""
     may_change_gpu_type: Literal["none", "tuning", "all"] = "tuning"
     """Which jobs may change a unit's GPU type between quarters, unless they say so themselves."""
-    gpu_type_change_cost_usd: ChangeCost | None = None
-    """Cost of one change of a unit's GPU type; nothing if left out."""
     charge_idle: Literal["separate", "spread"] = "separate"
     """Who pays for idle GPUs: `separate`, a line of its own; `spread`, the teams that use the
     pool."""
@@ -227,14 +207,10 @@ class ResolvedScenario(Frozen):
         usd = self.policies.move_cost_usd if stated is None else stated
         return round((usd or Decimal(0)) * 100)
 
-    def gpu_type_change_usd(self, job: str) -> Decimal:
-        """What it costs if a unit of a job that may change its GPU type does."""
-        stated = self.jobs[job].gpu_type_change_cost_usd
-        usd = self.policies.gpu_type_change_cost_usd if stated is None else stated
-        return usd or Decimal(0)
-
     def keeps_gpu_type(self, job: Job, kind: str) -> bool:
         """Whether its units each stay on one GPU type; `kind` is its own, or `serve` once tuned."""
+        if job.serve is not None and job.serve.mixed:
+            return False
         if job.may_change_gpu_type is not None:
             return not job.may_change_gpu_type
         may = self.policies.may_change_gpu_type

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import core_schema
 
-_QUARTER = r"[0-9]{4}-?Q[1-4]"
+_QUARTER = r"[0-9]{4}Q[1-4]"
 _QUARTERS = {"type": "string", "pattern": rf"^({_QUARTER}(\.\.{_QUARTER})?|all)$"}
 _BOUNDS = {
     "ge": "minimum",
@@ -57,6 +57,8 @@ class _AsWritten(GenerateJsonSchema):
         if reads is spelling.quarters:
             several = {"type": "array", "items": _QUARTERS, "minItems": 1}
             return {"anyOf": [_QUARTERS, several]}
+        if reads is spelling.switched:
+            return {"anyOf": [inner, {"type": "boolean"}]}
         if reads is spelling.priority:
             return {"anyOf": [inner, {"enum": list(spelling.PRIORITIES)}]}
         return inner
@@ -65,7 +67,7 @@ class _AsWritten(GenerateJsonSchema):
         self, schema: core_schema.AfterValidatorFunctionSchema
     ) -> JsonSchemaValue:
         """Add the pattern of quarters that are keys."""
-        if schema["function"]["function"] is spelling.canonical_quarter:
+        if schema["function"]["function"] is spelling.quarter_key:
             return {"type": "string", "pattern": "^[0-9]{4}Q[1-4]$"}
         return self.generate_inner(schema["schema"])
 

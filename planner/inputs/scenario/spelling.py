@@ -21,11 +21,9 @@ def known_format(value: object) -> object:
     return value
 
 
-def canonical_quarter(key: str) -> str:
-    """Pass `2027Q1`; raises ValueError for anything else, also for `2027-Q1`, its second name."""
-    if str(Quarter.parse(key)) != key:
-        raise ValueError(f"{key!r} is written {Quarter.parse(key)} here")
-    return key
+def quarter_key(key: str) -> str:
+    """Pass `2027Q1`; raises ValueError for anything else."""
+    return str(Quarter.parse(key))
 
 
 def _shape(value: object) -> str:
@@ -39,7 +37,7 @@ ONE_OR_BY_KEY = Discriminator(_shape)
 F = TypeVar("F")
 Q = TypeVar("Q")
 
-QuarterKey = Annotated[str, AfterValidator(canonical_quarter)]
+QuarterKey = Annotated[str, AfterValidator(quarter_key)]
 ByQuarter = Annotated[
     Annotated[F, Tag("one figure")]
     | Annotated[dict[QuarterKey, Q], Field(min_length=1), Tag("by key")],
@@ -69,14 +67,25 @@ def quarters(value: object) -> object:
         if not isinstance(item, str):
             raise ValueError(f"{item!r} is not a calendar quarter, write it as 2027Q1")
         first, dots, last = item.partition("..")
-        start = Quarter.parse(first)
-        end = Quarter.parse(last) if dots else start
+        start = Quarter.parse(first.strip())
+        end = Quarter.parse(last.strip()) if dots else start
         if end < start:
             raise ValueError(f"{item!r} ends before it starts")
         found.update(start + step for step in range(end - start + 1))
     if not found:
         raise ValueError("names no quarter, leave it out to mean all of them")
     return tuple(sorted(found))
+
+
+def switched(value: object) -> object:
+    """`true` stands for a mapping that states nothing, and `false` for none."""
+    if isinstance(value, bool):
+        return {} if value else None
+    return value
+
+
+Switch = BeforeValidator(switched)
+"""Of a mapping none of whose keys is needed: it may be switched on by `true` as well."""
 
 
 def _several(value: object) -> str:

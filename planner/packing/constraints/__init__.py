@@ -19,7 +19,7 @@ from planner.packing.constraints import (
     releases,
     site_limits,
     spares,
-    type_changes,
+    traffic,
 )
 
 if TYPE_CHECKING:
@@ -51,18 +51,18 @@ class Kind(Protocol):
 _ON_NODES: tuple[Kind, ...] = (offers, releases, racks, site_limits, budgets)
 """Those that bind which nodes are had, and nothing else."""
 _KINDS: tuple[Kind, ...] = (
+    traffic,
     offers,
     releases,
     spares,
     moves,
-    type_changes,
     growth,
     racks,
     site_limits,
     quotas,
     budgets,
 )
-"""First which nodes can be had, last what money may be spent."""
+"""First what must run, then which nodes can be had, last what money may be spent."""
 
 
 def add_rows(master: MasterProgram) -> None:

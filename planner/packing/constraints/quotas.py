@@ -24,7 +24,7 @@ from planner.packing.constraints.base import (
     widening,
 )
 from planner.packing.node_packing.dual_feasible import turns_of, windows_of
-from planner.packing.problem import WHOLE
+from planner.packing.problem import ALL_TRAFFIC, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -212,7 +212,9 @@ def _gpu_hours(key: tuple[Quota, int], choice: Choice) -> Fraction:
 def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tuple[int, int]]:
     """Each unit as (demand, choice): as counted, then where larger fractions are.
 
-    Fractions go up only where that keeps to the quotas, if any choice does.
+    Fractions go up only where that keeps to the quotas, if any choice does. Of an endpoint whose
+    traffic units share, only where the others can take the rest; where it is open how many run, no
+    more do than take it.
     """
     allowance = Allowance(master.problem)
     for number, demand in enumerate(master.problem.demands):
@@ -221,11 +223,20 @@ def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tupl
             for position in range(len(demand.choices))
             if (number, position) in master.choice
         }
-        for _ in range(demand.count):
+        takes = demand.takes or (0,) * len(demand.choices)
+        most = max((takes[at] for at in wanted), default=0)
+        left = ALL_TRAFFIC
+        for others in reversed(range(demand.count)):  # units still to come
+            if demand.at_most and left <= 0:
+                break
             open_to = [at for at in wanted if allowance.allows(demand, demand.choices[at])]
+            if demand.endpoint:
+                enough = left - others * most
+                open_to = [at for at in open_to if takes[at] >= enough]
             position = max(open_to or wanted, key=lambda position: (wanted[position], -position))
             allowance.take(demand, demand.choices[position])
             wanted[position] -= 1.0
+            left -= takes[position]
             yield number, position
 
 

@@ -225,12 +225,15 @@ def _ways_on(pool: Pool, demand: Demand, choice: Choice) -> list[Choice]:
 def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Pool) -> bool:
     """Whether a node can take in pieces of another if they run there in this way.
 
-    They take no more GPUs, for no longer, and of the host no more than the share of these GPUs: so
+    They take as much traffic there where they share it, and no more GPUs, for no longer, and of the
+    host no more than the share of these GPUs: so
     they all fit that fit the node which failed.
     """
     held, taken = choice.shape, way.shape
+    worth = dict(zip(demand.choices, demand.takes, strict=False))
     return (
-        taken.part == WHOLE
+        worth.get(way, 0) >= worth.get(choice, 0)
+        and taken.part == WHOLE
         and other.nodes_taken(taken) in (0, 1)
         and other.node.gpus >= mine.node.gpus
         and taken.gpus <= held.gpus

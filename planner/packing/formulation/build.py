@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from planner.packing.master import PoolInQuarter, Terms
     from planner.packing.problem import Pool, Problem, Shape
+    from planner.packing.solvers.program import Sense
 
 
 def build_master(problem: Problem) -> MasterProgram:
@@ -59,6 +60,7 @@ def build_master(problem: Problem) -> MasterProgram:
 def _choices(master: MasterProgram) -> None:
     """Every unit takes exactly one choice and keeps it: row `demand[d]`.
 
+    Where it is open how many units run, each takes one at most.
     One that may be short may take a choice that no pool runs, too: then it is, in all quarters.
     """
     problem, program, pools = master.problem, master.program, _by_gpu_type(master.problem)
@@ -72,7 +74,8 @@ def _choices(master: MasterProgram) -> None:
                 )
                 master.choice[number, position] = index
                 terms[index] = 1.0
-        master.demand_rows.append(program.row(f"demand[{number}]", terms, "==", demand.count))
+        sense: Sense = "<=" if demand.at_most else "=="
+        master.demand_rows.append(program.row(f"demand[{number}]", terms, sense, demand.count))
 
 
 def _short(master: MasterProgram) -> None:

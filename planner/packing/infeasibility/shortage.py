@@ -12,7 +12,7 @@ from planner.inputs.text.words import count_of
 from planner.packing.constraints import conditions_of
 from planner.packing.incumbent import Infeasible
 from planner.packing.infeasibility.conflict import conflict_of, without_costs
-from planner.packing.problem import Supply
+from planner.packing.problem import ALL_TRAFFIC, Supply
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
@@ -96,9 +96,13 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     for number, demand in enumerate(master.problem.demands):
         cost = float(_gpus(demand) * len(demand.quarters))
         lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
-        row = program.rows[master.demand_rows[number]]
-        terms = (*row.terms, (lacking[number], 1.0))
-        program.rows[master.demand_rows[number]] = replace(row, terms=terms)
+        takes = min(demand.takes, default=0) / ALL_TRAFFIC
+        rows = {row: takes for row, sharing in master.traffic_rows.items() if number in sharing}
+        if not demand.at_most:
+            rows[master.demand_rows[number]] = 1.0
+        for at, factor in rows.items():
+            row = program.rows[at]
+            program.rows[at] = replace(row, terms=(*row.terms, (lacking[number], factor)))
     costs = {index: program.variables[index].cost for index in lacking.values()}
     answer = solve_integer(program.priced(costs), time_limit_s=_TIME_S, relaxed=relaxed)
     return {

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from planner.costs import api_costs, spent_cents, token_costs
 from planner.inputs.scenario.places import running_units
 from planner.packing.limits import SpendLimit
-from planner.packing.problem import NOWHERE, Choice, Demand, Pool, Shape, Supply
+from planner.packing.problem import ALL_TRAFFIC, NOWHERE, Choice, Demand, Pool, Shape, Supply
 from planner.packing.statement.translate import translate
 
 if TYPE_CHECKING:
@@ -100,11 +100,12 @@ def solved_with_apis(
 
     The jobs with those units on APIs that are there, and the problem of the others, solved. It is
     solved twice: once with every API as a way to run, which decides who is on one and proves the
-    bound, and once more for the units that are left, which are then placed on nodes.
+    bound, and once more for the units that are left, which are then placed on nodes. Likewise where
+    it is open how many replicas of an endpoint run.
     """
     translation = translate(inputs, jobs)
     open_to_apis = with_apis(inputs, translation)
-    if open_to_apis is translation:
+    if open_to_apis is translation and not any(job.units_open for job in jobs):
         return jobs, translation, solve(translation)
     decided = solve(open_to_apis)
     placed = _split(open_to_apis, decided, jobs)
@@ -118,8 +119,12 @@ def solved_with_apis(
 def _split(
     translation: Translation, solution: Solution, jobs: Sequence[SizedJob]
 ) -> tuple[SizedJob, ...]:
-    """The jobs with those units on APIs that a solution has there; the others are to be placed."""
+    """The jobs with those units on APIs that a solution has there; the others are to be placed.
+
+    Of jobs whose units share traffic, as many as it has.
+    """
     gone: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
+    placed: dict[str, Counter[int]] = defaultdict(Counter)
     problem = translation.problem
     for demand, members, assigned in zip(
         problem.demands, translation.members, solution.assigned, strict=True
@@ -130,6 +135,9 @@ def _split(
             if choice.gpu_type.startswith(f"{NOWHERE}{_API} "):
                 for name, _ in mine:
                     gone[name][choice.way].update(demand.quarters)
+            else:
+                for name, _ in mine:
+                    placed[name].update(demand.quarters)
     found = []
     for job in jobs:
         there = gone[job.name]
@@ -137,11 +145,9 @@ def _split(
             (api, tuple(there[api][quarter] for quarter in range(problem.quarters)))
             for api in sorted(there)
         )
-        units = tuple(
-            count - sum(one[quarter] for one in there.values())
-            for quarter, count in enumerate(job.units)
-        )
-        found.append(job.model_copy(update={"units": units, "on_apis": on_apis}))
+        units = tuple(placed[job.name][quarter] for quarter in range(problem.quarters))
+        split = {"units": units, "on_apis": on_apis, "units_open": False}
+        found.append(job.model_copy(update=split))
     return tuple(found)
 
 
@@ -165,18 +171,23 @@ def with_apis(inputs: Inputs, translation: Translation) -> Translation:
             peaks = scenario.jobs[job].peaks(scenario.horizon) if apis else ()
             alike[apis, peaks].append(unit)
         for (apis, _), units in sorted(alike.items(), key=lambda one: one[1]):
-            choices = demand.choices
-            for api in apis:
-                job = units[0][0].partition("\n")[0]
-                choices = (*choices, _on_api(inputs, stating, job, api, demand))
-                served.append((job, api))
-            stating.demands.append(replace(demand, choices=choices, count=len(units)))
+            job = units[0][0].partition("\n")[0]
+            there = tuple(_on_api(inputs, stating, job, api, demand) for api in apis)
+            served += ((job, api) for api in apis)
+            stating.demands.append(replace(_with_choices(demand, there), count=len(units)))
             members.append(tuple(units))
     if not served:
         return translation
     stated = stating.problem()
     budgets = (*stated.budgets, *_rate_limits(inputs, problem, served))
     return replace(translation, problem=replace(stated, budgets=budgets), members=tuple(members))
+
+
+def _with_choices(demand: Demand, nowhere: tuple[Choice, ...]) -> Demand:
+    """The same that may be nowhere as well: one unit there is all of an endpoint's traffic."""
+    takes = (ALL_TRAFFIC,) * len(nowhere) if demand.endpoint else ()
+    choices = (*demand.choices, *nowhere)
+    return replace(demand, choices=choices, takes=(*demand.takes, *takes))
 
 
 def _on_api(inputs: Inputs, stating: _Stating, job: str, api: str, demand: Demand) -> Choice:
@@ -353,7 +364,7 @@ class _StatingClasses(_Stating):
         first, times = claims[0], len(claims)
         if first.required and len(first.starts) == 1 and not first.droppable:
             for demand, units in first.starts[0]:
-                self.demands.append(self._stated(demand, units * times, first.name))
+                self.demands.append(self._stated(demand, units * times))
             return None
         short = self._short(first) if first.droppable else None
         nowhere = None if short is None else self.supplies[short].pool
@@ -379,11 +390,9 @@ class _StatingClasses(_Stating):
         starts = (at_most(stated, name, most, which) for name, most, which in self._starts)
         return replace(stated, budgets=(*stated.budgets, *starts))
 
-    def _stated(self, number: int, units: int, claim: str) -> Demand:
-        """So many units of a demand, in a chain with none but those of the claim."""
-        asked = self._before.demands[number]
-        chain = asked.chain and f"{asked.chain} of {claim}"
-        return replace(asked, count=units, chain=chain)
+    def _stated(self, number: int, units: int) -> Demand:
+        """So many units of a demand."""
+        return replace(self._before.demands[number], count=units)
 
     def _short(self, claim: Claim) -> int:
         """A pool each of whose nodes is one unit that is short in a quarter; who rents them."""
@@ -398,9 +407,9 @@ class _StatingClasses(_Stating):
             active.update(dict.fromkeys(self._before.demands[demand].quarters, units))
         gpu_type = self.pool(Shape(max(active.values()), 0, 0))
         for demand, units in start:
-            asked = self._stated(demand, units * times, gpu_type)
-            choices = (*asked.choices, Choice(gpu_type, _ONE))
-            self.demands.append(replace(asked, choices=choices, nowhere=short))
+            asked = self._stated(demand, units * times)
+            stated = _with_choices(asked, (Choice(gpu_type, _ONE),))
+            self.demands.append(replace(stated, nowhere=short))
         return len(self.pools) - 1
 
     def _bought(self, name: str, pool: int, maximum: int) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
-from planner.costs import api_costs, change_costs, portfolio_costs
+from planner.costs import api_costs, portfolio_costs
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.packing.problem import (
+    ALL_TRAFFIC,
     Choice,
     Demand,
     Division,
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.inputs.catalog.catalog import GpuType, MigProfile, NodeType
+    from planner.inputs.scenario.offer import FleetEntry
     from planner.inputs.scenario.places import NodePlace, RunningUnit
-    from planner.inputs.scenario.scenario import FleetEntry, ResolvedScenario
+    from planner.inputs.scenario.scenario import ResolvedScenario
     from planner.inputs.settled import Inputs
     from planner.sizing.candidate import Candidate, SizedJob
 
@@ -46,7 +49,7 @@ Unit = tuple[str, int]
 
 Running = dict[Unit, "RunningUnit"]
 
-_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str]
+_Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str, tuple[int, ...], bool]
 """As a demand has them."""
 
 
@@ -195,8 +198,7 @@ def _demands(
     """Group units that are alike, in an order of their own, not the input's.
 
     Alike: the same choices, active quarters and owner, and the same place today. `owners` are the
-    teams with a quota: their units are counted apart. Where a change of GPU type has a price, units
-    are alike only if they are in every quarter.
+    teams with a quota: their units are counted apart.
     """
     in_play = {pool.site for pool in pools}
     shared_mb = {pool.gpu_type: pool.shared_mb for pool in pools}
@@ -205,18 +207,14 @@ def _demands(
     for job in jobs:
         sites = () if in_play <= set(job.sites) else job.sites
         owner = job.team if job.team in owners else ""
-        changes = _change_cents(inputs, job)
-        in_quarters = _in_quarters(job)
-        for quarters, units in _activity(job, in_quarters):
+        endpoint = job.name if job.shares_traffic else ""
+        for quarters, units in _activity(job, _in_quarters(job)):
+            takes = tuple(_takes(one, quarters[0]) for one in _by_way(job) if endpoint)
             for number in units:
                 unit = (job.name, number)
                 stays, origin, cents = _today(inputs.scenario, running.get(unit))
-                active = in_quarters[number]
-                chain = f"{active} {changes} {origin} {cents}" if changes and active[1:] else ""
                 if quarters[0]:
                     origin, cents = "", 0  # a later stage: where it ran today is left by then
-                if chain and quarters[0] > active[0]:
-                    cents = changes[quarters[0]]
                 kind = (job.sizing.id, sites, job.release_hour, job.deadline_hour, job.runs, stays)
                 if kind not in choices:
                     choices[kind] = tuple(
@@ -224,27 +222,30 @@ def _demands(
                             _choice(candidate, job, sites, stays),
                             share=_counted_share(candidate, inputs, shared_mb),
                         )
-                        for candidate in sorted(job.sizing.candidates, key=lambda one: one.way)
+                        for candidate in _by_way(job)
                     )
                 stage = not job.keeps_gpu_type
-                groups[choices[kind], quarters, owner or "", origin, cents, stage, chain].append(
-                    unit
-                )
+                whose = (owner, origin, cents, stage, endpoint, takes, job.units_open)
+                groups[choices[kind], quarters, *whose].append(unit)
     ordered = sorted((key, sorted(units)) for key, units in groups.items())
     demands = tuple(
-        Demand(ways, quarters, len(units), owner, origin, cents, stage, chain)
-        for (ways, quarters, owner, origin, cents, stage, chain), units in ordered
+        Demand(
+            ways,
+            quarters,
+            len(units),
+            owner,
+            origin,
+            cents,
+            stage,
+            endpoint=endpoint,
+            takes=takes,
+            at_most=at_most,
+        )
+        for (ways, quarters, owner, origin, cents, stage, endpoint, takes, at_most), units in (
+            ordered
+        )
     )
     return demands, tuple(tuple(units) for _, units in ordered)
-
-
-def _change_cents(inputs: Inputs, job: SizedJob) -> tuple[int, ...]:
-    """By quarter: what it costs if a unit changes its GPU type then; empty where that is free."""
-    stated = job.derived_from or job.name
-    if job.keeps_gpu_type or not inputs.scenario.gpu_type_change_usd(stated):
-        return ()
-    quarters = range(inputs.scenario.horizon.quarters)
-    return tuple(change_costs(inputs, stated, quarter).present_cents for quarter in quarters)
 
 
 def _today(scenario: ResolvedScenario, unit: RunningUnit | None) -> tuple[str, str, int]:
@@ -293,6 +294,19 @@ def _choice(candidate: Candidate, job: SizedJob, sites: tuple[str, ...], stays: 
         part = Part(candidate.partition or "", candidate.shared_mb)
         shape = shape._replace(part=part)
     return Choice(candidate.gpu_type, shape, copies, candidate.way, by_quarter)
+
+
+def _by_way(job: SizedJob) -> list[Candidate]:
+    return sorted(job.sizing.candidates, key=lambda one: one.way)
+
+
+def _takes(candidate: Candidate, quarter: int) -> int:
+    """What a replica takes of the traffic of its endpoint, in millionths of it, rounded up."""
+    serving = candidate.serving
+    if serving is None or not serving.peaks[quarter]:
+        return ALL_TRAFFIC
+    share = Fraction(serving.planned_requests_per_second) / Fraction(serving.peaks[quarter])
+    return min(ALL_TRAFFIC, ceil(share * ALL_TRAFFIC))
 
 
 def _in_quarters(job: SizedJob) -> dict[int, list[int]]:

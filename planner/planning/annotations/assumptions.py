@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.inputs.base import SourcedFigure
-    from planner.inputs.scenario.scenario import FleetEntry
-    from planner.inputs.settled import Inputs, SettledOffer
+    from planner.inputs.reading.document import Path
+    from planner.inputs.scenario.offer import FleetEntry, Offer
+    from planner.inputs.settled import Inputs
     from planner.sizing.candidate import SizedJob
 
 
@@ -94,7 +95,7 @@ def _figures_used(
     yield "mean_power_kw", "kW", node.mean_power_kw
     sites = [
         inputs.scenario.sites[site]
-        for _, entry in _entries(inputs)
+        for _, entry in entries(inputs.scenario)
         for site in entry.sites
         if entry.node_type == node_type and site in inputs.scenario.sites
     ]
@@ -107,7 +108,7 @@ def _figures_used(
 
 def _own_figures(inputs: Inputs) -> Iterator[Note]:
     """Figures that one entry states of its nodes, and that others of the type take over."""
-    asked = [(dotted(path), entry) for path, entry in entries(inputs.scenario)]
+    asked = [(dotted(path), entry) for path, entry in _in_order(inputs)]
     for node_type in inputs.scenario.node_types_in_play:
         alike = [(origin, entry) for origin, entry in asked if entry.node_type == node_type]
         for key in OWN_FIGURES:
@@ -122,16 +123,13 @@ def _own_figures(inputs: Inputs) -> Iterator[Note]:
                 )
 
 
-def _entries(inputs: Inputs) -> Iterator[tuple[str, FleetEntry | SettledOffer]]:
-    for name, entry in sorted(inputs.scenario.fleet.items()):
-        yield f"fleet.{name}", entry
-    for offer in inputs.offers:
-        yield f"offers.{offer.name}", offer
+def _in_order(inputs: Inputs) -> list[tuple[Path, FleetEntry | Offer]]:
+    return sorted(entries(inputs.scenario), key=lambda one: one[0])
 
 
 def _uncooled(inputs: Inputs) -> Iterator[Note]:
     """Nodes that need liquid at a site that does not say how it cools."""
-    for origin, entry in _entries(inputs):
+    for path, entry in _in_order(inputs):
         if cooled_by(inputs.catalog.nodes[entry.node_type]) != frozenset({"liquid"}):
             continue
         for name in entry.sites:
@@ -139,7 +137,7 @@ def _uncooled(inputs: Inputs) -> Iterator[Note]:
             if site is not None and site.cooling is None:
                 yield Note(
                     text=f"{entry.node_type} needs liquid cooling, which {name} is taken to have",
-                    origin=origin,
+                    origin=dotted(path),
                 )
 
 
@@ -231,7 +229,7 @@ def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
             yield Note(text=text, origin=f"finance.{key}")
     if silent:
         yield Note(text="; ".join(silent), origin="finance")
-    for origin, entry in _entries(inputs) if licence is not None else ():
+    for path, entry in _in_order(inputs) if licence is not None else ():
         if entry.licence_included is not None:
             text = f"the licence is included, as shown by: {entry.licence_included}"
-            yield Note(text=text, origin=origin)
+            yield Note(text=text, origin=dotted(path))

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from planner.inputs.catalog.catalog import Catalog, NodeType
     from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.offer import OfferKind
-    from planner.inputs.scenario.scenario import Offer, Site
+    from planner.inputs.scenario.offer import Offer, OfferKind
+    from planner.inputs.scenario.site import Site
     from planner.inputs.settled import Inputs
     from planner.planning.plan import CostLine, Node, Plan
 

@@ -12,7 +12,7 @@ from planner.planning.plan import Alternative, PlannedJob
 from planner.planning.words import some_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from planner.inputs.scenario.scenario import ResolvedScenario
     from planner.packing import Translation
@@ -71,6 +71,7 @@ def planned_jobs(
                 runs=job.runs,
                 gpu_types=_most_first(units_on),
                 ways=_most_first(units_in),
+                replicas=tuple(_replicas(job, translation, kept, _most_first(units_in))),
                 tag_cents=tags.get(job.name, 0),
                 alternatives=known[key],
             )
@@ -120,6 +121,21 @@ def _ways(translation: Translation, kept: Kept) -> dict[str, set[tuple[int, str]
         for (job, unit), choice in zip(members, choices, strict=True):
             found[job].add((unit, demand.choices[choice].way))
     return found
+
+
+def _replicas(
+    job: SizedJob, translation: Translation, kept: Kept, ways: Iterable[tuple[str, int]]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """By way: units in each quarter of a job whose units share the traffic of an endpoint."""
+    if not job.shares_traffic:
+        return
+    found: Counter[tuple[str, int]] = Counter()
+    for demand, choices in zip(translation.problem.demands, kept, strict=True):
+        if demand.endpoint == job.name:
+            for choice in choices:
+                found.update((demand.choices[choice].way, one) for one in demand.quarters)
+    quarters = range(translation.problem.quarters)
+    yield from ((way, tuple(found[way, one] for one in quarters)) for way, _ in ways)
 
 
 def _alternatives(

@@ -128,7 +128,8 @@ def _comparisons(view: View) -> Iterator[dict[str, object]]:
         stated = scenario.jobs.get(job.name)
         if stated is None or stated.serve is None or job.name not in cost:
             continue
-        active = [quarter for quarter, count in enumerate(job.units) if count]
+        units = view.arriving(job)
+        active = [quarter for quarter, count in enumerate(units) if count]
         for name in sorted(scenario.apis):
             api = scenario.apis[name]
             asked = {view.quarters[at] for at in active}
@@ -140,7 +141,7 @@ def _comparisons(view: View) -> Iterator[dict[str, object]]:
                     "allowed": stated.api == "allowed",
                     "gpus_cents": cost[job.name],
                     "api_cents": sum(
-                        job.units[at] * token_cents(view, job.name, name, at)[1] for at in active
+                        units[at] * token_cents(view, job.name, name, at)[1] for at in active
                     ),
                 }
 

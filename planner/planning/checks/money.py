@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, usd
 from planner.planning.checks.apis import token_cents
-from planner.planning.checks.moves import moves_cents, priced_changes
+from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import View, differences, in_force
 from planner.planning.plan import Node
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from planner.planning.checks.view import Findings
     from planner.planning.plan import Origin
 
-
-_CHANGES = "type changes"
 
 Flow = tuple[str, int, int, Fraction]
 """Kind of cost, quarter it is booked in, quarters of discount, US dollars."""
@@ -57,9 +55,6 @@ def expected_costs(view: View) -> dict[str, CostSums]:
     moves = sum(moves_cents(view).values())
     if moves:
         totals["moves"] = CostSums([moves, *[0] * (quarters - 1)], moves)
-    for _, quarter, sums in costs_of_changes(view):
-        totals[_CHANGES].present_cents += sums.present_cents
-        totals[_CHANGES].cents[quarter] += sums.cents[quarter]
     for _, quarter, (cents, present_cents) in costs_of_tokens(view):
         totals["tokens"].present_cents += present_cents
         totals["tokens"].cents[quarter] += cents
@@ -74,13 +69,6 @@ def costs_of_tokens(view: View) -> Iterator[tuple[str, int, tuple[int, int]]]:
                 if count:
                     cents, present_cents = token_cents(view, job, api, quarter)
                     yield job, quarter, (count * cents, count * present_cents)
-
-
-def costs_of_changes(view: View) -> Iterator[tuple[str, int, CostSums]]:
-    """Job, quarter from 0 and cost of each change of GPU type that has a price."""
-    for job, quarter, paid_usd in priced_changes(view):
-        flows: list[Flow] = [(_CHANGES, quarter, quarter, paid_usd)]
-        yield job, quarter, _rounded(view, flows)[_CHANGES]
 
 
 def node_costs(view: View, node: Node) -> dict[str, CostSums]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal
-from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +33,7 @@ def running_today(view: View) -> dict[Unit, _Today]:
     found: dict[Unit, _Today] = {}
     last: dict[str, int] = {}
     for entry in view.inputs.scenario.running:
-        named = [ids[plain(name)] for name in entry.nodes or (entry.node,) if name]
+        named = [ids[plain(name)] for name in entry.nodes]
         pool = entry.pool or _pool(named[0])
         pinned = entry.pinned or view.inputs.scenario.jobs[entry.job].pinned
         for _ in range(entry.count):
@@ -144,27 +143,6 @@ def _moves(view: View) -> Findings:
     wanted = (len(expected), len(today), stopped, pinned, cents)
     yield from differences("(moves, running units, stopped, pinned, cents)", figures, wanted)
     return "what moves is counted from the placements, and its cost is right to the cent"
-
-
-def priced_changes(view: View) -> Iterator[tuple[str, int, Fraction]]:
-    """Job, quarter from 0 and US dollars of each change of a unit that has a price."""
-    on: dict[tuple[str, int], str] = {}
-    for quarter, seats in enumerate(view.seats):
-        for (job, unit, _), places in seats.items():
-            here = places[0][0].gpu_type
-            before, on[job, unit] = on.get((job, unit), here), here
-            usd = _usd(view, job) if before != here and job in view.sized else Fraction(0)
-            if usd:
-                yield job, quarter, usd
-
-
-def _usd(view: View, job: str) -> Fraction:
-    """What one change of a unit costs: by the job itself, or the one that it is deployed by."""
-    scenario = view.inputs.scenario
-    usd = scenario.jobs[view.sized[job].derived_from or job].gpu_type_change_cost_usd
-    if usd is None:
-        usd = scenario.policies.gpu_type_change_cost_usd
-    return Fraction(usd or 0)
 
 
 CHECKS = (_pinned, _moves)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from planner.inputs.settled import SettledOffer
     from planner.planning.checks.view import Findings
-    from planner.planning.plan import Acquisition, Node
+    from planner.planning.plan import Acquisition, Node, Origin
 
 
 def _horizon(view: View) -> Findings:
@@ -83,19 +83,15 @@ def _owned(view: View) -> Findings:
             yield f"node {node.id} is off in {node.off}, in which it is not there"
     yield from _let_go(view)
     origins = Counter(node.origin for node in view.plan.nodes)
-    ways = f"{origins['buy']:,} bought and {origins['rent']:,} rented"
-    if origins["hourly"]:
-        ways += f" and {origins['hourly']:,} had for hours"
-    if origins["reserve"]:
-        ways = (
-            f"{origins['buy']:,} bought, {origins['rent']:,} rented and "
-            f"{origins['reserve']:,} reserved"
-        )
+    others: dict[Origin, str] = {"reserve": "reserved", "hourly": "had for hours"}
+    ways = [f"{origins['buy']:,} bought", f"{origins['rent']:,} rented"]
+    ways += [f"{origins[one]:,} {told}" for one, told in others.items() if origins[one]]
     sold = sum(node.sold is not None for node in view.plan.nodes)
     off = sum(bool(node.off) for node in view.plan.nodes)
     let_go = f", {sold:,} sold and {off:,} switched off as it allows" if sold or off else ""
     fleet = f"{count_of(origins['owned'], 'node')} owned as in the fleet{let_go}"
-    return f"{fleet}, {ways}, each through an offer and not before its lead time"
+    got = f"{', '.join(ways[:-1])} and {ways[-1]}"
+    return f"{fleet}, {got}, each through an offer and not before its lead time"
 
 
 def _let_go(view: View) -> Iterator[str]:
@@ -103,7 +99,7 @@ def _let_go(view: View) -> Iterator[str]:
     pinned = set[str]()
     for one in view.inputs.scenario.running:
         if one.pinned or view.inputs.scenario.jobs[one.job].pinned:
-            pinned |= {plain(name) for name in (one.node, *(one.nodes or ())) if name}
+            pinned |= set(map(plain, one.nodes))
     sold: Counter[str] = Counter()
     for node in (node for node in view.plan.nodes if node.off or node.sold):
         entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _ROUNDED = 1e-9
 """Share of a rate that is lost where it is stored as a float."""
+_SHARED = 1e-6
+"""Share of an endpoint's traffic by which what a replica takes is rounded up, where GPU types share
+it."""
 
 
 def _jobs(view: View) -> Findings:
@@ -114,8 +117,11 @@ def _traffic(view: View) -> Findings:
                 and candidate.serving is not None
             )
             on_apis = sum(units[quarter] for _, units in view.on_apis.get(name, ()))
-            taken += on_apis * float(peaks[quarter]) / job.shares
-            if taken < arriving * (1 - _ROUNDED):
+            taken += on_apis * float(peaks[quarter])
+            lost = _ROUNDED
+            if name in view.sized and view.sized[name].shares_traffic:
+                lost += _SHARED * view.sized[name].units[quarter]
+            if taken < arriving * (1 - lost):
                 yield (
                     f"{view.labels[quarter]}: {arriving:,.4g} requests a second arrive at {name}, "
                     f"what is there takes {taken:,.4g}"
@@ -211,9 +217,23 @@ def _keeps(view: View) -> Findings:
         expected = _most_first(gpu_types[planned.name])
         yield from differences(f"{what}: GPU types", planned.gpu_types, expected)
         yield from differences(f"{what}: ways", planned.ways, _most_first(ways[planned.name]))
+        sized = view.sized.get(planned.name)
+        if planned.replicas or (sized and sized.shares_traffic):
+            by_way = tuple(
+                (way, _placed_in_way(view, planned.name, way)) for way, _ in planned.ways
+            )
+            yield from differences(f"{what}: replicas by way", planned.replicas, by_way)
     free = sum(not job.keeps_gpu_type for job in view.jobs)
     but = f", but for those of {count_of(free, 'job')} that may change it" if free else ""
     return f"each unit keeps its GPU type and how it runs there{but}"
+
+
+def _placed_in_way(view: View, job: str, way: str) -> tuple[int, ...]:
+    """Replicas of a job that run in one way, in each quarter."""
+    return tuple(
+        sum(piece[0] == job and places[0][1].way == way for piece, places in seats.items())
+        for seats in view.seats
+    )
 
 
 def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:

@@ -137,19 +137,25 @@ def _units(view: View, quarter: _Quarter, node_type: str, site: str) -> Iterator
                     yield _Unit(one.job, way, stays)
 
 
+def _rate(way: Candidate) -> float:
+    return way.serving.planned_requests_per_second if way.serving else 0.0
+
+
 def _stands_in(view: View, quarter: _Quarter, units: list[_Unit], mine: Node, other: Node) -> bool:
     """Whether a node of another type can take in all that a node of the first may hold of these.
 
-    Each of them has whole GPUs, could run there on no more of them and for no longer, and takes no
-    more of the host than the share of its GPUs.
+    Each of them has whole GPUs, could run there on no more of them and for no longer, takes no more
+    of the host than the share of its GPUs, and of traffic that it shares as much.
     """
 
-    def goes_on(now: Candidate, way: Candidate) -> bool:
+    def goes_on(job: str, now: Candidate, way: Candidate) -> bool:
+        shared = view.sized[job].shares_traffic
         in_time = now.planned_hours is None or (
             way.planned_hours is not None and way.planned_hours <= now.planned_hours
         )
         return (
             way.gpu_type == other.gpu_type
+            and not (shared and _rate(way) < _rate(now))
             and not (way.partition or way.shared_mb or now.partition or now.shared_mb)
             and (way.gpus <= now.gpus and in_time)
             and way.replicas_in(quarter.number) <= now.replicas_in(quarter.number)
@@ -160,7 +166,7 @@ def _stands_in(view: View, quarter: _Quarter, units: list[_Unit], mine: Node, ot
     return mine.gpus <= other.gpus and all(
         not unit.stays
         and any(
-            goes_on(unit.way, way)
+            goes_on(unit.job, unit.way, way)
             for way in view.sized[unit.job].sizing.candidates
             if other.gpu_type != mine.gpu_type or way == unit.way
         )

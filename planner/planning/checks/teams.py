@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.planning.checks.money import costs_of_changes, costs_of_tokens, node_costs
+from planner.planning.checks.money import costs_of_tokens, node_costs
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import (
     View,
@@ -165,7 +165,12 @@ def _hours(view: View) -> Findings:
         idle -= hours
         gpus = tuple(mine.most(None, quarter)[0] for quarter in quarters)
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
-        yield from _figures(use, hours, mine.delivered, mine.unknown)
+        figures = {
+            "gpu_hours": float(hours),
+            "delivered_gpu_hours": float(mine.delivered),
+            "open_gpu_hours": float(mine.unknown),
+        }
+        yield from field_differences(use, figures, f"{_told(use)}: ")
         limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
         expected = {
             key: (
@@ -178,30 +183,6 @@ def _hours(view: View) -> Findings:
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
     yield from differences("idle GPU-hours", charged.idle_gpu_hours, float(idle))
     return _HOURS
-
-
-def _figures(
-    use: TeamUse, hours: Fraction, delivered: Fraction, unknown: Fraction
-) -> Iterator[str]:
-    """Hours to the last digit, and the cost of one to a millionth of a dollar."""
-    expected = {
-        "gpu_hours": float(hours),
-        "delivered_gpu_hours": float(delivered),
-        "open_gpu_hours": float(unknown),
-    }
-    yield from field_differences(use, expected, f"{_told(use)}: ")
-    rates = {
-        "usd_per_gpu_hour": hours,
-        "usd_per_delivered_gpu_hour": Fraction(0) if unknown else delivered,
-    }
-    for name, base in rates.items():
-        rate = Fraction(use.cost_cents, 100) / base if base else None
-        found = getattr(use, name)
-        if (rate is None) != (found is None) or (
-            rate is not None and abs(Fraction(found) - rate) > Fraction(1, 10**6)
-        ):
-            told = None if rate is None else float(rate)
-            yield from differences(f"{_told(use)}: {name}", found, told)
 
 
 def _charged(view: View) -> Findings:
@@ -253,8 +234,6 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
         cells[""][quarter] += nobodys
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
-    for job, quarter, sums in costs_of_changes(view):
-        cells[_team_of(view, job)][quarter] += sums.present_cents
     for job, quarter, (_, present_cents) in costs_of_tokens(view):
         cells[_team_of(view, job)][quarter] += present_cents
     return cells
@@ -316,7 +295,7 @@ def _endpoints(view: View) -> Findings:
     stated = {name: load for name, job in view.inputs.scenario.jobs.items() if (load := job.load)}
     found = {use.job: use for use in view.plan.endpoints}
     yield from differences("the list of endpoints", sorted(found), sorted(stated))
-    units = {job.name: job.units for job in view.jobs}
+    units = {job.name: view.arriving(job) for job in view.jobs}
     for name, load in stated.items():
         if name not in found:
             continue

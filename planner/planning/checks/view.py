@@ -59,12 +59,21 @@ class View:
 
     def _due(self, job: SizedJob) -> SizedJob:
         placed = self.asked_of(job)
+        if job.shares_traffic:
+            # As many as the plan says: what arrives is held against what these take.
+            said = next((one.units for one in self.plan.jobs if one.name == job.name), ())
+            units = tuple(map(min, zip(placed.units, said, strict=False)))
+            return placed.model_copy(update={"units": units})
         on_apis = self.on_apis.get(job.name, ())
         units = tuple(
             count - sum(there[quarter] for _, there in on_apis)
             for quarter, count in enumerate(placed.units)
         )
         return placed.model_copy(update={"units": units}) if on_apis else placed
+
+    def arriving(self, job: SizedJob) -> tuple[int, ...]:
+        """By quarter: how many times the traffic of a load arrives at its units on GPUs."""
+        return tuple(min(one, 1) if job.shares_traffic else one for one in job.units)
 
     def asked_of(self, job: SizedJob) -> SizedJob:
         """A job as it is kept, on GPUs or on APIs: without units that the plan says are short."""

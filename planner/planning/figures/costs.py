@@ -15,7 +15,6 @@ from planner.costs import (
     PRICED,
     Entering,
     Released,
-    change_costs,
     entry_quarters,
     in_cents,
     node_costs,
@@ -33,7 +32,7 @@ from planner.planning.plan import (
     CostName,
     NodeRelease,
 )
-from planner.planning.words import amount, price, some_of
+from planner.planning.words import amount, price
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,13 +42,7 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs, Setting, SettledOffer
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.planning.placing.moves import TypeChange
     from planner.planning.plan import CurrentPlacement
-    from planner.sizing.candidate import SizedJob
-
-
-_PRICES = 6
-"""Of changes: at most so many are named."""
 
 
 def acquisitions(
@@ -127,22 +120,6 @@ def cost_lines(
         for name, explanation in _explanations(inputs).items()
         if name in cents
     )
-
-
-def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tuple[str, str]]:
-    """Net present cost of the nodes that are acquired, by node type and site."""
-    lines = tuple(bought)
-    offers = {offer.name: offer for offer in inputs.offers}
-    ordered: Counter[tuple[str, str]] = Counter()
-    for line in lines:
-        ordered[line.offer, line.quarter] += line.count
-    cents: Counter[tuple[str, str]] = Counter()
-    for line in lines:
-        quarter = inputs.scenario.horizon.labels.index(line.quarter)
-        nodes = ordered[line.offer, line.quarter]
-        streams = node_costs(inputs, offers[line.offer], quarter, nodes)
-        cents[line.node_type, line.site] += line.count * present_cents(streams)
-    return cents
 
 
 def _released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
@@ -268,10 +245,6 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"bought node in service{off}, {rate}"
         ),
         "moves": "what it costs to move each running unit that leaves its pool, no payment",
-        "type changes": (
-            f"{_change_text(inputs)} for each unit that changes its GPU type from one of its "
-            f"quarters to the next, no payment, {rate}"
-        ),
         "tokens": (
             "prompts and answers of units on APIs at mean traffic, each at its price by the token, "
             f"{rate}"
@@ -312,26 +285,8 @@ def _cap_text(inputs: Inputs) -> str:
     return "" if cap is None else f", at most {amount(cap, 'share')} of it"
 
 
-def _change_text(inputs: Inputs) -> str:
-    scenario = inputs.scenario
-    prices = {name: scenario.gpu_type_change_usd(name) for name in sorted(scenario.jobs)}
-    usual = scenario.policies.gpu_type_change_cost_usd
-    own = [f"{price(usd)} ({name})" for name, usd in prices.items() if usd != (usual or 0)]
-    return some_of([*([price(usual)] if usual else []), *own], _PRICES)
-
-
 def _plain(setting: Setting) -> str:
     return f"{setting.value.normalize():,f}"
-
-
-def paid_changes(
-    inputs: Inputs, jobs: Iterable[SizedJob], changes: Iterable[TypeChange]
-) -> Iterator[tuple[TypeChange, CostStream]]:
-    """Changes of GPU type that have a price, each with what it costs."""
-    stated = {job.name: job.derived_from or job.name for job in jobs}
-    for change in changes:
-        if inputs.scenario.gpu_type_change_usd(stated[change.job]):
-            yield change, change_costs(inputs, stated[change.job], change.quarter)
 
 
 def budget_uses(inputs: Inputs, costs: Sequence[CostLine]) -> tuple[BudgetUse, ...]:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.packing.solution import Solution
-    from planner.planning.placing.moves import TypeChange
     from planner.planning.plan import CurrentPlacement, Node, NodeUse, Occupant
     from planner.sizing.candidate import SizedJob
 
@@ -152,12 +151,11 @@ def chargeback(
     nodes: Sequence[Node],
     placements: Sequence[Sequence[NodeUse]],
     current: CurrentPlacement | None,
-    changes: Iterable[tuple[TypeChange, CostStream]] = (),
 ) -> Chargeback | None:
     """Share the cost of a plan among its teams; None where neither a job nor a list names any.
 
-    Moves are charged to the teams of the jobs that move, in the first quarter, and so are changes
-    of the GPU type, in the quarter at whose start they are; tokens of APIs to those of their jobs.
+    Moves are charged to the teams of the jobs that move, in the first quarter; tokens of APIs to
+    those of their jobs.
     """
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
     lines: list[Line] = [*sorted(team for team in named if team is not None)]
@@ -173,8 +171,6 @@ def chargeback(
     team_of = {job.name: job.team for job in jobs}
     for move in current.moves if current else ():
         shares[team_of[move.job], 0] += move.cost_cents
-    for change, cost in changes:
-        shares[team_of[change.job], change.quarter] += cost.present_cents
     for job in jobs:
         for quarter, present in _token_cents(inputs, job):
             shares[job.team, quarter] += present
@@ -217,7 +213,7 @@ def endpoint_uses(
     return tuple(
         EndpointUse(
             job=job.name,
-            million_tokens=_mean_million_tokens(inputs, job.name, job.units),
+            million_tokens=_mean_million_tokens(inputs, job.name, job.endpoints()),
             full_million_tokens=_million_tokens(
                 inputs, load, (_taken(job, uses) for uses in placements)
             ),
@@ -247,7 +243,7 @@ def api_comparisons(
     inputs: Inputs, jobs: Sequence[SizedJob], endpoints: Sequence[EndpointUse]
 ) -> Iterator[ApiComparison]:
     """Each endpoint on GPUs with each API that serves its model in all of its quarters."""
-    units = {job.name: job.units for job in jobs}
+    units = {job.name: job.endpoints() for job in jobs}
     quarters = inputs.scenario.horizon.all_quarters
     for use in endpoints:
         stated = inputs.scenario.jobs[use.job]
@@ -304,28 +300,19 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
     listed = inputs.scenario.teams.get(team) if team else None
     quotas = listed.quotas(inputs.scenario.horizon) if listed else ()
     parts = inputs.scenario.policies.quota_of_part == "share"
-    gpu_hours, cost_cents = held.total * hours, sum(cents)
     return TeamUse(
         team=team,
         gpus=tuple(map(int, held.most(quarters))),
-        gpu_hours=float(gpu_hours),
+        gpu_hours=float(held.total * hours),
         delivered_gpu_hours=float(held.delivered),
         open_gpu_hours=float(held.open),
         charged_cents=cents,
-        cost_cents=cost_cents,
-        usd_per_gpu_hour=_usd_per_hour(cost_cents, gpu_hours),
-        usd_per_delivered_gpu_hour=(
-            None if held.open else _usd_per_hour(cost_cents, held.delivered)
-        ),
+        cost_cents=sum(cents),
         quotas=tuple(
             QuotaUse(gpu_type=kind, limit_gpus=limits, gpus=held.most(quarters, kind, parts=parts))
             for kind, limits in quotas
         ),
     )
-
-
-def _usd_per_hour(cents: int, hours: Fraction) -> float | None:
-    return float(round(Fraction(cents, 100) / hours, 6)) if hours else None
 
 
 def _taken(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.places import running_units
 from planner.inputs.text.words import usd
 from planner.planning.plan import CurrentPlacement, Move
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from planner.inputs.scenario.places import NodePlace
     from planner.inputs.settled import Inputs
     from planner.packing import Translation
     from planner.planning.placing.fleet import Fleet
     from planner.planning.placing.place import UnitPlacement
-    from planner.planning.plan import NodeUse
     from planner.sizing.candidate import SizedJob
 
 
@@ -132,31 +131,3 @@ def _why_it_moves(
     if cents:
         yield f"the cheapest plan found moves it, though that costs {usd(cents)}"
     yield "the cheapest plan found moves it; no price of a move is stated"
-
-
-class TypeChange(NamedTuple):
-    """One unit that does."""
-
-    quarter: int
-    """From 0: the one at whose start it changes."""
-    job: str
-    before: str
-    after: str
-    unit: int
-
-
-def type_changes(
-    placements: Iterable[Sequence[NodeUse]], gpu_types: Mapping[str, str]
-) -> tuple[TypeChange, ...]:
-    """All changes in these placements, by quarter; `gpu_types` are those of the nodes."""
-    found: list[TypeChange] = []
-    last: dict[tuple[str, int], str] = {}
-    for quarter, uses in enumerate(placements):
-        now = {(one.job, one.unit): gpu_types[use.node] for use in uses for one in use.occupants}
-        found += sorted(
-            TypeChange(quarter, job, last[job, unit], after, unit)
-            for (job, unit), after in now.items()
-            if last.get((job, unit), after) != after
-        )
-        last |= now
-    return tuple(found)

@@ -13,21 +13,17 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.gpu_patterns import starts
-from planner.packing.node_packing.packed import Packed
-from planner.packing.solution import Bundle, Layout, Member
+from planner.packing.solution import Bundle, Member
 from planner.planning.placing.shared_nodes import Group, SharedNode, empty_node, seat_all
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.problem import Part, Problem, Shape
+    from planner.packing.solution import Layout
     from planner.planning.placing.fleet import Fleet
 
-
-_ANEW = (2, 4, 8, 16, 32, 64, 128)
-"""How many nodes are laid out anew, in turn, where units are left over."""
 
 Signature = tuple[tuple[Group, int], ...]
 Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"
@@ -305,8 +301,7 @@ class _PoolNodes:
 class _StableAssignment:
     """One GPU type's nodes, where each unit keeps its nodes if that can be.
 
-    Units whose nodes left service and units that are new are fitted in; where they do not fit, a
-    few nodes are laid out anew.
+    Units whose nodes left service and units that are new are fitted in.
     """
 
     def __init__(
@@ -376,52 +371,7 @@ class _StableAssignment:
         seats = {node: seat for held in self._pools.values() for node, seat in held.shared.items()}
         lasting = [seat for node, seat in seats.items() if node in self._quarter.lasting]
         left = seat_all(self._problem, lasting, going_on)
-        left = seat_all(self._problem, list(seats.values()), [*left, *ending])
-        return not left or any(self._anew(pool, left) for pool in sorted(self._pools))
-
-    def _anew(self, pool: int, left: Sequence[Group]) -> bool:
-        """Lay out a few nodes anew, roomy ones of each resource, with the units left over."""
-        if any(self._span_in(pool, group) != 0 for group in left):
-            return False
-        shared = self._pools[pool].shared
-        orders = (
-            sorted(shared, key=lambda node: (-shared[node].gpus, node)),
-            sorted(shared, key=lambda node: (-shared[node].memory_mb, node)),
-            sorted(shared, key=lambda node: (-shared[node].cpus, node)),
-        )
-        roomy = list(dict.fromkeys(chain.from_iterable(zip(*orders, strict=True))))
-        for count in _ANEW:
-            nodes = sorted(roomy[:count])
-            units = Counter(left)
-            for node in nodes:
-                units.update(shared[node].units)
-            groups = sorted(units)
-            shapes = [self._shape(group) for group in groups]
-            stock = CuttingStock(self._problem.pools[pool].node, shapes)
-            packed = stock.pack([units[group] for group in groups], len(nodes))
-            if isinstance(packed, Packed):
-                self._spread(pool, nodes, packed, groups)
-                return True
-            if count >= len(roomy):
-                return False
-        return False
-
-    def _spread(
-        self, pool: int, nodes: Sequence[int], packed: Packed, groups: Sequence[Group]
-    ) -> None:
-        """Give each of these nodes the pattern with which it keeps most units."""
-        layouts = [
-            Layout(tuple((*groups[at], units) for at, units in pattern), times)
-            for pattern, times in packed.patterns
-        ]
-        shared = self._pools[pool].shared
-        residents: Residents = {(node,): Counter(shared.pop(node).units) for node in nodes}
-        self._pools[pool].empty += nodes
-        for one in _match(layouts, nodes, residents, self._quarter.staying):
-            seat = self._open(one.nodes[0])
-            for group, units in one.parts:
-                for _ in range(units):
-                    seat.put(group, self._shape(group))
+        return not seat_all(self._problem, list(seats.values()), [*left, *ending])
 
     def _assigned(self) -> Iterator[NodeAssignment]:
         """What each node holds now."""

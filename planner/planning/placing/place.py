@@ -51,9 +51,9 @@ GpuAssignments = dict[Piece, GpuAssignment]
 def assigned_modes(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
     """Choice of each member of each demand, so that a job runs in one way where it can.
 
-    Units that have run before go on as they did, as many as can; where changing the GPU type has a
-    price, as many others as can keep that. Then large jobs choose first; a job goes where its other
-    units are, else where it fits tightest, and is split only where it fits nowhere whole.
+    Units that have run before go on as they did, as many as can. Then large jobs choose first; a
+    job goes where its other units are, else where it fits tightest, and is split only where it fits
+    nowhere whole.
     """
     ways_of_job: dict[str, Counter[Way]] = defaultdict(Counter)
     before: dict[Unit, Way] = {}
@@ -64,10 +64,6 @@ def assigned_modes(translation: Translation, solution: Solution) -> tuple[tuple[
         left = list(solution.assigned[demand])
         ways = [before.get(unit) for unit in members]
         chosen = [_first_left(left, [n for n, one in enumerate(choices) if one == w]) for w in ways]
-        for position, way in enumerate(ways if asked.chain else ()):
-            if chosen[position] < 0 and way is not None:
-                alike = [n for n, (gpu_type, _) in enumerate(choices) if gpu_type == way[0]]
-                chosen[position] = _first_left(left, alike)
         by_job = groupby(range(len(members)), key=lambda position: members[position][0])
         every = [(job, list(positions)) for job, positions in by_job]
         for job, mine in sorted(every, key=lambda one: (-len(one[1]), one[0])):

@@ -21,12 +21,12 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import count_of, listed, memory, percent, quarter_span, range_of
+from planner.reporting.format import listed, memory, percent, quarter_span, range_of
 from planner.reporting.sections.cost import spare_rows
 from planner.reporting.sections.jobs import some_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from planner.planning.ledger.traced import TracedFigure
     from planner.planning.plan import Plan, PoolUse
@@ -106,7 +106,6 @@ def existing_section(traced: TracedPlan) -> Iterator[Block]:
         yield pools_table(traced, owned)
     else:
         yield Paragraph("Nothing is owned yet.")
-    yield use_picture(traced)
     yield Fields(
         (
             ("Measured use of the GPUs owned: allocated, active, useful", Blank("monitoring")),
@@ -148,13 +147,10 @@ def _share(
     return traced.figure(of(f"{stem}.{part}[{quarter}]") / every, style, "how-use")
 
 
-def pools_table(
-    traced: TracedPlan, among: set[tuple[str, str]] | None = None, *, full: bool = True
-) -> Table:
+def pools_table(traced: TracedPlan, among: set[tuple[str, str]] | None = None) -> Table:
     """Nodes, GPUs, cores and memory by pool and quarter, alike quarters once, with a sum.
 
-    Pools `among` these node types and sites alone; `full` with spare nodes and tenths, else what
-    is used and what is in service share a column.
+    Pools `among` these node types and sites alone.
     """
     pools = traced.plan.pools
     chosen = [
@@ -170,13 +166,10 @@ def pools_table(
         style: Style = "tenths" if name == "gpus_peak" else "count"
         return traced.figure(of(f"{row[0]}.{name}[{row[2]}]"), style, "how-use")
 
-    def share(row: tuple[str, str, int], names: tuple[str, str]) -> Cell:
-        style: Style = "share" if full else "per_cent"
-        return _share(traced, row[0], row[2], *names, style) or "–"
-
-    def of_all(row: tuple[str, str, int], used: str, whole: str) -> Cell:
-        every = count(row, whole)
-        return every if full else f"{cell_text(count(row, used))}/{cell_text(every)}"
+    def share(row: tuple[str, str, int], name: str) -> Cell:
+        unit = "_mb" if name == "memory" else ""
+        names = f"{name}_used{unit}", f"{name}{unit}"
+        return _share(traced, row[0], row[2], *names, "per_cent") or "–"
 
     every = table(
         [
@@ -187,23 +180,17 @@ def pools_table(
         ],
         ("Pool", "text", lambda row: row[1]),
         ("Quarter", "name", lambda row: traced.plan.quarters[row[2]]),
-        ("Nodes", "number", lambda row: of_all(row, "nodes_used", "nodes")),
-        *columns_for((("In use", "nodes_used"), ("Spare", "nodes_spare")), count),
-        ("GPUs", "number", lambda row: of_all(row, "gpus_used", "gpus")),
-        ("Held", "number", lambda row: count(row, "gpus_used")),
+        *columns_for((("Nodes", "nodes"), ("GPUs", "gpus"), ("Held", "gpus_used")), count),
         # The pools of a sum need not be fullest at the same hour.
         ("Peak", "number", lambda row: "" if "[*]" in row[0] else count(row, "gpus_peak")),
-        ("Hours held", "number", lambda row: share(row, ("gpu_hours_used", "gpu_hours"))),
+        ("Hours held", "number", lambda row: share(row, "gpu_hours")),
         ("Stranded", "number", lambda row: count(row, "gpus_stranded")),
-        ("Cores", "number", lambda row: share(row, ("cpus_used", "cpus"))),
-        ("Memory", "number", lambda row: share(row, ("memory_used_mb", "memory_mb"))),
+        ("Cores", "number", lambda row: share(row, "cpus")),
+        ("Memory", "number", lambda row: share(row, "memory")),
         caption="Pools by quarter"
         if among is None
         else "Pools with owned nodes, and how full this plan makes them",
-        without=(
-            *(() if full else ("In use", "Spare", "Held")),
-            *(() if some_share(traced.plan) else ("Peak",)),
-        ),
+        without=("Peak",) * (not some_share(traced.plan)) + ("Stranded",) * (not _strands(pools)),
     )
     rows: list[tuple[Cell, ...]] = []
     before: Cell = ""
@@ -219,32 +206,38 @@ def pools_table(
 
 def utilization_section(traced: TracedPlan) -> Iterator[Block]:
     """The pools, then what is kept free, what moves, and storage for tuned assets."""
-    peaks = (
-        " Hours held is the share of GPU-hours held over the quarter, Peak the GPUs held at its "
-        "fullest hour; a part of a GPU counts by its share of the memory."
-    )
-    yield Paragraph(
-        "Nodes and GPUs are used and in service; cores and memory are those of the hosts."
-        f"{peaks if some_share(traced.plan) else ''} "
-        "Stranded GPUs are free ones on nodes in use that no job of this plan could take for want "
-        "of cores or host memory.",
-        tone="faint",
-    )
-    yield pools_table(traced, full=False)
+    told = "Nodes and GPUs are those in service; cores and memory are those of the hosts."
+    if some_share(traced.plan):
+        told += (
+            " Hours held is the share of GPU-hours held over the quarter, Peak the GPUs held at "
+            "its fullest hour; a part of a GPU counts by its share of the memory."
+        )
+    if _strands(traced.plan.pools):
+        told += (
+            " Stranded GPUs are free ones on nodes in use that no job of this plan could take for "
+            "want of cores or host memory."
+        )
+    yield Paragraph(told, tone="faint")
+    yield pools_table(traced)
     if sentences := list(_asides(traced.plan)):
         yield Paragraph(" ".join(sentences))
     if rows := tuple(spare_rows(traced)):
         yield Fields(rows)
 
 
+def _strands(pools: Sequence[PoolUse]) -> bool:
+    return any(any(pool.gpus_stranded) for pool in pools)
+
+
 def _asides(plan: Plan) -> Iterator[str]:
     spare: dict[str, list[str]] = {}
     for pool in plan.pools:
-        if any(pool.nodes_spare):
-            spare.setdefault(_spares(pool), []).append(f"{pool.node_type} @ {pool.site}")
-    for kept, pools in spare.items():
+        if kept := {count for count in pool.nodes_spare if count}:
+            nodes = f"{range_of(kept)} {'node' if kept == {1} else 'nodes'}"
+            spare.setdefault(nodes, []).append(f"{pool.node_type} @ {pool.site}")
+    for nodes, pools in spare.items():
         each = "each of " if len(pools) > 1 else ""
-        yield f"Kept empty as spare: {kept} of {each}{listed(pools)}."
+        yield f"Kept empty as spare: {nodes} of {each}{listed(pools)}."
     held = (one for uses in plan.placements for use in uses for one in use.occupants)
     runs = plan.growth_reserve and any(one.hours for one in held)
     counted = ", each run counted by its share of the hours" if runs else ""
@@ -269,11 +262,6 @@ def _asides(plan: Plan) -> Iterator[str]:
     ]
     if grown:
         yield f"Storage for tuned assets: {listed(grown)}."
-
-
-def _spares(pool: PoolUse) -> str:
-    kept = sorted({spare for spare in pool.nodes_spare if spare})
-    return count_of(kept[0], "node") if len(kept) == 1 else f"{range_of(kept)} nodes"
 
 
 def exhaustion(traced: TracedPlan) -> str:

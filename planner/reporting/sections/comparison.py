@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from planner.whatif.actuals import PlannedAndActual
     from planner.whatif.compare import Amount, Comparison, Origin, Replay
 
-OPEN = ("Purchases and rents", "Cost", "Jobs that give way")
+OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
 
 _TRACE = "how-since"
@@ -70,7 +70,7 @@ def comparison_document(compared: Comparison, most: int) -> Document:
     body = titled(
         (
             ("Inputs that differ", _inputs(compared, most)),
-            ("Purchases and rents", _purchases(known, compared)),
+            ("Purchases, rents and releases", _purchases(known, compared)),
             ("Cost", _amounts(known, "Present value of", "costs", compared.costs)),
             ("Why the cost differs", _waterfall(known, compared)),
             ("Jobs that give way", _given_way(compared, most)),

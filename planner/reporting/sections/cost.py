@@ -22,7 +22,7 @@ from planner.reporting.document import (
     table,
     titled,
 )
-from planner.reporting.format import code, listed, percent, quarter_span, range_of, usd
+from planner.reporting.format import code, listed, percent, quarter_span, range_of
 from planner.reporting.sections.jobs import some_share
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ _NOT_IN_THE_INPUTS = (
 
 def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
     """Cost by kind and quarter, what each is, then budgets and break-evens: for a short page."""
-    yield Paragraph(f"Net present cost: {usd(traced.plan.proof.cost_cents)}.")
-    yield from cost_by_quarter(traced, full=False)
+    yield from cost_by_quarter(traced)
     lines = traced.plan.costs
     yield Bullets(tuple(f"{line.name}: {line.explanation}" for line in lines if line.explanation))
     yield from _budgets(traced)
@@ -220,11 +219,8 @@ def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
         yield Chart("What is paid in each quarter", f"{says}.", plan.quarters, series, "USD")
 
 
-def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """What each kind of cost is in each quarter, all of them, and its present value.
-
-    `full` with sums that are not discounted, and what is paid.
-    """
+def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
+    """What each kind of cost is in each quarter, in sum, and in present value."""
     plan, accounts = traced.plan, traced.accounts
     amounts = [abs(cents) for line in plan.costs for cents in (*line.cents, line.total_cents)]
     large = max(amounts, default=0) >= _THOUSANDS_FROM_CENTS
@@ -236,7 +232,6 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
         place = f"{stem}.total_cents" if row is every else f"{stem}.cents[{row[0]}]"
         return traced.at(place, style, f"how-cost-{line}")
 
-    weights = [line.name for line in plan.costs if line.name in NOT_PAID - {"residual value"}]
     unit = "Thousand USD" if large else "USD"
     sums: dict[str, Cell] = {
         "Quarter": "Present value",
@@ -249,18 +244,15 @@ def cost_by_quarter(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
         "All": traced.figure(accounts.net_present, style, "how-proof"),
     }
     yield table(
-        [*((place,) for place in every), *((every,) if full else ())],
+        [*((place,) for place in every), every],
         ("Quarter", "name", lambda row: "Sum" if row is every else plan.quarters[row[0]]),
         *columns_for(
             ((line.name.capitalize(), place) for place, line in enumerate(plan.costs)), amount
         ),
         ("All", "number", lambda row: _all(traced, row, style)),
-        ("Paid", "number", lambda row: traced.figure(accounts.paid(row), style, "how-cost")),
         sums=sums,
-        caption=f"{unit}, rounded here and exact to the cent in plan.json; quarters are not "
-        "discounted"
-        + (f"; paid is all but {listed(['the residual value', *weights])}" if full else ""),
-        without=() if full else ("Paid",),
+        caption=f"{unit}, rounded here and exact to the cent in plan.json; quarters and their sum "
+        "are not discounted",
     )
 
 

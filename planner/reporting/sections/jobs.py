@@ -49,8 +49,6 @@ _DECIDING = {
     "needed_gb_per_gpu",
     "baseline_gpus_of_80gb",
     "floor_gpus_of_80gb",
-    "gpus_needed",
-    "gpus",
     "replicas_for_load",
 }
 """Results on which the count of GPUs rests, in the words of the rules."""
@@ -327,8 +325,8 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
         ("At most, USD", "number", lambda name: cost(name, -1)),
         ("Cannot", "number", lambda name: f"{never[name].total():,}"),
         ("Most often because", "text", why_not),
-        caption="Why not other GPU types: what one unit of a job would add to the proved bound "
-        "there, over the jobs that run elsewhere; how many jobs cannot run there, and why",
+        caption="What one unit of a job would add to the proved bound on each GPU type, over the "
+        "jobs that run elsewhere; how many jobs cannot run there, and why",
     )
 
 

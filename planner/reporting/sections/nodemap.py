@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
-from string import ascii_letters
+from itertools import groupby, islice, product
+from string import ascii_letters, ascii_lowercase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from planner.reporting.document import (
     SPARE,
     Block,
-    Heading,
     Link,
     NodeMap,
     Paragraph,
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     Shown = TypeVar("Shown", bound=Hashable)
 
 _FREE, _SEVERAL, _KEPT = "·", "+", "-"
-_OTHER = "#"
-"""A job for which no letter is left on one line."""
 _LETTERS = ascii_letters[26:] + ascii_letters[:26]
 _GAP, _IN_USE = "  ", "nodes in use"
 _OFF, _SOLD = "off", "sold"
@@ -111,12 +108,15 @@ def _let_go(node: Node, quarter: str) -> str:
     return _SOLD if quarter == node.sold else ""
 
 
-def _cells(held: _Held, marks: Mapping[str, str]) -> str:
-    """`[AAB·]`: free, the mark of its job, or that several share it."""
-    return "[" + "".join(
-        _SEVERAL if len(jobs) > 1 else marks.get(jobs[0], _OTHER) if jobs else _FREE
-        for jobs in held
-    ) + "]"  # fmt: skip
+def _cells(held: _Held, marks: Mapping[str, str], width: int) -> str:
+    """`[AAB·]`: the mark of its job, free, or that several share it."""
+
+    def cell(jobs: tuple[str, ...]) -> str:
+        if len(jobs) == 1 and jobs[0] != SPARE:
+            return marks[jobs[0]]
+        return (_SEVERAL if len(jobs) > 1 else _KEPT if jobs else _FREE) * width
+
+    return f"[{''.join(map(cell, held))}]"
 
 
 def node_map_picture(
@@ -157,62 +157,60 @@ def node_map_picture(
 
 
 def node_map(plan: Plan, most_lines: int, page: int) -> tuple[Block, ...]:
-    """A grid where letters suffice for all jobs; else quarter by quarter, alike ones drawn once.
+    """Lines of nodes under their quarters, then what each sign and mark stands for.
 
     As many quarters stand side by side as a page of so many cells holds.
     """
-    first_seen = list(
-        dict.fromkeys(
-            held.job
-            for uses in plan.placements
-            for use in uses
-            for held in sorted(use.occupants, key=lambda held: held.gpus)
-        )
-    )
     gpus = {node.id: node.gpus for node in plan.nodes}
-    shared = any(
-        len(jobs) > 1
+    first_seen = dict.fromkeys(
+        held.job
         for uses in plan.placements
         for use in uses
-        for jobs in _holders(use, gpus[use.node])
+        for held in sorted(use.occupants, key=lambda held: held.gpus)
     )
-    if len(first_seen) <= len(_LETTERS):
-        letters = dict(zip(first_seen, _LETTERS, strict=False)) | {SPARE: _KEPT}
-        return _grid(plan, letters, most_lines, page, shared=shared)
-    aid = f" {_SEVERAL} is one that several jobs share, in time or in parts." if shared else ""
-    return _by_quarter(plan, most_lines, aid)
-
-
-def _grid(
-    plan: Plan, letters: Mapping[str, str], most_lines: int, page: int, *, shared: bool
-) -> tuple[Block, ...]:
-    """Lines of nodes under their quarters, then what each sign and letter stands for."""
+    marks = dict(zip(first_seen, _marks(len(first_seen)), strict=True))
+    width = max(map(len, marks.values()), default=1)
+    places = range(len(plan.quarters))
+    rows = _alike(
+        plan, places, lambda held: held if isinstance(held, str) else _cells(held, marks, width)
+    )
+    shown = {name for _, ids in rows[:most_lines] for name in ids}
+    drawn = [use for uses in plan.placements for use in uses if use.node in shown]
     signs = [f"{_FREE}=free"]
-    if shared:
+    if any(len(jobs) > 1 for use in drawn for jobs in _holders(use, gpus[use.node])):
         signs.append(f"{_SEVERAL}=shared by jobs, in time or in parts")
     if any(any(pool.nodes_spare) for pool in plan.pools):
         signs.append(f"{_KEPT}=spare, kept empty")
-    places = range(len(plan.quarters))
-    rows = _alike(
-        plan, places, lambda held: held if isinstance(held, str) else _cells(held, letters)
+    spanning = _spanning(plan)
+    named = {held.job for use in drawn for held in use.occupants}
+    signs += (
+        f"{mark}={job}{' (spans nodes)' if job in spanning else ''}"
+        for job, mark in marks.items()
+        if job in named
     )
     lines = _chunks(plan, [(range_of_ids(ids), row) for row, ids in rows], most_lines, page)
-    lines += _hidden(rows[most_lines:])
-    spanning = {job for job, _, _ in _spanning(plan, places)}
-    named = (
-        f"{letter}={job}{' (spans nodes)' if job in spanning else ''}"
-        for job, letter in letters.items()
-        if job != SPARE
-    )
+    if hidden := sum(len(ids) for _, ids in rows[most_lines:]):
+        more = count_of(hidden, "more node")
+        lines.append(f"… {more}, all of them in {code('placements')} of plan.json")
     return (
         Paragraph(
-            "One cell per GPU, a letter for each job; blank: the node is not in service. "
-            f"{code('planner explain')} tells which unit sits where.{_told_of_let_go(plan)}",
+            f"One cell per GPU, {'letters' if width > 1 else 'a letter'} for each job; blank: the "
+            f"node is not in service. {code('planner explain')} tells which unit sits where."
+            f"{_told_of_let_go(plan)}",
             tone="faint",
         ),
         Verbatim(tuple(lines)),
-        Paragraph(f"{', '.join((*signs, *named))}."),
+        Paragraph(f"{', '.join(signs)}."),
     )
+
+
+def _marks(count: int) -> list[str]:
+    """`A` to `Z` and `a` to `z`; of more jobs than that `Aa`, `Ab` to `Zz`, and so on."""
+    if count <= len(_LETTERS):
+        return list(_LETTERS[:count])
+    width = next(width for width in range(2, count) if len(ascii_lowercase) ** width >= count)
+    every = product(ascii_lowercase, repeat=width)
+    return ["".join(letters).capitalize() for letters in islice(every, count)]
 
 
 def _told_of_let_go(plan: Plan) -> str:
@@ -264,85 +262,12 @@ def _none_all_quarter(plan: Plan) -> str:
     return "for hours alone" if any(node.hours for node in plan.nodes) else "none"
 
 
-def _spanning(plan: Plan, quarters: Sequence[int]) -> set[tuple[str, int, int]]:
-    """Units, or replicas of them, that sit on several nodes at once."""
+def _spanning(plan: Plan) -> set[str]:
+    """Jobs with units, or replicas of them, that sit on several nodes at once."""
     seats = Counter(
         (place, held.piece)
-        for place in quarters
-        for use in plan.placements[place]
+        for place, uses in enumerate(plan.placements)
+        for use in uses
         for held in use.occupants
     )
-    return {piece for (_, piece), nodes in seats.items() if nodes > 1}
-
-
-def _by_quarter(plan: Plan, most_lines: int, aid: str) -> tuple[Block, ...]:
-    nodes = {node.id: node for node in plan.nodes}
-    blocks: list[Block] = [
-        Paragraph(
-            f"One cell per GPU, letters are given anew on each line, {_FREE} is a free GPU; ×2 "
-            f"after a job: two units or replicas of it.{aid}",
-            tone="faint",
-        )
-    ]
-    drawn = [(_summary(plan, place), _contents(plan, place, nodes)) for place in
-             range(len(plan.quarters))]  # fmt: skip
-    for _, group in groupby(range(len(drawn)), key=lambda place: drawn[place]):
-        places = list(group)
-        summary, contents = drawn[places[0]]
-        span = quarter_span(plan.quarters[places[0]], plan.quarters[places[-1]])
-        blocks.append(Heading(f"{span}: {summary}", 3))
-        blocks.append(Verbatim(_lines(contents, most_lines)))
-    return tuple(blocks)
-
-
-_Contents = list[tuple[tuple[str, ...], list[str]]]
-"""What nodes show, cells and the jobs in them last, each with the nodes that show it."""
-
-
-def _contents(plan: Plan, place: int, nodes: Mapping[str, Node]) -> _Contents:
-    """Each distinct content with the ids of the nodes that show it, in the order of the fleet."""
-    spanning = _spanning(plan, (place,))
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for use in plan.placements[place]:
-        node = nodes[use.node]
-        units = Counter(held.job for held in sorted(use.occupants, key=lambda held: held.gpus))
-        spans = {held.job for held in use.occupants if held.piece in spanning}
-        marks = dict(zip(units, _LETTERS, strict=False))
-        told = ", ".join(
-            f"{marks.get(job, _OTHER)} {job}{f' ×{number}' if number > 1 else ''}"
-            f"{' (spans nodes)' if job in spans else ''}"
-            for job, number in units.items()
-        )
-        cells = _cells(_holders(use, node.gpus), marks)
-        alike.setdefault((node.node_type, node.site, node.origin, cells, told), []).append(node.id)
-    return list(alike.items())
-
-
-def _lines(contents: _Contents, most: int) -> tuple[str, ...]:
-    if not contents:
-        return ("no node runs a job",)
-    shown = [(range_of_ids(ids), *content[-2:]) for content, ids in contents[:most]]
-    names, width = (max(cells_of(line[column]) for line in shown) for column in (0, 1))
-    lines = [
-        f"{filled(name, names)}{_GAP}{cells:<{width}}{_GAP}{told}".rstrip()
-        for name, cells, told in shown
-    ]
-    return (*lines, *_hidden(contents[most:]))
-
-
-def _hidden(rows: Sequence[tuple[object, list[str]]]) -> Iterator[str]:
-    if hidden := sum(len(ids) for _, ids in rows):
-        more = count_of(hidden, "more node")
-        yield f"… {more}, all of them in {code('placements')} of plan.json"
-
-
-def _summary(plan: Plan, place: int) -> str:
-    in_service = sum(pool.nodes[place] for pool in plan.pools)
-    if not in_service:
-        return "no node in service all quarter"
-    used = sum(pool.nodes_used[place] for pool in plan.pools)
-    spare = sum(pool.nodes_spare[place] for pool in plan.pools)
-    kept = f", {spare:,} kept as spare" if spare else ""
-    off = sum(plan.quarters[place] in node.off for node in plan.nodes)
-    switched = f", {off:,} switched off" if off else ""
-    return f"{used:,} of {count_of(in_service, 'node')} in use{kept}{switched}"
+    return {piece[0] for (_, piece), nodes in seats.items() if nodes > 1}

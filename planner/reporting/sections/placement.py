@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
-from planner.planning.placing.moves import type_changes
 from planner.reporting.document import (
     Bar,
     Block,
@@ -18,7 +16,6 @@ from planner.reporting.document import (
     beneath,
     rest,
     table,
-    titled,
 )
 from planner.reporting.format import (
     code,
@@ -32,10 +29,10 @@ from planner.reporting.format import (
     quarter_span,
     usd,
 )
-from planner.reporting.sections.nodemap import node_map_picture, range_of_ids
+from planner.reporting.sections.nodemap import range_of_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant, Plan
     from planner.reporting.traced import TracedPlan
@@ -48,15 +45,14 @@ _MARKED = 5
 """Every fifth cell has its number above it, and the first."""
 
 
-def placement_section(traced: TracedPlan) -> Iterator[Block]:
-    """The map of the fleet as a picture, then what it cannot show."""
-    yield from node_map_picture(traced)
-    parts = (
+def placement_parts(traced: TracedPlan) -> Iterator[tuple[str, Iterable[Block]]]:
+    """What the map of the fleet cannot show, as parts of a section with their titles."""
+    for title, blocks in (
         ("Schedule of runs", schedule_section(traced.plan, _LINES)),
         ("Shared GPUs", shared_section(traced.plan, _LINES)),
         ("Moves", moves_section(traced.plan, _LINES)),
-    )
-    yield from titled(((title, beneath(tuple(blocks))) for title, blocks in parts), 3)
+    ):
+        yield title, beneath(tuple(blocks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,32 +272,10 @@ def _free(parts: Sequence[tuple[str, GpuPart]]) -> str:
 
 
 def moves_section(plan: Plan, most: int) -> Iterator[Block]:
-    """What becomes of what runs today, then who changes the GPU type, where that has a price."""
-    if plan.current is not None:
-        yield from _from_today(plan.current, most)
-    paid = next((line for line in plan.costs if line.name == "type changes"), None)
-    if paid is None:
+    """What becomes of what runs today: a sentence, then one row for units that move alike."""
+    current = plan.current
+    if current is None:
         return
-    changes = type_changes(plan.placements, {node.id: node.gpu_type for node in plan.nodes})
-    alike = Counter((one.quarter, one.job, one.before, one.after) for one in changes)
-    yield Paragraph(
-        f"{count_of(len(changes), 'change')} of GPU type from quarter to quarter, priced at "
-        f"{usd(paid.present_cents)} together, in net present cost."
-    )
-    yield table(
-        list(alike.items())[:most],
-        ("From", "name", lambda row: plan.quarters[row[0][0]]),
-        ("Job", "text", lambda row: row[0][1]),
-        ("Units", "number", lambda row: f"{row[1]:,}"),
-        ("GPU type before", "text", lambda row: row[0][2]),
-        ("GPU type then", "text", lambda row: row[0][3]),
-        sums={"From": "Sum", "Units": f"{len(changes):,}"},
-    )
-    yield from rest(len(alike) - most, "row", "")
-
-
-def _from_today(current: CurrentPlacement, most: int) -> Iterator[Block]:
-    """A sentence on those that stay, then one row for units of a job that move alike."""
     pinned = f"{count_of(current.pinned, 'unit')} may not move." if current.pinned else ""
     yield Paragraph(f"{_sentence(current)} {pinned}".strip())
     rows = [

@@ -131,7 +131,13 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
         for _, line in traced.bill
         if line.illustrative
     )
-    found = (*illustrative, *((note.text, note.origin) for note in traced.plan.assumptions))
+    of_settings = {one.origin for one in traced.plan.settings}
+    left_open = [
+        (note.text, note.origin)
+        for note in traced.plan.assumptions
+        if note.origin not in of_settings
+    ]
+    found = (*illustrative, *left_open)
     notes = table(
         enumerate(found, 1),
         ("No", "name", lambda row: f"A{row[0]}"),
@@ -372,7 +378,6 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
             Paragraph(f"{line.name.capitalize()}: {line.explanation}.", anchor=f"how-cost-{place}")
             for place, line in enumerate(plan.costs)
         ),
-        "how-proof": iter((_bound(traced),)),
         "how-bill": (
             Paragraph(
                 f"{line.offer}, {line.quarter}: {line.price_text}; {line.price_origin}.",

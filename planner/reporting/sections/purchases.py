@@ -45,7 +45,6 @@ _MONTHS_DRAWN = 24
 """So many months are drawn one by one, else quarters."""
 _MOST_NAMED = 4
 _KINDS = ("buy", "rent", "reserve", "hourly")
-_DO = {"buy": "purchase", "rent": "rent", "reserve": "reservation", "hourly": "rent by the hour"}
 _FOR_PEOPLE = (
     "Route: competition, framework or single source, with the authority for it",
     "Market research, efforts to obtain other offers, and who else showed interest",
@@ -118,7 +117,9 @@ def bill_section(
 
     def source(place: int) -> str:
         line = lines[place]
-        return f"{price_source(line)}{', illustrative' if line.illustrative else ''}"
+        origin = price_source(line)
+        trust = ", illustrative" if line.illustrative and "illustrative" not in origin else ""
+        return f"{origin}{trust}"
 
     yield table(
         numbers,
@@ -138,7 +139,6 @@ def bill_section(
             "Line" if full else "Quarter": "Sum",
             "Total, USD": traced.at("acquisitions[*].total_cents", "usd", "how-bill"),
         },
-        caption="Bill of materials" if full else "",
         without=() if full else _IN_FULL,
     )
     told = [] if full else [_price_line(line, sources=sources) for _, line in traced.bill]
@@ -290,15 +290,6 @@ def _month(day: str) -> int:
     return 12 * int(day[:4]) + int(day[5:7]) - 1
 
 
-def orders_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders by the day on which each must be placed, and who decides."""
-    if not traced.bill:
-        yield Paragraph("There is nothing to order. Buy and rent nothing.")
-        return
-    yield orders_table(traced)
-    yield Fields((("Orders placed, by whom and when", Blank()),))
-
-
 def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
     """Orders, the most urgent first; of more than so many the first ones."""
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
@@ -322,26 +313,20 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
     )
 
 
-def milestones_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """Orders, entries into service and retirements by date, and what acceptance still needs.
-
-    Without orders where it is not `full`, as page 1 has them.
-    """
-    dated: list[tuple[str, Cell, str]] = []
-    for place, line in traced.bill:
-        what = f"Place the order: {nodes_of(line)}, {_DO[line.kind]} by offer {line.offer}"
-        what += f" for {line.site}" if line.sites else ""
-        if full:
-            dated.append((line.order_by, traced.order_by(place), what))
-        service = f"Accepted and in service: {nodes_of(line)} at {line.site}, by offer {line.offer}"
-        dated.append((_start(line.quarter), f"start of {line.quarter}", service))
-    dated += [(_start(label), f"start of {label}", what) for label, what in _leaving(traced.plan)]
+def milestones_section(traced: TracedPlan) -> Iterator[Block]:
+    """Entries into service and retirements by quarter, and what acceptance still needs."""
+    dated = [
+        (line.quarter, f"Accepted and in service: {nodes_of(line)} at {line.site}, by {line.offer}")
+        for _, line in traced.bill
+    ]
+    dated += _leaving(traced.plan)
     if dated:
         yield table(
             sorted(dated, key=lambda entry: entry[0]),
-            ("By", "name", lambda row: row[1]),
-            ("Milestone", "text", lambda row: row[2]),
-            caption="Milestones",
+            ("Start of", "name", lambda row: row[0]),
+            ("Milestone", "text", lambda row: row[1]),
+            caption="What enters and leaves service; the days of the orders stand on page 1 and in "
+            "the bill of materials",
         )
     else:
         yield Paragraph("There is nothing to order.")

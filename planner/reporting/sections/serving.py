@@ -102,15 +102,16 @@ class _Row(NamedTuple):
     place: str
     """Of the candidate in plan.json."""
     quarters: tuple[int, ...]
-
-    @property
-    def replicas(self) -> int:
-        return self.candidate.replicas_in(self.quarters[-1])
+    replicas: int
+    counted: str
+    """Place of their number in plan.json."""
+    beside: float = 0.0
+    """What replicas on other GPU types take of the same traffic, requests per second."""
 
     @property
     def takes(self) -> float:
-        """Requests per second that its replicas are planned for at the most."""
-        return self.replicas * self.serving.planned_requests_per_second
+        """Requests per second that the replicas of its endpoint are planned for at the most."""
+        return self.replicas * self.serving.planned_requests_per_second + self.beside
 
 
 def traffic_section(traced: TracedPlan) -> Iterator[Block]:
@@ -135,10 +136,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
 
     def takes(row: _Row) -> Cell:
         each = traced.read.at(f"{row.place}.serving.planned_requests_per_second")
-        followed = f"replicas_by_quarter[{row.quarters[-1]}]"
-        replicas = followed if row.candidate.replicas_by_quarter else "replicas"
-        total = traced.read.at(f"{row.place}.{replicas}") * each
-        return traced.figure(total, "three_digits", _HOW)
+        return traced.figure(traced.read.at(row.counted) * each, "three_digits", _HOW)
 
     shown = rows[:_MANY_ROWS]
     first = {id(row.job): row for row in reversed(shown)}
@@ -153,6 +151,11 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("TPOT", "number", lambda row: figure(row, "tpot_ms")),
         ("Full", "text", lambda row: _full(plan, row)),
     )
+    if any(row.job.replicas for row in shown):
+        yield Paragraph(
+            "Replicas on several GPU types share what arrives at a job, each by what it takes.",
+            tone="faint",
+        )
     if any(row.candidate.prefill_gpus for row in shown):
         yield Paragraph(
             "2 × (1+3) are two replicas of four GPUs, of which one takes prompts in and three "
@@ -232,21 +235,46 @@ def runs_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _rows(plan: Plan) -> Iterator[_Row]:
-    for job in plan.jobs:
-        ways = {one.way: at for at, one in enumerate(plan.sizings[job.sizing].candidates)}
-        for way, _ in job.ways:
-            candidate = plan.sizings[job.sizing].candidates[ways[way]]
-            serving = candidate.serving
-            if serving is None:
-                continue
-            place = f"sizings[{job.sizing}].candidates[{ways[way]}]"
-            active = [quarter for quarter, units in enumerate(job.units) if units]
+    for at, job in enumerate(plan.jobs):
+        places = {one.way: place for place, one in enumerate(plan.sizings[job.sizing].candidates)}
+        for number, (way, _) in enumerate(job.ways):
+            candidate = plan.sizings[job.sizing].candidates[places[way]]
+            place = f"sizings[{job.sizing}].candidates[{places[way]}]"
+            shared = f"jobs[{at}].replicas[{number}][1]" if job.replicas else ""
+            yield from _rows_of(plan, job, candidate, place, shared)
 
-            def alike(quarter: int, one: Candidate = candidate) -> tuple[float, int]:
-                return (one.serving.peaks[quarter] if one.serving else 0, one.replicas_in(quarter))
 
-            for _, group in groupby(active, key=alike):
-                yield _Row(job, candidate, serving, place, tuple(group))
+def _rows_of(
+    plan: Plan, job: PlannedJob, candidate: Candidate, place: str, shared: str
+) -> Iterator[_Row]:
+    """Rows of one way, if it serves.
+
+    `shared` is where the number of its replicas stands that share traffic with others.
+    """
+    serving = candidate.serving
+    if serving is None:
+        return
+    peaks = serving.peaks
+    rates = {one.way: one.serving for one in plan.sizings[job.sizing].candidates}
+    counts = dict(job.replicas)
+
+    def alike(quarter: int) -> tuple[float, int, float]:
+        """What arrives, replicas, and what others take."""
+        beside = sum(
+            units[quarter] * other.planned_requests_per_second
+            for way, units in counts.items()
+            if way != candidate.way and (other := rates[way]) is not None
+        )
+        mine = counts.get(candidate.way)
+        here = candidate.replicas_in(quarter) if mine is None else mine[quarter]
+        return peaks[quarter], here, beside
+
+    active = [quarter for quarter, units in enumerate(job.units) if units and alike(quarter)[1]]
+    for (_, replicas, beside), group in groupby(active, key=alike):
+        quarters = tuple(group)
+        by_quarter = f"_by_quarter[{quarters[-1]}]" * bool(candidate.replicas_by_quarter)
+        counted = f"{shared}[{quarters[-1]}]" if shared else f"{place}.replicas{by_quarter}"
+        yield _Row(job, candidate, serving, place, quarters, replicas, counted, beside)
 
 
 def _labels(plan: Plan, row: _Row) -> tuple[str, ...]:

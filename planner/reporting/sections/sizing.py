@@ -20,7 +20,6 @@ from planner.reporting.document import (
 from planner.reporting.format import (
     code,
     copies_of,
-    count_of,
     figure,
     gibibytes,
     gigabytes,
@@ -95,19 +94,6 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
                 found[told.figure, told.rests].append((told, gpus, job.name))
     if not found:
         return
-    of_memory = {rests: rows for (figure, rests), rows in found.items() if figure == "memory"}
-    total = sum(gpus for rows in of_memory.values() for _, gpus, _ in rows)
-
-    def resting(*rests: str) -> int:
-        return sum(gpus for one in rests for _, gpus, _ in of_memory.get(one, ()))
-
-    yield Paragraph(
-        f"Of {count_of(total, 'GPU')} that units take, each unit counted for itself, the need "
-        f"rests for {resting('measured'):,} on measured runs of a model of the same size, method "
-        f"and load, for {resting('interpolated', 'extrapolated'):,} on runs of the method with "
-        f"other sizes or loads, for {resting('published'):,} on published figures. The mean error "
-        "is that of the runs near a figure (docs/accuracy.md)."
-    )
     yield table(
         sorted(found.items(), key=lambda row: _order(row[1][0][0])),
         ("Figure", "text", lambda row: _FIGURES[row[0][0]]),
@@ -116,6 +102,8 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
         ("GPUs", "number", lambda row: f"{sum(gpus for _, gpus, _ in row[1]):,}"),
         ("Mean error", "number", lambda row: _error([told for told, _, _ in row[1]])),
         ("For example", "text", lambda row: listed(sorted({name for *_, name in row[1]})[:2])),
+        caption="GPUs that units take, each unit counted for itself; the mean error is that of the "
+        "runs near a figure (docs/accuracy.md)",
     )
 
 

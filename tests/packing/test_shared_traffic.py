@@ -1,0 +1,52 @@
+"""Replicas of several GPU types that share the traffic of an endpoint."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.packing.draws import sharing
+
+TEN = 10_000_000
+HALF, THIRD, TWO_THIRDS = 500_000, 333_334, 666_667
+
+
+def test_two_types_take_together_what_either_takes_dearer(build, plan):
+    """One H100 takes two thirds, one L40S a third: one of each, where two H100 or three L40S cost
+    more."""
+    pools = [build.pool("h100", node=(1, 9, 9)), build.pool("l40s", node=(1, 9, 9))]
+    supplies = [build.buy(3 * TEN), build.buy(2 * TEN, pool=1)]
+    unit = build.units(1, ("h100", 1, 0, 0), ("l40s", 1, 0, 0))
+
+    chat = sharing(unit, TWO_THIRDS, THIRD, count=3)
+    solution = plan(build.problem(pools, supplies, [chat]))
+
+    assert solution.assigned == ((1, 1),)
+    assert solution.cost_cents == 5 * TEN
+
+
+def test_endpoints_that_are_alike_do_not_take_each_others_traffic(build, plan):
+    """Each needs two of three halves; three replicas together would leave one short."""
+    pools = [build.pool("h100", node=(4, 9, 9))]
+    unit = build.units(1, ("h100", 1, 0, 0))
+    chats = [sharing(unit, HALF, count=3, name=name) for name in ("chat", "other")]
+
+    solution = plan(build.problem(pools, [build.buy(TEN)], chats))
+
+    assert solution.assigned == ((2,), (2,))
+
+
+def test_the_price_of_traffic_is_on_the_tags_of_its_units(build, plan):
+    unit = build.units(1, ("h100", 2, 0, 0), ("l40s", 1, 0, 0))
+    supplies = [build.buy(TEN), build.buy(TEN // 2, pool=1)]
+    pools = [build.pool("h100"), build.pool("l40s")]
+    chat = sharing(unit, TWO_THIRDS, THIRD, count=3)
+    other = build.units(2, ("h100", 1, 0, 0))
+
+    solution = plan(build.problem(pools, supplies, [chat, other]))
+
+    tags = zip(solution.tags, (chat, other), strict=True)
+    tagged = sum(tag.cents * demand.count for tag, demand in tags)
+    terms = dict(solution.bound_terms)
+    assert solution.tags[0].cents > 0
+    assert "traffic that GPU types share" not in terms
+    assert tagged + sum(terms.values()) == pytest.approx(solution.bound_cents, abs=1)
