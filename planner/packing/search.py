@@ -1,8 +1,11 @@
 """The search: count nodes, lay them out, cut what cannot be laid out, until bound and cost meet.
 
-1. Bound: node counts integer, units fractional but those that span nodes, with every cut known.
-2. Units: whole units on those node counts; if there are none, both at once.
-3. Layouts: a cutting stock per pool and quarter; where units do not fit, a cut returns to step 1.
+1. Root: cuts that the linear relaxation violates.
+2. Bound: node counts integer, units fractional but those that span nodes, with every cut known.
+3. Units: whole units on those node counts; if there are none, both at once.
+4. Layouts: a cutting stock per pool and quarter; where units do not fit, a cut returns to step 2.
+5. Where cuts or time end first: a plan by first-fit, then exchanges of units, or more nodes than
+   are needed on paper.
 """
 
 from __future__ import annotations
@@ -43,8 +46,6 @@ if TYPE_CHECKING:
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 """Cuts before any integer program: so often, in at most this share of the time left."""
-_ROOT_GAIN = 2e-4
-"""Where demands are very many, cuts that raise the bound by less than this share are the last."""
 _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 """Of the time left: what all rounds may take, and of theirs, counting nodes once."""
@@ -52,8 +53,6 @@ _BOUND_GAP = 0.7
 """Of the asked gap, what the bound may take where sites limit the nodes, or runs take turns."""
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
-_SLOW = 0.1
-"""Of the time left: a linear program that takes more is not solved again for more cuts."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 """How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
 for how long at the least."""
@@ -439,17 +438,11 @@ class Search:
             self._deadline = deadline
 
     def _cut_relaxation(self) -> None:
-        before = 0.0
         for _ in range(_ROOT_ROUNDS):
-            begun = spent()
             relaxed = solve_linear(self._master.program)
             if relaxed is None:
                 raise Infeasible(self._master)
             self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
-            slow = spent() - begun > _SLOW * self._left_s()
-            if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
-                break
-            before = relaxed.objective
             cuts = []
             for pool, quarter in self._master.usages:
                 if not self._in_time():
@@ -459,7 +452,7 @@ class Search:
                 cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
-            if not self._add(cuts) + self._cut_shared(relaxed.values) or slow:
+            if not self._add(cuts) + self._cut_shared(relaxed.values):
                 break
 
     def _cut_shared(self, values: tuple[float, ...]) -> int:

@@ -325,8 +325,7 @@ def milestones_section(traced: TracedPlan) -> Iterator[Block]:
             sorted(dated, key=lambda entry: entry[0]),
             ("Start of", "name", lambda row: row[0]),
             ("Milestone", "text", lambda row: row[1]),
-            caption="What enters and leaves service; the days of the orders stand on page 1 and in "
-            "the bill of materials",
+            caption="What enters and leaves service; orders stand on page 1 with their days",
         )
     else:
         yield Paragraph("There is nothing to order.")
