@@ -28,11 +28,12 @@ from planner.api.scenario import (
 from planner.errors import Finding, InputError
 from planner.inputs.load import Question
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
-from planner.reporting.sections.options import alternatives_document
+from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
     PLAN_COLUMNS,
     cost_bands,
+    frontiers,
     risk_document,
     sweep_csv,
     sweep_document,
@@ -340,6 +341,9 @@ class AlternativesResult(StoredAnswer[Alternatives]):
     def _document(self) -> Document:
         return alternatives_document(self._found)
 
+    def _pictures(self) -> Mapping[str, Picture]:
+        return frontiers(self.title, near_ones(self._found), option_anchors(self._found))
+
 
 def _cost(figures: PlanSummary) -> str:
     return figures.result if figures.cost_cents is None else money_short(figures.cost_cents)
@@ -424,13 +428,16 @@ class SweepResult(Result):
         return records
 
     def files(self) -> dict[str, str | bytes]:
-        """`sweep.csv`, and the page in Markdown and HTML."""
+        """`sweep.csv`, the page in Markdown and HTML, and pictures."""
         files = super().files()
         del files["sweep.json"]
         return {"sweep.csv": sweep_csv(self._found), **files}
 
     def _document(self) -> Document:
         return sweep_document(self._scenario, self._found)
+
+    def _pictures(self) -> Mapping[str, Picture]:
+        return frontiers(self._scenario, [(row.variant.label, row.figures) for row in self._found])
 
 
 def _number(override: Override) -> object:
@@ -441,7 +448,7 @@ def _number(override: Override) -> object:
     return float(found) if isinstance(found, Decimal) else found
 
 
-_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html")
+_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html", "headroom.svg", "power.svg")
 
 Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 """A path, YAML text of several lines, or the same as a dict."""

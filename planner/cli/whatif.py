@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from planner import AlternativesResult, Changes, SensitivityResult, Work
     from planner.api.folder import Folder
 
-_OF_ALTERNATIVES = ("alternatives.json", "alternatives.md", "alternatives.html")
+_OF_ALTERNATIVES = (
+    *("alternatives.json", "alternatives.md", "alternatives.html"),
+    *("headroom.svg", "power.svg"),
+)
 _OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
 
 

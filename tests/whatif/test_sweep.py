@@ -7,13 +7,15 @@ from decimal import Decimal
 from multiprocessing import active_children
 from pathlib import Path
 from threading import Thread
+from xml.etree import ElementTree
 
 import pytest
 
 from planner.errors import InputError, LimitError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
-from planner.reporting.sections.variants import sweep_csv
+from planner.reporting.html.pictures import picture_file
+from planner.reporting.sections.variants import frontiers, sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif import executors
 from planner.whatif.executors import ProcessExecutor
@@ -337,3 +339,48 @@ def test_a_worker_is_ended_by_ctrl_c_without_words():
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     finally:
         signal.signal(signal.SIGINT, heeding)
+
+
+def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
+    def plan(cost, idle, watts):
+        figures = PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
+        return f"<{cost}>", figures
+
+    plans = [
+        plan(100_00, 0.1, 4000),
+        plan(200_00, 0.3, 5000),
+        plan(150_00, 0.05, 3000),
+        plan(300_00, 0.2, 3500),
+        plan(None, None, None),
+    ]
+    pictures = frontiers("x", plans)
+    assert list(pictures) == ["headroom.svg", "power.svg"]
+    joined = {"headroom.svg": ["$100", "$200"], "power.svg": ["$100", "$150"]}
+    for file, picture in pictures.items():
+        svg = ElementTree.fromstring(picture_file(picture))
+        name = "{http://www.w3.org/2000/svg}"
+        dots = {
+            dot.get("cx"): str(dot.findtext(f"{name}title")) for dot in svg.iter(f"{name}circle")
+        }
+        assert [words.partition(":")[0] for words in dots.values()] == [one for one, _ in plans[:4]]
+        (line,) = svg.iter(f"{name}polyline")
+        at = [point.partition(",")[0] for point in str(line.get("points")).split()]
+        assert [dots[x].split(": ")[1].split(",")[0] for x in at] == joined[file]
+    assert frontiers("x", [plan(None, None, None)]) == {}
+    assert frontiers("x", [plan(1, 0.1, 4000), plan(2, 0.1, 4000)]) == {}
+    assert frontiers("x", [plan(1, 0.1, 4000), plan(1, 0.2, 5000)]) == {}
+    assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]
+
+
+def test_the_ends_of_an_axis_are_told_apart():
+    plans = [
+        (name, PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
+        for name, cost, idle, watts in (
+            ("a", 123_456_700, 0.1, 14_210),
+            ("b", 123_456_800, 0.1001, 14_240),
+        )
+    ]
+    power, headroom = frontiers("x", plans)["power.svg"], frontiers("x", plans)["headroom.svg"]
+    assert [gain[1] for _, gain, _ in power.points] == ["14.210 kW", "14.240 kW"]
+    assert [gain[1] for _, gain, _ in headroom.points] == ["10.000 %", "10.010 %"]
+    assert [cost[1] for cost, _, _ in power.points] == ["$1,234,567.00", "$1,234,568.00"]

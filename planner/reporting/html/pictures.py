@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, indent, tostring
 
-from planner.reporting.document import Bands, Chart, Gantt, Meters, NodeMap, Tornado
+from planner.reporting.document import Bands, Chart, Frontier, Gantt, Meters, NodeMap, Tornado
 from planner.reporting.html.chart import TO, chart_svg, put
 from planner.reporting.html.grids import gantt, meters, node_map_svg
-from planner.reporting.html.plots import bands, tornado
+from planner.reporting.html.plots import bands, frontier, tornado
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +25,7 @@ _HEAD = 34
 _DRAW: dict[type[Picture], Callable[..., Element]] = {
     Bands: bands,
     Chart: chart_svg,
+    Frontier: frontier,
     Gantt: gantt,
     Meters: meters,
     NodeMap: node_map_svg,
