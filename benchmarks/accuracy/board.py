@@ -278,8 +278,8 @@ def _times(made: Board, world: World) -> None:
     pairs: dict[tuple[int, str], list[tuple[float | None, float]]] = {}
     for run in world.times:
         pair = (world.tokens_per_second_per_gpu(run), float(run.tokens_per_second_per_gpu or 0))
-        for name in groups(run):
-            pairs.setdefault(name, []).append(pair)
+        for group in groups(run):
+            pairs.setdefault(group, []).append(pair)
     rows, worst = [], 0.0
     for (order, name), own in sorted(pairs.items()):
         score = scored(own)

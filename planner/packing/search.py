@@ -31,13 +31,15 @@ from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.joint import joint_stocks
 from planner.packing.node_packing.packed import Packed
+from planner.packing.problem import NOWHERE
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 from planner.packing.work import polled, spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from planner.packing.master import MasterProgram
     from planner.packing.node_packing.cutting import Cut
     from planner.packing.problem import Problem
     from planner.packing.solvers.program import Program
@@ -58,8 +60,9 @@ _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
-_FIRST_FIT_S = 5.0
-"""Seconds of work beyond the limit, for a first plan where there is none."""
+_FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
+"""Seconds of work beyond the limit, for first-fit; then, where there is no plan yet, for any plan;
+and the gap at which any will do."""
 _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _DRAWN = 6
@@ -70,6 +73,10 @@ _NODES = 500
 """Of the solver's tree, for each of these."""
 
 
+Nodes = tuple[tuple[int, ...], ...]
+"""Nodes by supply and quarter of entry."""
+
+
 def search(
     problem: Problem,
     *,
@@ -77,13 +84,30 @@ def search(
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
     cost_alone: bool = False,
+    nodes: Nodes = (),
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
-    With `cost_alone` any of the plans that cost as little will do. Raises Infeasible where that is
-    proved, LimitError where time ends before any packing is found.
+    With `cost_alone` any of the plans that cost as little will do. `nodes` of the first supplies
+    are known to do: they are tried first. Raises Infeasible where that is proved, LimitError where
+    time ends before any packing is found.
     """
-    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, cost_alone).run()
+    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, cost_alone, nodes).run()
+
+
+def nodes_entering(master: MasterProgram, values: Sequence[float]) -> Nodes:
+    """Nodes of a solution, of the supplies of pools that are somewhere; these come first."""
+    problem = master.problem
+    return tuple(
+        tuple(
+            round(values[master.acquire[number, quarter]])
+            if (number, quarter) in master.acquire
+            else 0
+            for quarter in range(problem.quarters)
+        )
+        for number, supply in enumerate(problem.supplies)
+        if not problem.pools[supply.pool].gpu_type.startswith(NOWHERE)
+    )
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
@@ -109,8 +133,10 @@ class Search:
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
         cost_alone: bool = False,
+        nodes: Nodes = (),
     ) -> None:
         """State the program and what lays out its units."""
+        self._nodes = nodes
         self._cost_alone = cost_alone
         self._problem = problem
         self._asked_gap = asked_gap
@@ -139,11 +165,30 @@ class Search:
         """The last solution of the master program, with whole units where these were asked for."""
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried, or one run less."""
+        self._in_vain: dict[tuple[float, ...], dict[tuple[int, int], int]] = {}
+        """What could not be laid out, or is laid out already -> those pools."""
 
     def run(self) -> Incumbent:
         """Search until the gap is closed or the time is over; raises as `search` does."""
         self._say("tightening the bound")
         self.cut_root()
+        if self._nodes:
+            self._on_known_nodes()
+        self._go_on()
+        if self._found.cost_cents is None and not self._in_time():
+            self._deadline, self._asked_gap = spent() + _FIRST_PLAN_S, _ANY_PLAN
+            self._in_vain = {}
+            self.cut_root()
+            self._go_on()
+        if self._found.cost_cents is None:
+            cause = "no plan was found, though time was left"
+            if not self._in_time():
+                cause = "the time limit was hit before any plan was found"
+            raise LimitError(f"{cause}; that is no proof that none exists")
+        return self._found
+
+    def _go_on(self) -> None:
+        """Search as `run` does, from the cuts and the plan so far."""
         if not self._master.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
@@ -157,12 +202,6 @@ class Search:
                     break
         if not self._closed():
             self._improve()
-        if self._found.cost_cents is None:
-            cause = "no plan was found, though time was left"
-            if not self._in_time():
-                cause = "the time limit was hit before any plan was found"
-            raise LimitError(f"{cause}; that is no proof that none exists")
-        return self._found
 
     def bound(self) -> int:
         """The bound of the first round, in cents."""
@@ -273,6 +312,17 @@ class Search:
             if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
                 break  # room or not, these nodes do not hold whole units; or time is over
         return self._hiring_more(held)
+
+    def _on_known_nodes(self) -> None:
+        """Lay units out on the nodes that are known to do."""
+        held = {
+            index: float(self._nodes[number][quarter])
+            for (number, quarter), index in self._master.acquire.items()
+            if number < len(self._nodes)
+        }
+        answer = self._whole_units(self._master.program.fixed(held))
+        if answer.values and not self._on_nodes(answer.values):
+            self._lay_out(self._with_whole_runs(answer.values))
 
     def _whole_units(self, program: Program) -> Answer:
         """Whole units, but for those that are loose, where node counts are held."""
@@ -421,9 +471,12 @@ class Search:
     def _lay_out(self, solved: tuple[float, ...]) -> bool:
         """Lay out every pool and quarter; keep the plan if all fit, else learn from the rest."""
         values = tuple(float(round(value)) for value in solved)
+        if values in self._in_vain:
+            self._stuck = self._in_vain[values]
+            return False
         packings: dict[tuple[int, int], Packed] = {}
         cuts: list[tuple[int, Cut]] = []
-        self._stuck = {}
+        self._stuck = self._in_vain[values] = {}
         for pool, quarter in self._master.usages:
             stock = self._stocks[pool]
             key = (pool, quarter)

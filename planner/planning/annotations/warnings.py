@@ -396,13 +396,14 @@ def _noted(day: SourcedFigure[date]) -> str:
 
 
 def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Everything on one node type, of which a failed node stops its jobs."""
+    """Everything on one node type, but for runs by the hour; a failed node stops its jobs."""
     used = {node_type for node_type, _ in _most_at_work(plan)}
+    elsewhere = any(node.hours and node.node_type not in used for node in plan.nodes)
     by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
     if len(used) == 1 and not by_site and not spare_nodes(inputs, min(used), ""):
         yield Note(
-            text=f"everything runs on one node type, {min(used)}, and no spare node is kept: "
-            "a failed node stops its jobs",
+            text=f"everything{' but runs by the hour' if elsewhere else ''} runs on one node type, "
+            f"{min(used)}, and no spare node is kept: a failed node stops its jobs",
             origin=_SPARE_NODES,
         )
 
