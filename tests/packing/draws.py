@@ -429,7 +429,7 @@ def _changes(problem: Problem, rng: random.Random) -> Problem:
         rents = tuple(300_000 if one else 2_000_000 for one in cheap)
         supplies.append(Supply(f"rent{number}", "rent", number, 2, rents))
     demands: list[Demand] = []
-    for demand in problem.demands[:3]:
+    for demand in problem.demands[:2]:
         every = tuple(range(problem.quarters))
         staged = stages(replace(demand, quarters=every))
         demands += staged if rng.random() < 0.8 else [demand]
