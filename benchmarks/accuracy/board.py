@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.accuracy.serving import ServingPair
     from benchmarks.accuracy.startups import StartupScore
     from benchmarks.accuracy.world import World
+    from planner.inputs.measured import Measurement
     from planner.sizing.calibration import MeasuredPair
 
 __all__ = ["METHODS", "Board", "board"]
@@ -255,20 +256,39 @@ def _latency_score(pairs: Sequence[ServingPair], name: str) -> Score:
     )
 
 
+_PASSES: Final = {
+    1024: "up to 1,024 tokens a pass",
+    4096: "up to 4,096 tokens a pass",
+    16384: "up to 16,384 tokens a pass",
+    10**9: "longer passes",
+}
+
+
 def _times(made: Board, world: World) -> None:
-    pairs = [
-        (run, world.tokens_per_second_per_gpu(run), float(run.tokens_per_second_per_gpu or 0))
-        for run in world.times
-    ]
-    origins = sorted({run.origin or "" for run, _, _ in pairs})
-    rows = []
-    for origin in (*origins, None):
-        own = [(said, was) for run, said, was in pairs if origin in (None, run.origin)]
+    def groups(run: Measurement) -> Iterator[tuple[int, str]]:
+        """The rows that a run is counted in: their order, and their names."""
+        yield 0, run.origin or ""
+        yield 1, "all origins"
+        most = min(most for most in _PASSES if world.tokens_per_pass(run) <= most)
+        yield 2 + most, _PASSES[most]
+        nodes = "one GPU" if run.gpus == 1 else "one node" if run.gpus <= 8 else "several nodes"
+        yield 10**10, f"on {nodes}"
+        yield 10**11, f"on {run.gpu_type}"
+
+    pairs: dict[tuple[int, str], list[tuple[float | None, float]]] = {}
+    for run in world.times:
+        pair = (world.tokens_per_second_per_gpu(run), float(run.tokens_per_second_per_gpu or 0))
+        for group in groups(run):
+            pairs.setdefault(group, []).append(pair)
+    rows, worst = [], 0.0
+    for (order, name), own in sorted(pairs.items()):
         score = scored(own)
-        name = origin or "all origins"
+        worst = max(worst, score.median_error)
         cells = (str(score.runs), percent(score.median_error), *_cells(score)[1:3])
         within = sum(abs(error) <= 0.15 for error in score.errors) / max(1, score.runs)
         rows.append((name, *cells, percent(within, 0), _cells(score)[4]))
-        made.figures[f"time/{_slug(origin or 'all')}"] = score.median_error
+        if order <= 1:
+            made.figures[f"time/{_slug('all' if order else name)}"] = score.median_error
+    made.figures["time/worst-class"] = worst
     header = ("", "runs", "median error", "mean error", "bias", "within 15 %", "worst")
     made.tables.append(table("Time: tokens per second of one GPU", header, rows))

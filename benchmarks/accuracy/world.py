@@ -71,6 +71,11 @@ class World:
         evaluation = self.origins[run.origin or ""].evaluation_share
         return None if tokens is None else float(tokens) / (1 + float(evaluation))
 
+    def tokens_per_pass(self, run: Measurement) -> float:
+        """Tokens that one GPU takes in one pass of a run whose throughput was measured."""
+        tokens = self.situation(run.gpu_type or "", run.job, run.gpus)
+        return float(tokens.number("tokens_per_gpu_and_pass") or 0)
+
     def situation(self, gpu_type: str, job: Job, gpus: int) -> Reasoning:
         """The job on so many GPUs of a type, whatever counts the rules would choose."""
         return self.sizer.situation(job, gpu_type, gpus)

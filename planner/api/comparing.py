@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import chdir
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -233,12 +232,10 @@ class ReplayResult(Result):
         return replay_document(self._found, _ON_SCREEN)
 
 
-def replay(
-    plan: PlanSource, *, directory: FilePath = ".", progress: Progress = None
-) -> ReplayResult:
+def replay(plan: PlanSource, *, progress: Progress = None) -> ReplayResult:
     """Plan again from the files and options that a plan records, and compare.
 
-    Its files are looked for from `directory`, the folder from which it was planned.
+    Its files are looked for from the current folder, as when it was planned.
 
     >>> import planner
     >>> planner.replay(planner.plan("scenarios/quickstart.yaml")).identical
@@ -248,6 +245,4 @@ def replay(
     there.
     """
     text, path = text_of(plan)
-    with chdir(directory):
-        found = replayed(text, str(path), plan_text, progress)
-    return ReplayResult(found, (path,))
+    return ReplayResult(replayed(text, str(path), plan_text, progress), (path,))

@@ -66,12 +66,11 @@ class MeasureResult(Result):
         """The one row, with the columns of a table of measured runs."""
         return [dict(self._row)]
 
-    def to_csv(self, *, header: bool = True) -> str:
-        """The row as `planner size --measured` reads it, under its header or not."""
+    def to_csv(self) -> str:
+        """The row as `planner size --measured` reads it, under its header."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self._row, lineterminator="\n")
-        if header:
-            writer.writeheader()
+        writer.writeheader()
         writer.writerow(self._row)
         return text.getvalue()
 

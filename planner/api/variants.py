@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, cast
 
 from planner.api.folder import Folder, plan_text
 from planner.api.planning import Effort, PlanResult, require_effort
-from planner.api.result import Result, paths, require
+from planner.api.result import Result, paths, require, warn
 from planner.api.scenario import (
     Changes,
     Scenario,
@@ -174,6 +174,26 @@ class StoredAnswer(Result, Generic[K]):
         """
         found = loads(cls._kind, plan_text(Path(path)), str(path))
         return cls(cast("K", found), (Path(path),))
+
+    @classmethod
+    def beside(cls, plan: PlanResult, *folders: FilePath) -> Self | None:
+        """Read its JSON file in the first of these folders where it answers the plan's question.
+
+        Files that do not, or are none, are told as a PlannerWarning and left out.
+        """
+        for folder in dict.fromkeys(map(Path, folders)):
+            path = folder / f"{cls._name}.json"
+            if not path.is_file():
+                continue
+            try:
+                found = cls.read(path)
+            except InputError as error:
+                warn(f"left out: {error}")
+                continue
+            if found.answers(plan):
+                return found
+            warn(f"left out: {path} is of another scenario than the plan")
+        return None
 
     def answers(self, plan: PlanResult) -> bool:
         """Whether it is of the question that a plan was asked."""

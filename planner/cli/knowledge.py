@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 import planner
-from planner.api.knowledge import KINDS
 from planner.cli.options import Group, catalog_option, rules_option
 from planner.cli.screen import print_exact, print_result
 from planner.errors import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_KINDS = ("gpus", "nodes", "models", "prices")
 
 
 @click.group(cls=Group)
@@ -55,7 +56,7 @@ def catalog() -> None:
 
 @catalog.command("list")
 @click.argument(
-    "kinds", metavar="[gpus|nodes|models|prices]...", nargs=-1, type=click.Choice(KINDS)
+    "kinds", metavar="[gpus|nodes|models|prices]...", nargs=-1, type=click.Choice(_KINDS)
 )
 @catalog_option
 def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:

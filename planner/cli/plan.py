@@ -131,25 +131,18 @@ def explain(plan_json: Path, job: str | None) -> None:
 
 @click.command()
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
-@click.option(
-    "--in",
-    "folder",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    metavar="DIR",
-    help="The folder from which it was planned; its files are looked for from there.",
-)
 @quiet_option
 @format_option
 @click.pass_context
-def replay(ctx: click.Context, plan_json: Path, folder: Path, format_: str) -> None:
+def replay(ctx: click.Context, plan_json: Path, format_: str) -> None:
     """Plan again from the files and options that a saved plan records, and compare.
 
+    Its files are looked for from the current folder: replay a plan where it was made.
     Exit code 0: identical, byte for byte. 1: not; each input file, version and figure that has
     changed is named. A plan.json that was edited by hand is refused with 2.
     """
     with Progress() as progress:
-        found = planner.replay(plan_json, directory=folder, progress=progress)
+        found = planner.replay(plan_json, progress=progress)
     print_result(found, format_)
     if not found.identical:
         ctx.exit(ExitCode.DIFFERENT)

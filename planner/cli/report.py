@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -13,22 +13,20 @@ from planner.cli.screen import Progress, write
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
-    from planner import AlternativesResult, Effort, PlanResult, RiskResult, SensitivityResult
+    from planner import Effort
     from planner.api.folder import Folder
 
 _DOCUMENTS = ("justification", "quarterly")
 _KINDS = ("html", "xlsx", "md")
-_ALTERNATIVES, _SENSITIVITY, _RISK = "alternatives.json", "sensitivity.json", "risk.json"
+_ALTERNATIVES, _SENSITIVITY = "alternatives.json", "sensitivity.json"
 _MADE: Mapping[str, tuple[str, ...]] = {
     "none": (),
     "options": (_ALTERNATIVES,),
     "all": (_ALTERNATIVES, _SENSITIVITY),
 }
 """What is planned where it is not there yet."""
-
-K = TypeVar("K", "AlternativesResult", "RiskResult", "SensitivityResult")
 
 
 @click.command()
@@ -91,10 +89,10 @@ def report(  # noqa: PLR0913 - click's options
     read = tuple(filter(None, (plan_json, since, actuals, *asked.values())))
     out.require_free(names, read)
     plan = planner.read_plan(plan_json)
-    folders = tuple(dict.fromkeys((plan_json.parent, out.path)))
-    found = _kept(planner.AlternativesResult.read, [one / _ALTERNATIVES for one in folders], plan)
-    moved = _kept(planner.SensitivityResult.read, [one / _SENSITIVITY for one in folders], plan)
-    drawn = _kept(planner.RiskResult.read, [one / _RISK for one in folders], plan)
+    folders = (plan_json.parent, out.path)
+    found = planner.AlternativesResult.beside(plan, *folders)
+    moved = planner.SensitivityResult.beside(plan, *folders)
+    drawn = planner.RiskResult.beside(plan, *folders)
     kept = {_ALTERNATIVES: found.to_json()} if found and (found.whole or wanted != "all") else {}
     kept |= {_SENSITIVITY: moved.to_json()} if moved else {}
     unmade = [name for name in _MADE[wanted] if name not in kept]
@@ -118,20 +116,6 @@ def report(  # noqa: PLR0913 - click's options
     write(made, out)
     for hint in made.hints:
         click.echo(f"hint: {hint}", err=True)
-
-
-def _kept(read: Callable[[Path], K], paths: Iterable[Path], plan: PlanResult) -> K | None:
-    """The first of these files that answers the same question; others are told and left out."""
-    for path in filter(Path.is_file, paths):
-        try:
-            found = read(path)
-        except InputError as error:
-            click.echo(f"warning: left out: {error}", err=True)
-            continue
-        if found.answers(plan):
-            return found
-        click.echo(f"warning: left out: {path} is of another scenario than the plan", err=True)
-    return None
 
 
 def _asked(options: tuple[str, ...]) -> dict[str, Path]:

@@ -262,9 +262,8 @@ def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> p
     metavar="N",
     help="Optimizer steps that are timed, after one that is not.",
 )
-@click.option("--no-header", is_flag=True, help="Without the line of columns, to be appended.")
 @catalog_option
-def measure(steps: int, no_header: bool, **given: Any) -> None:  # noqa: ANN401 - click's values
+def measure(steps: int, **given: Any) -> None:  # noqa: ANN401 - click's values
     """Run one tuning job for some steps on the GPU at hand, with random weights.
 
     Prints a table that `planner size --measured` reads. Needs the extra `measure`.
@@ -278,7 +277,7 @@ def measure(steps: int, no_header: bool, **given: Any) -> None:  # noqa: ANN401 
         seen = planner.measure(job, steps=steps, **asked)
     except InputError as error:
         raise InputError(*(_on_options(one, serves=False) for one in error.findings)) from None
-    print_exact(seen.to_csv(header=not no_header))
+    print_exact(seen.to_csv())
     click.echo(seen.summary[0], err=True)
 
 

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator
 from planner.errors import Finding, InputError
 from planner.exchange.exported import Exported, of_export
 from planner.exchange.trace import lasting, seconds_of, serving_jobs
-from planner.exchange.usage import quarter_of, scenario_name
+from planner.exchange.usage import scenario_name
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.scalars import csv_text
@@ -227,7 +227,7 @@ def _load(counters: Mapping[str, Sequence[MetricSeries]]) -> tuple[dict[str, Any
     of_hour: defaultdict[tuple[str, int], float] = defaultdict(float)
     for begins, ends, rise in _increases(counters[_REQUESTS]):
         middle = (begins + ends) / 2
-        quarter = str(quarter_of(_day(middle)))
+        quarter = str(Quarter.of(_day(middle)))
         of_quarter[quarter] += rise
         if ends - begins <= _HOUR_S:
             of_hour[quarter, int(middle // _HOUR_S)] += rise
@@ -298,7 +298,7 @@ def held_by(
         job = scenario_name(pod, names) if pod else ""
         why = "" if job else "pods that are not in the mapping" if pod else "without a pod"
         for at_s, value in zip(one.at_s.tolist(), one.values.tolist(), strict=True):
-            quarter = str(quarter_of(_day(at_s)))
+            quarter = str(Quarter.of(_day(at_s)))
             samples[quarter, job or why] += 1
             busy[quarter, job or why] += value / _DCGM[one.name]
             if job:

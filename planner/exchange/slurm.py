@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.exchange.usage import ClusterUsage, quarter_of, scenario_name
+from planner.exchange.usage import ClusterUsage, scenario_name
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, did_you_mean
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ def _impossible(run: _Run) -> Iterator[str]:
     if run.begins is None:
         return
     try:
-        quarter_of(run.begins + timedelta(seconds=run.seconds))
-        quarter_of(run.begins)
+        Quarter.of(run.begins + timedelta(seconds=run.seconds))
+        Quarter.of(run.begins)
     except (OverflowError, ValueError):
         told = f"Start {run.begins} and ElapsedRaw {run.seconds:,}"
         yield f"{told} lie outside the years 2000 to 2100"

@@ -95,16 +95,11 @@ class ClusterUsage:
         return told
 
 
-def quarter_of(time: date) -> Quarter:
-    """The quarter of a day or a time; raises ValueError outside the years 2000 to 2100."""
-    return Quarter.parse(f"{time.year}Q{(time.month + 2) // 3}")
-
-
 def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
     """The quarters that a run lies in, with its seconds in each."""
     ends = begins + timedelta(seconds=seconds)
     while begins < ends:
-        quarter = quarter_of(begins)
+        quarter = Quarter.of(begins)
         over = datetime.combine((quarter + 1).start, datetime.min.time())
         yield str(quarter), int((min(over, ends) - begins).total_seconds())
         begins = over

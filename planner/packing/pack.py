@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from planner.packing.incumbent import Incumbent
+    from planner.packing.search import Nodes
     from planner.packing.solution import Solution
     from planner.packing.statement.translate import Translation
 
@@ -31,13 +32,15 @@ def solve(
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,
+    nodes: Nodes = (),
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
-    Whoever wants to `watch` is shown the finished search. With `crosscheck` other solvers are asked
-    for the bound again, or whether there is no plan, each within the same time. Raises
-    InfeasibleError with the reasons in the user's words, LimitError where time ends before any plan
-    is found, DisagreementError where another solver refutes it.
+    `nodes` of the first supplies that are known to do are tried first. Whoever wants to `watch` is
+    shown the finished search. With `crosscheck` other solvers are asked for the bound again, or
+    whether there is no plan, each within the same time. Raises InfeasibleError with the reasons in
+    the user's words, LimitError where time ends before any plan is found, DisagreementError where
+    another solver refutes it.
     """
     try:
         return attempt(
@@ -47,6 +50,7 @@ def solve(
             crosscheck=crosscheck,
             progress=progress,
             watch=watch,
+            nodes=nodes,
         )
     except Infeasible as proved:
         if crosscheck:
@@ -66,6 +70,7 @@ def attempt(
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,
     cost_alone: bool = False,
+    nodes: Nodes = (),
 ) -> Solution:
     """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
 
@@ -79,6 +84,7 @@ def attempt(
         time_limit_s=time_limit_s,
         progress=progress,
         cost_alone=cost_alone,
+        nodes=nodes,
     )
     if watch:
         watch(translation, found)

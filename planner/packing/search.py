@@ -1,8 +1,11 @@
 """The search: count nodes, lay them out, cut what cannot be laid out, until bound and cost meet.
 
-1. Bound: node counts integer, units fractional but those that span nodes, with every cut known.
-2. Units: whole units on those node counts; if there are none, both at once.
-3. Layouts: a cutting stock per pool and quarter; where units do not fit, a cut returns to step 1.
+1. Root: cuts that the linear relaxation violates.
+2. Bound: node counts integer, units fractional but those that span nodes, with every cut known.
+3. Units: whole units on those node counts; if there are none, both at once.
+4. Layouts: a cutting stock per pool and quarter; where units do not fit, a cut returns to step 2.
+5. Where cuts or time end first: a plan by first-fit, then exchanges of units, or more nodes than
+   are needed on paper.
 """
 
 from __future__ import annotations
@@ -28,21 +31,21 @@ from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.joint import joint_stocks
 from planner.packing.node_packing.packed import Packed
+from planner.packing.problem import NOWHERE
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 from planner.packing.work import polled, spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from planner.packing.master import MasterProgram
     from planner.packing.node_packing.cutting import Cut
     from planner.packing.problem import Problem
     from planner.packing.solvers.program import Program
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 """Cuts before any integer program: so often, in at most this share of the time left."""
-_ROOT_GAIN = 2e-4
-"""Where demands are very many, cuts that raise the bound by less than this share are the last."""
 _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 """Of the time left: what all rounds may take, and of theirs, counting nodes once."""
@@ -51,8 +54,6 @@ _BOUND_GAP = 0.7
 replicas share traffic."""
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
-_SLOW = 0.1
-"""Of the time left: a linear program that takes more is not solved again for more cuts."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 """How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
 for how long at the least."""
@@ -60,18 +61,21 @@ _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
-_FIRST_FIT_S = 5.0
-"""Seconds of work beyond the limit, for a first plan where there is none."""
+_FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
+"""Seconds of work beyond the limit, for first-fit; then, where there is no plan yet, for any plan;
+and the gap at which any will do."""
 _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _DRAWN = 6
 """Ways to run units that are drawn where few units find no room in time."""
 _RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
 """Likewise, of nodes that come and go within a quarter."""
-_RESERVES_FOR_RUNS = (0.15, 0.25, 0.4, 0.6)
-"""Further ones where runs that must be at the same time find no room beside each other."""
 _NODES = 500
 """Of the solver's tree, for each of these."""
+
+
+Nodes = tuple[tuple[int, ...], ...]
+"""Nodes by supply and quarter of entry."""
 
 
 def search(
@@ -81,13 +85,30 @@ def search(
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
     cost_alone: bool = False,
+    nodes: Nodes = (),
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
-    With `cost_alone` any of the plans that cost as little will do. Raises Infeasible where that is
-    proved, LimitError where time ends before any packing is found.
+    With `cost_alone` any of the plans that cost as little will do. `nodes` of the first supplies
+    are known to do: they are tried first. Raises Infeasible where that is proved, LimitError where
+    time ends before any packing is found.
     """
-    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, cost_alone).run()
+    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, cost_alone, nodes).run()
+
+
+def nodes_entering(master: MasterProgram, values: Sequence[float]) -> Nodes:
+    """Nodes of a solution, of the supplies of pools that are somewhere; these come first."""
+    problem = master.problem
+    return tuple(
+        tuple(
+            round(values[master.acquire[number, quarter]])
+            if (number, quarter) in master.acquire
+            else 0
+            for quarter in range(problem.quarters)
+        )
+        for number, supply in enumerate(problem.supplies)
+        if not problem.pools[supply.pool].gpu_type.startswith(NOWHERE)
+    )
 
 
 def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
@@ -113,8 +134,10 @@ class Search:
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
         cost_alone: bool = False,
+        nodes: Nodes = (),
     ) -> None:
         """State the program and what lays out its units."""
+        self._nodes = nodes
         self._cost_alone = cost_alone
         self._problem = problem
         self._asked_gap = asked_gap
@@ -143,11 +166,30 @@ class Search:
         """The last solution of the master program, with whole units where these were asked for."""
         self._stuck: dict[tuple[int, int], int] = {}
         """Pools whose units could not be laid out -> one node more than tried, or one run less."""
+        self._in_vain: dict[tuple[float, ...], dict[tuple[int, int], int]] = {}
+        """What could not be laid out, or is laid out already -> those pools."""
 
     def run(self) -> Incumbent:
         """Search until the gap is closed or the time is over; raises as `search` does."""
         self._say("tightening the bound")
         self.cut_root()
+        if self._nodes:
+            self._on_known_nodes()
+        self._go_on()
+        if self._found.cost_cents is None and not self._in_time():
+            self._deadline, self._asked_gap = spent() + _FIRST_PLAN_S, _ANY_PLAN
+            self._in_vain = {}
+            self.cut_root()
+            self._go_on()
+        if self._found.cost_cents is None:
+            cause = "no plan was found, though time was left"
+            if not self._in_time():
+                cause = "the time limit was hit before any plan was found"
+            raise LimitError(f"{cause}; that is no proof that none exists")
+        return self._found
+
+    def _go_on(self) -> None:
+        """Search as `run` does, from the cuts and the plan so far."""
         if not self._master.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
@@ -161,12 +203,6 @@ class Search:
                     break
         if not self._closed():
             self._improve()
-        if self._found.cost_cents is None:
-            cause = "no plan was found, though time was left"
-            if not self._in_time():
-                cause = "the time limit was hit before any plan was found"
-            raise LimitError(f"{cause}; that is no proof that none exists")
-        return self._found
 
     def bound(self) -> int:
         """The bound of the first round, in cents."""
@@ -278,6 +314,17 @@ class Search:
                 break  # room or not, these nodes do not hold whole units; or time is over
         return self._hiring_more(held)
 
+    def _on_known_nodes(self) -> None:
+        """Lay units out on the nodes that are known to do."""
+        held = {
+            index: float(self._nodes[number][quarter])
+            for (number, quarter), index in self._master.acquire.items()
+            if number < len(self._nodes)
+        }
+        answer = self._whole_units(self._master.program.fixed(held))
+        if answer.values and not self._on_nodes(answer.values):
+            self._lay_out(self._with_whole_runs(answer.values))
+
     def _whole_units(self, program: Program) -> Answer:
         """Whole units, but for those that are loose, where node counts are held."""
         return solve_integer(
@@ -348,7 +395,7 @@ class Search:
 
     def _beyond_need(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan."""
-        for share in (*_RESERVES, *(_RESERVES_FOR_RUNS if self._runs else ())):
+        for share in _RESERVES:
             answer = self._cheaper(with_reserve(self._master, share), self._master.unit_variables)
             if answer is None or self._on_nodes(answer.values):
                 return
@@ -392,17 +439,11 @@ class Search:
             self._deadline = deadline
 
     def _cut_relaxation(self) -> None:
-        before = 0.0
         for _ in range(_ROOT_ROUNDS):
-            begun = spent()
             relaxed = solve_linear(self._master.program)
             if relaxed is None:
                 raise Infeasible(self._master)
             self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
-            slow = spent() - begun > _SLOW * self._left_s()
-            if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
-                break
-            before = relaxed.objective
             cuts = []
             for pool, quarter in self._master.usages:
                 if not self._in_time():
@@ -412,7 +453,7 @@ class Search:
                 cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
-            if not self._add(cuts) + self._cut_shared(relaxed.values) or slow:
+            if not self._add(cuts) + self._cut_shared(relaxed.values):
                 break
 
     def _cut_shared(self, values: tuple[float, ...]) -> int:
@@ -431,9 +472,12 @@ class Search:
     def _lay_out(self, solved: tuple[float, ...]) -> bool:
         """Lay out every pool and quarter; keep the plan if all fit, else learn from the rest."""
         values = tuple(float(round(value)) for value in solved)
+        if values in self._in_vain:
+            self._stuck = self._in_vain[values]
+            return False
         packings: dict[tuple[int, int], Packed] = {}
         cuts: list[tuple[int, Cut]] = []
-        self._stuck = {}
+        self._stuck = self._in_vain[values] = {}
         for pool, quarter in self._master.usages:
             stock = self._stocks[pool]
             key = (pool, quarter)

@@ -47,7 +47,7 @@ class _Anew(Search):
         self._found = Incumbent(self._master, shapes=before.shapes, stocks=before.stocks)
         if before.cost_cents is not None:
             self._found.keep(before.values, before.packings)
-        self._rounded, self._stuck = (), {}
+        self._rounded, self._stuck, self._in_vain = (), {}, {}
 
 
 def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:

@@ -20,6 +20,7 @@ from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.limits import SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.search import nodes_entering
 from planner.packing.searches import Searches
 from planner.packing.statement.nowhere import at_most, with_classes
 from planner.packing.work import spent
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from planner.packing.incumbent import Incumbent
     from planner.packing.problem import Problem, Supply
+    from planner.packing.search import Nodes
     from planner.packing.solution import Opinion
     from planner.packing.statement.nowhere import Claim, Class
 
@@ -79,6 +81,8 @@ class Triage:
     """Of the plan found."""
     bound_cents: int
     """No plan that keeps as much costs less."""
+    nodes: Nodes = ()
+    """Of that plan: supply × quarter of entry, of the supplies that the problem had before."""
     short: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """By name of a job with units that are short, and by quarter: their numbers. One that has
     several replicas is named once for each that is short."""
@@ -180,7 +184,8 @@ class _Triage:
             for one in self._classes
             if (units := _short(one, delays[one.names[0]], found)) and any(units)
         }
-        return Triage(delays, tuple(levels.values()), cost_cents, bound_cents, short)
+        nodes = nodes_entering(found.master, found.values)
+        return Triage(delays, tuple(levels.values()), cost_cents, bound_cents, nodes, short)
 
     def _fewest(
         self, step: _Step, known: Incumbent | None, steps_left: int

@@ -140,8 +140,11 @@ def _solved(
                 inputs, *solved_with_apis(inputs, jobs, asked["asked_gap"], attempted)
             )
     crosscheck = how["crosscheck"]
-    kept, shortage = give_way(inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked)
-    found = solved_with_apis(inputs, kept, asked["asked_gap"], solver)
+    kept, shortage, nodes = give_way(
+        inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked
+    )
+    known = partial(solver, nodes=nodes)
+    found = solved_with_apis(inputs, kept, asked["asked_gap"], known)
     return SolvedPortfolio(inputs, *found, shortage)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from planner.inputs.settled import Inputs
+    from planner.packing.search import Nodes
     from planner.packing.triage import Triage
     from planner.sizing.candidate import SizedJob
 
@@ -55,9 +56,10 @@ def give_way(
     progress: Callable[[str], None],
     crosscheck: bool = False,
     explain: bool = True,
-) -> tuple[Jobs, Shortage]:
+) -> tuple[Jobs, Shortage, Nodes]:
     """The jobs as they are kept, with those named and explained that are dropped, delayed or short.
 
+    Last come nodes by supply and quarter of entry on which the kept jobs are known to run.
     Each step of the triage, and all remedies together, have a share of the time; whoever asks for
     no explanation gets none. With `crosscheck` each proved step is put to other solvers, each
     within the same time. Raises InfeasibleError where the required jobs alone do not fit,
@@ -85,7 +87,7 @@ def give_way(
         progress("asking what would keep the others")
     deadline = spent() + (time_limit_s if explain else 0.0)
     short = tuple(_explained(inputs, jobs, kept, found, unfit, deadline))
-    return kept, Shortage(
+    shortage = Shortage(
         priorities=tuple(_priorities(inputs, jobs, short, found)),
         jobs=short,
         bound_cents=found.bound_cents,
@@ -100,6 +102,7 @@ def give_way(
             for step in found.confirmed
         ),
     )
+    return kept, shortage, found.nodes
 
 
 def _as_kept(job: SizedJob, found: Triage) -> SizedJob:

@@ -31,11 +31,11 @@ def amount(value: Decimal | int, unit: str) -> str:
 
 
 def nodes_text(count: int, step_hours: int | None) -> str:
-    """Nodes that are had for quarters, hours or terms of weeks: `3`, `70 h`, `2 × 4 weeks`."""
+    """Nodes that are had for quarters, hours or terms of weeks: `3`, `70 node-hours`."""
     if step_hours is None:
         return f"{count:,}"
     if step_hours == 1:
-        return f"{count:,} h"
+        return count_of(count, "node-hour")
     return f"{count:,} × {count_of(step_hours // WEEK_HOURS, 'week')}"
 
 

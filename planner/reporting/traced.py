@@ -7,7 +7,7 @@ from datetime import date
 from functools import cached_property
 from string import ascii_uppercase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from planner.planning.ledger.accounts import Accounts
 from planner.planning.ledger.capacity import Capacity
@@ -191,10 +191,6 @@ class TracedPlan(TracedFile):
     def job_anchor(self) -> dict[str, str]:
         """Where each job is told of."""
         return {job.name: f"job-{place}" for place, job in enumerate(self.plan.jobs, 1)}
-
-
-Edition = Literal["short", "full"]
-"""About six pages on paper, or with every table behind them."""
 
 
 Section = tuple[str, "Callable[[TracedPlan], Iterable[Block]]"]

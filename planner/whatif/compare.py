@@ -533,7 +533,7 @@ def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) 
         Finding(
             f"{str(path)!r}, from which it was made, is not here",
             file=label,
-            hint="name the folder from which it was planned: `--in DIR`",
+            hint="replay it in the folder from which it was planned",
         )
         for path in (scenario, *catalog, *rules, *filter(None, [earlier]))
         if not path.exists()

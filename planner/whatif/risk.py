@@ -6,7 +6,6 @@ future. The first purchase plan is that of the scenario; the others are searched
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
@@ -280,7 +279,7 @@ def _rank(plan: PurchasePlan, place: int) -> tuple[int, int, int]:
     return plan.short, plan.worst_cents or 0, place
 
 
-FORMAT = "2.1"
+FORMAT = "3.0"
 """Minor: additive. Major: readers refuse."""
 
 _PERCENTILES = (5, 25, 50, 75, 95)
@@ -307,17 +306,6 @@ class Chance(Frozen):
         return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-class AcquiredAcrossFutures(Frozen):
-    """How many nodes of an offer the best plan of each future acquires, over all quarters."""
-
-    offer: str
-    planned: int
-    """By the plan of the scenario as it stands."""
-    never: int
-    """Futures in which none is."""
-    percentiles: tuple[int, ...]
-
-
 class Risk(StoredResult):
     """Futures of one scenario."""
 
@@ -338,7 +326,6 @@ class Risk(StoredResult):
     costs_cents: tuple[int, ...]
     """All of them, the cheapest first."""
     chances: tuple[Chance, ...]
-    acquisitions: tuple[AcquiredAcrossFutures, ...]
     choices: PurchasePlans | None = None
     """Purchase plans side by side in these futures; None where nobody asks."""
 
@@ -384,17 +371,11 @@ def risk(
         without_plan=len(every) - len(planned),
         not_proved=sum(one.result == "not proved" for one in every),
         giving_way=sum(bool(one.short) for one in planned),
-        cost_cents=_at_percentiles(costs),
+        cost_cents=tuple(at_percentile(costs, share) for share in _PERCENTILES),
         costs_cents=tuple(costs),
         chances=_chances(plan.quarters, every),
-        acquisitions=_acquisitions(base, planned),
         choices=choices,
     )
-
-
-def _at_percentiles(values: Sequence[int]) -> tuple[int, ...]:
-    """By nearest rank, of sorted values: each is one that occurs."""
-    return tuple(at_percentile(values, share) for share in _PERCENTILES)
 
 
 def at_percentile(values: Sequence[int], share: int) -> int:
@@ -409,26 +390,3 @@ def _chances(quarters: Sequence[str], every: Sequence[PlanSummary]) -> tuple[Cha
         for quarter in quarters
         if known
     )
-
-
-def _acquisitions(
-    base: PlanSummary, planned: Sequence[PlanSummary]
-) -> tuple[AcquiredAcrossFutures, ...]:
-    now, each = _nodes(base), [_nodes(one) for one in planned]
-    offers = sorted({offer for nodes in (now, *each) for offer in nodes})
-    return tuple(
-        AcquiredAcrossFutures(
-            offer=offer,
-            planned=now[offer],
-            never=sum(not nodes[offer] for nodes in each),
-            percentiles=_at_percentiles(sorted(nodes[offer] for nodes in each)),
-        )
-        for offer in offers
-    )
-
-
-def _nodes(figures: PlanSummary) -> Counter[str]:
-    nodes: Counter[str] = Counter()
-    for one in figures.acquired:
-        nodes[one.offer] += one.count
-    return nodes

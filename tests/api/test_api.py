@@ -296,6 +296,9 @@ def test_a_sweep_in_python_gives_the_table_of_the_command(tmp_path, monkeypatch)
     assert table[0].split(",") == list(found.rows()[0])
     again = planner.sweep(asked, SMALL)
     assert [row["cost_usd"] for row in again.rows()] == [row["cost_usd"] for row in found.rows()]
+    changed = planner.load(SMALL, set={"jobs.chat.count": 2})
+    (kept,) = planner.sweep({"rows": [{}]}, changed).rows()
+    assert kept["cost_usd"] == found.rows()[0]["cost_usd"], "what was changed holds in every row"
     with pytest.raises(planner.InputError, match="there already"):
         planner.sweep(asked, "scenario.yaml", out="out")
 

@@ -78,7 +78,7 @@ SHOWN = sorted(
 
 @pytest.mark.parametrize("line", SHOWN)
 def test_every_command_that_the_documents_show_is_one(line):
-    words = shlex.split(re.split(r" > |   ", line)[0], comments=True)
+    words = shlex.split(re.split(r" > | \| |   ", line)[0], comments=True)
     command: click.Command = planner
     while isinstance(command, click.Group):
         name = words.pop(0)

@@ -58,7 +58,7 @@ def test_a_table_of_such_rows_calibrates_a_sizing(run, gpu, tmp_path):
     first = printed(run, *LORA)
     gpu.sees = TrainingRun("NVIDIA H100 80GB HBM3", "torch 2.13.0", None, None)
     large = ("--model", "llama-3.1-8b", "--method", "full", "--batch", "8", "--sequence", "2048")
-    second = printed(run, *large, "--no-header")
+    _, second = printed(run, *large).splitlines(keepends=True)
     table.write_text(first + second, encoding="utf-8")
     assert [row["outcome"] for row in rows(first + second)] == ["fit", "oom"]
     result = run("size", *LORA, "--measured", str(table))

@@ -213,14 +213,13 @@ WORTH_A_LOOK = {
     "spare nodes that shut an owned pool": (
         job("fixed: {gpus: 2}") + "policies: {spare_nodes: {xe9680-h100: 5}}\n",
         "nothing can run on xe9680-h100 @ main, as 5 spare nodes must stay empty in a pool that "
-        "runs a job and it never has more nodes than that; the plan acquires others for $",
+        "runs a job and it never has more nodes than that",
     ),
     "more spare nodes than nodes at work": (
         job("fixed: {gpus: 2}").replace("count: 1}", "count: 1, site: west}")
         + "sites: {west: {}, main: {spare_nodes: 2}}\n"
         + "policies: {excluded_gpu_types: [h100-80gb-sxm]}\n",
-        "2 nodes of xe9680-h200 @ main must stay empty as spare beside 1 at work; the nodes that "
-        "the plan acquires there cost $",
+        "2 nodes of xe9680-h200 @ main must stay empty as spare beside 1 at work",
     ),
     "a run whose length nobody states, on GPUs that are owned and free": (
         tune("method: lora"),
@@ -243,19 +242,16 @@ def test_a_figure_that_is_seldom_meant_is_planned_with_a_warning(scenario, run, 
 
 
 @pytest.mark.parametrize("spare", ["5", "{xe9680-h100: 5}"])
-def test_what_is_acquired_for_spare_nodes_is_told_at_the_head_to_the_cent(scenario, run, spare):
+def test_nodes_that_are_acquired_to_stand_empty_are_told_at_the_head(scenario, run, spare):
     buys = "offers:\n  more: {node_type: xe9680-h100, kind: buy, price_usd: 3e5, quote: q}\n"
     jobs = f"jobs:\n  t: {{fixed: {{gpus: 2}}}}\npolicies: {{spare_nodes: {spare}}}\n"
     scenario.write_text(f"{HEAD}{OWNED}{buys}{jobs}", encoding="utf-8")
     plan = json.loads(run("plan", scenario, "--format", "json").stdout)
-    terms = dict(plan["proof"]["bound_terms"])
-    cents = plan["proof"]["cost_cents"] - terms["running cost of owned nodes"]
     told = plan["warnings"][0]
     assert sum(line["count"] for line in plan["acquisitions"]) == 5
-    assert told["text"].startswith(
-        "5 nodes of xe9680-h100 @ main must stay empty as spare beside 1"
+    assert told["text"] == (
+        "5 nodes of xe9680-h100 @ main must stay empty as spare beside 1 at work"
     )
-    assert f"cost ${cents / 100:,.2f} net present cost" in told["text"]
     assert told["origin"] == "policies.spare_nodes"
 
 

@@ -40,6 +40,18 @@ def megabytes(quantity: str) -> int:
     return int(quantity.removesuffix("M"))
 
 
+def test_every_occupant_of_the_plan_is_a_pod_and_nothing_else_is(plan):
+    for place, quarter in enumerate(plan.quarters):
+        occupants = [item for use in plan.placements[place] for item in use.occupants]
+        pods = pods_of(plan, quarter)
+        assert sum(one.count for one in pods) == len(occupants)
+        assert sum(one.count * one.need.memory_mb for one in pods) == sum(
+            item.memory_mb for item in occupants
+        )
+        whole = sum(len(item.gpus) for item in occupants if item.part is None)
+        assert sum(one.count * one.need.amount for one in pods if not one.need.partition) == whole
+
+
 def test_each_maker_and_each_partition_has_the_name_of_its_device_plugin(plan):
     named = {(one.need.gpu_type, one.need.resource) for one in pods_of(plan, Q2)}
     (profile,) = {one.need.partition for one in pods_of(plan, Q2)} - {""}
@@ -65,6 +77,7 @@ def test_a_specification_has_the_names_and_types_that_the_client_takes(plan):
         assert {name for name, one in names.items() if one["required"]} <= set(body)
         assert all(type(value).__name__ == names[name]["type"] for name, value in body.items())
         assert shape(body) == shape(example)
+        assert re.fullmatch("[a-z0-9-]+", body["name"])
 
 
 def shape(value):

@@ -106,6 +106,13 @@ def test_mooncakes_times_are_milliseconds(load):
     assert load("\n".join(lines), "moon.jsonl")["requests_per_second"] == 2.0
 
 
+def test_requests_in_any_order_are_the_same_load(load):
+    lines = [f"{at * at % 1000},{100 + at},{10 + at}\n" for at in range(1000)]
+    ordered = load(AZURE + "".join(lines))
+    random.Random(2).shuffle(lines)
+    assert load(AZURE + "".join(lines)) == ordered
+
+
 def test_what_is_imported_plans_with_a_model(trace, tmp_path):
     part = tmp_path / "traffic.yaml"
     part.write_text(planner.import_table(trace(azure(arrivals(lambda _: 2, 7200)))).text)

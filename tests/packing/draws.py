@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 from planner.packing.problem import (
@@ -121,7 +121,8 @@ def changed(problem: Problem, change: Callable[[Choice], Choice]) -> Problem:
     return replace(problem, demands=tuple(demands))
 
 
-def reshaped(choice: Choice, **changes: object) -> Choice:
+def reshaped(choice: Choice, **changes: Any) -> Choice:
+    """The same where a piece takes something else."""
     return replace(choice, shape=choice.shape._replace(**changes))
 
 

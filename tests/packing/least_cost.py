@@ -17,7 +17,7 @@ from tests.packing.exhaustive import Exhaustive
 from tests.packing.meaning import spread, stands_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from planner.packing.problem import Choice, Problem, Shape
     from tests.packing.meaning import Nodes
@@ -66,7 +66,7 @@ def _ways(problem: Problem, group: list[int]) -> Iterator[Released]:
     supplies = {problem.supplies[number].kind: problem.supplies[number] for number in group}
     nodes = max(supply.maximum or 0 for supply in supplies.values())
     options = [
-        product(*(range(one.maximum + 1 if cents is not None else 1) for cents in costs))
+        product(*(range((one.maximum or 0) + 1 if cents is not None else 1) for cents in costs))
         for one in supplies.values()
         for costs in [one.unit_cost_cents]
     ]
@@ -74,7 +74,7 @@ def _ways(problem: Problem, group: list[int]) -> Iterator[Released]:
     for counts in product(*options):
         by_kind = dict(zip(supplies, counts, strict=True))
         sold, off = by_kind.get("sell", none), by_kind.get("switch off", none)
-        most = supplies["sell"].maximum if "sell" in supplies else 0
+        most = (supplies["sell"].maximum or 0) if "sell" in supplies else 0
         if sum(sold) <= most and all(
             sum(sold[: quarter + 1]) + off[quarter] <= nodes for quarter in range(problem.quarters)
         ):
@@ -189,7 +189,7 @@ class WithSharedSpares(Exhaustive):
                     return False
         return True
 
-    def _most(self, pools: Sequence[int]) -> int:
+    def _most(self, pools: Collection[int]) -> int:
         spare = sum(group.nodes or group.racks * 3 for group in self._problem.spare_groups)
         return super()._most(pools) + spare
 

@@ -66,6 +66,18 @@ def test_runs_that_are_apart_in_time_do_not_pay_for_the_time_between(hours_of):
     assert hours_of(early, late, hire=HourlyTerms(1, 48), proved=False) == 96
 
 
+def test_what_an_offer_gives_at_once_has_its_price_under_limited_offers(build, solve):
+    """One of three runs is had for its hours, two nodes are bought, and nothing is owned."""
+    early, hours = runs(3, 8, 10, until=10), by_the_hour(build, (), maximum=1)
+    bought = replace(build.buy(NODE), pool=1)
+    problem = build.problem([*hours.pools, build.pool()], [*hours.supplies, bought], [early])
+    solution = solve(problem)
+    assert solution.cost_cents == solution.bound_cents == 2 * NODE + 10 * HOUR
+    assert solution.tags[0].cents == pytest.approx(NODE)
+    terms = {name: cents for name, cents in solution.bound_terms if abs(cents) > 0.5}
+    assert terms == {"limited offers": pytest.approx(10 * HOUR - NODE)}
+
+
 def test_a_minimum_is_paid_each_time(hours_of):
     assert hours_of(runs(1, 8, 3), hire=HourlyTerms(1, 24)) == 24
     assert hours_of(runs(3, 8, 10), hire=HourlyTerms(1, 24)) == 30
@@ -106,7 +118,7 @@ def test_nodes_and_hours_together_cost_the_least_that_trying_everything_finds(
     build, solve, faults, least_cost, feature
 ):
     seen: Counter[str] = Counter()
-    for seed in range(draws(8, 32)):
+    for seed in range(draws(16 if feature == "several nodes" else 8, 32)):
         problem = drawn(build, random.Random(f"hire {feature} {seed}"), feature)
         best = least_with_hours(problem, least_cost)
         try:

@@ -18,6 +18,7 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.limits import Reserve
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Shape
+from planner.packing.search import search
 from planner.packing.searches import Searches
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.nowhere import Claim
@@ -175,7 +176,10 @@ def agree(least_cost) -> Callable[[Problem, list[Claim]], Triage | None]:
             tuple((one.dropped, one.short) for one in found.levels),
             tuple(one.delayed for one in found.levels),
         ) or len(found.levels) < len({claim.priority for claim in claims})
-        assert least_cost(running(problem, told)) == found.cost_cents
+        kept = running(problem, told)
+        assert least_cost(kept) == found.cost_cents
+        begun = search(kept, asked_gap=0.0, time_limit_s=1e-9, nodes=found.nodes)
+        assert begun.cost_cents == found.cost_cents, "its plan is not the first of the last search"
 
     return compared
 

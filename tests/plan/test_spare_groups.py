@@ -164,7 +164,7 @@ def test_more_spare_nodes_than_work_and_a_type_that_is_never_there_are_warned_of
         read(("nodes: 1", "nodes: 9"), (f"[{H100}, {H200}]", f"[{H100}, {H200}, xe9680-a100]"))
     )
     notes = {one.origin.partition("hopper")[2]: one.text for one in plan.warnings}
-    told = "9 nodes must stay empty as spare beside 6 at work in group hopper"
+    told = "9 nodes of hopper must stay empty as spare beside 6 at work"
     assert told in {one.text for one in plan.warnings}
     named = "xe9680-a100 is named, and no node of it is owned or offered there"
     assert named in notes[".xe9680-a100"]

@@ -48,7 +48,7 @@ def findings(text: str) -> tuple[Finding, ...]:
     return ()
 
 
-@drawing(40)
+@drawing(60)
 @given(cuts=st.lists(CUTS, min_size=1, max_size=4))
 def test_a_damaged_scenario_is_read_or_refused_with_places(cuts):
     text = TEXT
@@ -74,7 +74,7 @@ FORMULAS = st.recursive(
 )
 
 
-@drawing(100)
+@drawing(150)
 @given(text=FORMULAS)
 def test_a_formula_is_computed_or_refused_and_never_hangs(text):
     begun = time.process_time()

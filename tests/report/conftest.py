@@ -50,6 +50,7 @@ from planner.whatif.results import (
     Swing,
     SwitchingPoint,
 )
+from planner.whatif.risk import Chance, Risk
 
 H100, H200, L40S = "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3")
@@ -392,7 +393,7 @@ COSTS = (
 TOTAL = sum(line.present_cents for line in COSTS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def plan() -> Plan:
     """Buys one node, rents one, owns three; every kind of job; a job name that attacks Markdown."""
     return Plan(
@@ -500,7 +501,7 @@ def came(cost: int, **more: Any) -> PlanSummary:
 IDLE: dict[str, int | None] = {"capex_cents": 0, "gpus": 24, "gpus_held": 17, "power_w": None}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def beside() -> RelatedResults:
     """Results of every kind: a plan, one that leaves a job short, none, and one left out."""
     gone = {"short": ("claims-tune",), "dropped": ("claims-tune",)}
@@ -572,11 +573,37 @@ def beside() -> RelatedResults:
     return RelatedResults(alternatives=found, sensitivity=moves)
 
 
+@pytest.fixture(scope="session")
+def risk() -> Risk:
+    """Ten futures, all proved; in four of them the last quarter lacks nodes."""
+    costs = tuple(TOTAL + 1_000_00 * number for number in range(10))
+    return Risk(
+        question="",
+        scenario="Claims",
+        seed=7,
+        futures=10,
+        base=came(TOTAL),
+        without_plan=0,
+        not_proved=0,
+        cost_cents=tuple(costs[place] for place in (0, 2, 4, 7, 9)),
+        costs_cents=costs,
+        chances=(
+            Chance(quarter="2027Q2", short=0, of=10),
+            Chance(quarter="2027Q3", short=4, of=10),
+        ),
+    )
+
+
+def changed(model: Any, **changes: Any) -> Any:
+    """A copy in which some figures differ."""
+    return model.model_copy(update=changes)
+
+
 def never(_):
     raise AssertionError("nothing is planned for a picture")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def compared(plan):
     """A plan beside one that lacks its last purchase and a warning, with made-up causes."""
     *kept, _ = plan.acquisitions
@@ -628,7 +655,7 @@ def compared(plan):
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def short(plan):
     """A plan that drops a job of low priority and delays another."""
 

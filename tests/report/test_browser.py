@@ -22,9 +22,9 @@ def browser():
         started.close()
 
 
-@pytest.fixture
-def path(plan, tmp_path):
-    target = tmp_path / "justification.html"
+@pytest.fixture(scope="module")
+def path(plan, tmp_path_factory):
+    target = tmp_path_factory.mktemp("page") / "justification.html"
     target.write_text(render(justification_document(plan), "Justification"), encoding="utf-8")
     return target
 
@@ -55,16 +55,13 @@ def column(page, caption, place):
     return table, table.locator(f"tbody tr:not([hidden]) td:nth-child({place})")
 
 
-def test_the_page_is_quiet_and_asks_for_nothing_else(opened, path):
+def test_the_page_is_quiet_asks_for_nothing_else_and_never_scrolls_sideways(opened, path):
     page = opened()
+    for width in (320, 400, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.said == []
     assert page.asked == [path.as_uri()]
-
-
-@pytest.mark.parametrize("width", [320, 400, 1280])
-def test_the_page_itself_never_scrolls_sideways(opened, width):
-    page = opened(width)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_bill_of_millions_fits_a_laptop(opened):
@@ -120,29 +117,22 @@ def test_text_stands_out_from_its_ground(opened, scheme):
     assert min(contrasts) >= 4.5
 
 
-@pytest.mark.parametrize("paper", ["A4", "Letter"])
-def test_the_page_prints_on_several_sheets(opened, paper):
-    printed = opened().pdf(format=paper)
-    assert printed.startswith(b"%PDF")
-    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 4
-
-
-@pytest.mark.parametrize("width", [703, 725], ids=["A4", "Letter"])
-def test_no_table_is_wider_than_the_paper_without_its_margins(opened, width):
-    page = opened(width)
-    page.emulate_media(media="print")
-    wide = page.evaluate(
-        """() => [...document.querySelectorAll("table")]
-          .filter(table => table.scrollWidth > table.parentNode.clientWidth + 1)
-          .map(table => table.caption.textContent)"""
-    )
-    assert wide == []
-
-
-def test_what_is_folded_on_the_page_is_printed(opened):
+def test_the_page_prints_whole_on_paper_of_either_size(opened):
+    """On several sheets, no table wider than the paper, and what is folded opened."""
     page = opened()
-    folded = "() => document.querySelector('details > div').getBoundingClientRect().height"
     page.emulate_media(media="print")
+    for paper, width in (("A4", 703), ("Letter", 725)):
+        page.set_viewport_size({"width": width, "height": 900})
+        wide = page.evaluate(
+            """() => [...document.querySelectorAll("table")]
+              .filter(table => table.scrollWidth > table.parentNode.clientWidth + 1)
+              .map(table => table.caption.textContent)"""
+        )
+        assert wide == [], paper
+        printed = page.pdf(format=paper)
+        assert printed.startswith(b"%PDF")
+        assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 4
+    folded = "() => document.querySelector('details > div').getBoundingClientRect().height"
     assert page.evaluate(folded) > 20
 
 

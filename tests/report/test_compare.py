@@ -16,14 +16,8 @@ from planner.whatif.compare import compare
 from tests.report.conftest import QUESTION, never
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_comparison_is_drawn_as_before(compared, golden, width):
-    golden(
-        f"compare-{width}.txt", render(comparison_document(compared, 40), TerminalOptions(width))
-    )
-
-
-def test_the_comparison_in_markdown_is_drawn_as_before(compared, golden):
+def test_the_comparison_is_drawn_as_before(compared, golden):
+    golden("compare-80.txt", render(comparison_document(compared, 40), TerminalOptions(80)))
     golden("compare.md", markdown.render(comparison_document(compared, 1000)))
 
 
@@ -33,10 +27,9 @@ def test_what_is_cut_is_counted(compared):
     assert "11 more rows, all of them in compare.json" in text
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 200])
-def test_no_line_of_a_comparison_is_wider_than_the_page(compared, width):
-    text = render(comparison_document(compared, 40), TerminalOptions(width, unicode=False))
-    assert max(map(len, text.splitlines())) <= width
+def test_no_line_of_a_comparison_is_wider_than_the_page(compared):
+    text = render(comparison_document(compared, 40), TerminalOptions(40, unicode=False))
+    assert max(map(len, text.splitlines())) <= 40
     assert text.isascii()
 
 
@@ -105,7 +98,7 @@ def commented(compared):
     return github.render(comparison_document(compared, 10**9), OPEN, "elsewhere.")
 
 
-@pytest.mark.parametrize("most", [1, 30, 2_000, 20_000])
+@pytest.mark.parametrize("most", [1, 30, 2_000])
 def test_a_comment_keeps_within_the_limit_and_says_what_it_leaves_out(compared, most):
     names = [f"jobs.{'ä|<' * 30}{number}.count" for number in range(most)]
     inputs = tuple(compared.inputs[0].model_copy(update={"path": name}) for name in names)

@@ -13,8 +13,6 @@ from planner.reporting import markdown
 from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.html.render import render
 from planner.reporting.plan import FULL, plan_document
-from planner.whatif.risk import Chance, Risk
-from tests.report.conftest import TOTAL, came
 from tests.report.pages import Page
 from tests.report.sums import again_in
 from tests.sealed import sealed
@@ -37,28 +35,6 @@ SMALL = (
 @pytest.fixture(params=[justification_document, quarterly_document])
 def make(request):
     return request.param
-
-
-@pytest.fixture
-def risk():
-    """Ten futures; in four of them the last quarter lacks nodes."""
-    costs = tuple(TOTAL + 1_000_00 * number for number in range(10))
-    return Risk(
-        question="",
-        scenario="Claims",
-        seed=7,
-        futures=10,
-        base=came(TOTAL),
-        without_plan=0,
-        not_proved=0,
-        cost_cents=(costs[0], costs[2], costs[4], costs[7], costs[9]),
-        costs_cents=costs,
-        chances=(
-            Chance(quarter="2027Q2", short=0, of=10),
-            Chance(quarter="2027Q3", short=4, of=10),
-        ),
-        acquisitions=(),
-    )
 
 
 def page_1(drawn):

@@ -29,7 +29,7 @@ oor:op="fuse"><value>0</value></prop></item>
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def content(plan):
     return render(justification_document(plan), "Justification")
 

@@ -51,7 +51,3 @@ def test_a_derived_job_names_its_origin(plan):
 def test_a_unit_that_spans_nodes_names_them_all(plan):
     text = told(plan, "batch-inference", 160)
     assert "xe9680-h100/dc-east/01, xe9680-h100/dc-east/02" in text
-
-
-def test_it_stays_on_a_narrow_page(plan):
-    assert max(map(len, told(plan, "claims-tune", 40).splitlines())) <= 40

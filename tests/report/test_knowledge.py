@@ -1,25 +1,12 @@
-"""Rules and catalog for a reader."""
+"""Rules and catalog for a reader: those that are shipped, and a rule of one's own."""
 
 import re
-from datetime import date
-from decimal import Decimal
 
 import pytest
 
-from planner.inputs.base import SourcedFigure
-from planner.inputs.catalog.catalog import (
-    Catalog,
-    DenseTflops,
-    GpuType,
-    MigProfile,
-    Model,
-    NodeType,
-    PriceBook,
-    PriceBookHeader,
-    PurchasePrice,
-    Source,
-)
+from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.rules.rule import Rule
+from planner.reporting import markdown
 from planner.reporting.knowledge import (
     catalog_document,
     entry_document,
@@ -31,64 +18,52 @@ from planner.reporting.knowledge import (
 from planner.reporting.terminal import TerminalOptions, render
 from planner.sizing.selftest import ExampleResult
 
-
-@pytest.fixture
-def rule():
-    return Rule.model_validate(
-        {
-            "id": "serving/plain",
-            "title": "Plain serving",
-            "kind": "formula",
-            "applies": {"kind": "serve", "parameters_b": {"min": Decimal("0.1")}},
-            "inputs": {
-                "parameters_b": {"unit": "10^9", "meaning": "size of the model"},
-                "share": {"unit": "share", "default": Decimal("0.2")},
-            },
-            "result": {"name": "memory_gb", "unit": "GB"},
-            "formula": "parameters_b * 2 * (1 + share)",
-            "sources": (
-                {
-                    "title": "A page",
-                    "url": "https://example.org/a",
-                    "locator": "table 3",
-                    "read": "2026-11-21",
-                    "quote": "two GPUs suffice",
-                },
-            ),
-            "examples": (
-                {
-                    "name": "Seventy",
-                    "given": {"parameters_b": Decimal(70), "share": Decimal("0.2")},
-                    "expect": Decimal(168),
-                },
-            ),
-            "errata": ({"says": "two suffice", "arithmetic": "160 < 168", "decision": "three"},),
-            "known_wrong_when": ("contexts are long",),
-        }
-    )
+BOOK, CATALOG = load_rules(())[0], load_catalog()[0]
 
 
-def test_a_rule_is_shown_whole(rule):
+def shown(rule: Rule) -> str:
+    return " ".join(markdown.render(rule_document(rule)).replace("\\", "").split())
+
+
+@pytest.mark.parametrize("kind", sorted({rule.kind for rule in BOOK.rules.values()}))
+def test_each_rule_of_the_book_says_what_it_says_when_and_who_says_so(kind):
+    for rule in (rule for rule in BOOK.rules.values() if rule.kind == kind):
+        text = shown(rule)
+        assert f"{rule.id} ({kind}" in text
+        said = rule.message or rule.formula or ""
+        assert " ".join(said.split()).replace("\\", "") in text, rule.id
+        assert ("Applies always." in text) is (not rule.applies)
+        for name in (*rule.applies, *rule.inputs):
+            assert name in text
+        for source in rule.sources:
+            assert " ".join(source.title.split()) in text
+        for one in rule.examples:
+            assert f"{' '.join(one.name.split())}: " in text
+        assert ("Known wrong when" in text) is bool(rule.known_wrong_when)
+        assert ("ERRATUM" in text) is bool(rule.errata)
+
+
+def test_a_rule_of_ones_own_that_says_little_is_shown_without_empty_headings():
+    said = {"id": "house/never", "title": "Never", "kind": "exclusion", "message": "not here"}
+    text = shown(Rule.model_validate({**said, "applies": {"kind": "tune"}}))
+    assert "holds whenever it applies" in text
+    assert "Says: not here" in text
+    for heading in ("Inputs", "Examples", "Known wrong when", "Applies always"):
+        assert heading not in text
+
+
+def test_a_rule_is_shown_with_its_formula_and_an_erratum_before_its_sources():
+    rule = BOOK.rules["serving/plain"]
     text = render(rule_document(rule), TerminalOptions(100))
-    for piece in (
-        "memory_gb = parameters_b * 2 * (1 + share)   [GB]",
-        "· kind is serve",
-        "· parameters_b is at least 0.1",
-        "size of the model",
-        "0.2, listed as an assumption",
-        "A page, table 3 (https://example.org/a), read 2026-11-21: “two GPUs suffice”",
-        "· Seventy: with parameters_b = 70, share = 0.2, 168 GB",
-        "· contexts are long",
-    ):
-        assert piece in text
-
-
-def test_an_erratum_cannot_be_overlooked(rule):
-    text = render(rule_document(rule), TerminalOptions(100))
-    assert "── ERRATUM of the source ──" in text
-    assert "It says: two suffice\nThe arithmetic: 160 < 168\nDecision: three\n" in text
-    assert text.index("ERRATUM") < text.index("── Sources")
-    assert "Plain serving [erratum]" in render(rules_document([rule]), TerminalOptions(100))
+    assert f"{rule.gives} = {rule.stated}   [{rule.gives_unit}]" in text
+    assert "· kind is serve" in text
+    assert "168 GB: with parameters_b = 70, weight_bits = 16, 168 GB" in text
+    heads = ("ERRATUM of the source", "It says: ", "The arithmetic: ", "Decision: ", "── Sources")
+    assert [text.index(one) for one in heads] == sorted(text.index(one) for one in heads)
+    assert f"{rule.title} [erratum]" in render(rules_document([rule]), TerminalOptions(120))
+    given = next(one for one in BOOK.rules.values() if one.inputs and any(
+        of.default is not None for of in one.inputs.values()))  # fmt: skip
+    assert "listed as an assumption" in shown(given)
 
 
 def test_examples_that_pass_are_counted_and_failures_are_named():
@@ -102,107 +77,33 @@ def test_examples_that_pass_are_counted_and_failures_are_named():
     )
 
 
-def fig(value, basis="published", note=None):
-    value = Decimal(str(value)) if isinstance(value, float) else value
-    return SourcedFigure(value=value, source="spec", basis=basis, note=note)
+def test_lists_mark_estimates_and_show_the_notice_of_the_prices():
+    text = render(catalog_document(CATALOG, ("gpus", "nodes", "models", "prices")),
+                  TerminalOptions(100))  # fmt: skip
+    assert re.search(r"^h100-80gb-sxm +80 +81,559 ", text, re.M)
+    assert re.search(r"^xe9680-a100 +8 × a100-80gb-sxm +112\* +2,048\* ", text, re.M)
+    assert re.search(r"^xe9680-h200 +357,000 +4\.954$", text, re.M)
+    assert re.search(r"^llama-3\.1-8b +8\.030261 +32 +4,096 +32 / 8 +131,072$", text, re.M)
+    assert CATALOG.prices.header.notice in " ".join(text.split())
+    only = render(catalog_document(CATALOG, ("models",)), TerminalOptions(100))
+    assert f"Models ({len(CATALOG.models)})" in only
+    assert "Node types" not in only
 
 
-@pytest.fixture
-def catalog():
-    return Catalog(
-        sources={"spec": Source(title="Data sheet", url="https://example.org/spec")},
-        gpus={
-            "a-80gb": GpuType(
-                vendor="nvidia",
-                family="a",
-                form_factor="sxm",
-                memory_gb=fig(Decimal(80)),
-                driver_memory_mib=fig(81559, "measured", "driver 550"),
-                dense_tflops=DenseTflops(bf16=fig(Decimal(989))),
-                kubernetes_resource="nvidia.com/gpu",
-                mig_profiles={
-                    "1g.10gb": MigProfile(compute_slices=1, memory_slices=1, placement_starts=(0,))
-                },
-            )
-        },
-        nodes={
-            "node-a": NodeType(
-                vendor="V",
-                product="P",
-                gpu_type="a-80gb",
-                gpus=fig(8),
-                cpu_cores=fig(112, "assumption", "from a sibling"),
-                host_memory_gb=fig(Decimal(2048)),
-            )
-        },
-        models={
-            "m-8b": Model(
-                name="M",
-                parameters_b=Decimal("8.03"),
-                layers=32,
-                hidden=4096,
-                heads=32,
-                kv_heads=8,
-                head_dim=128,
-                vocab=128256,
-                max_context=131072,
-                source="spec",
-            )
-        },
-        prices=PriceBook(
-            header=PriceBookHeader(
-                id="book", date=date(2026, 11, 21), illustrative=True, notice="Not quotes."
-            ),
-            purchase={
-                "node-a": PurchasePrice(
-                    price_usd=Decimal(325000),
-                    date=date(2026, 11, 1),
-                    source="spec",
-                    basis="estimate",
-                    note="midpoint",
-                )
-            },
-        ),
-    )
-
-
-def test_lists_mark_estimates_and_show_the_notice_of_the_prices(catalog):
-    text = render(
-        catalog_document(catalog, ("gpus", "nodes", "models", "prices")), TerminalOptions(100)
-    )
-    assert re.search(r"^node-a +8 × a-80gb +112\* +2,048 ", text, re.M)
-    assert re.search(r"^node-a +325,000\* +–$", text, re.M)
-    assert re.search(r"^a-80gb +80 +81,559 +– +989 +– +1$", text, re.M)
-    assert re.search(r"^m-8b +8\.03 +32 +4,096 +32 / 8 +131,072$", text, re.M)
-    assert "Not quotes." in text
-
-
-def test_only_the_kinds_asked_for_are_listed(catalog):
-    text = render(catalog_document(catalog, ("models",)), TerminalOptions(100))
-    assert "Models (1)" in text
-    assert "Node types" not in text
-
-
-def test_each_figure_of_an_entry_shows_basis_source_and_note(catalog):
-    text = render(entry_document(catalog, "a-80gb"), TerminalOptions(120))
-    assert re.search(
-        r"driver memory, MiB +81,559 +measured +Data sheet \(https://example\.org/spec\)", text
-    )
-    assert "· driver memory, MiB: driver 550" in text
-    assert re.search(r"dense tflops bf16 +989 ", text)
+def test_each_figure_of_an_entry_shows_basis_source_and_note():
+    text = render(entry_document(CATALOG, "h100-80gb-sxm"), TerminalOptions(160))
+    assert re.search(r"driver memory, MiB +81,559 +measured +nvidia-smi output", text)
     assert re.search(r"MIG 1g\.10gb +1 compute, 1 memory slices", text)
+    node = render(entry_document(CATALOG, "xe9680-h200"), TerminalOptions(160))
+    assert re.search(r"price, USD +357,000", node)
+    assert "Source of all (derived): Public on-demand prices" in node
+    assert "Note: about; low trust" in node
 
 
-def test_a_node_type_is_shown_with_its_price_and_the_price_with_its_source(catalog):
-    text = render(entry_document(catalog, "node-a"), TerminalOptions(120))
-    assert re.search(r"price, USD +325,000", text)
-    assert "Source of all (estimate): Data sheet (https://example.org/spec)" in text
-    assert "Note: midpoint" in text
-
-
-def test_every_entry_can_be_shown(catalog):
-    assert entry_ids(catalog) == ("a-80gb", "m-8b", "node-a")
-    for id_ in entry_ids(catalog):
-        assert render(entry_document(catalog, id_), TerminalOptions(40))
+def test_every_entry_can_be_shown():
+    names = entry_ids(CATALOG)
+    assert {"h100-80gb-sxm", "xe9680-h100", "llama-3.1-8b"} <= set(names)
+    for name in names:
+        assert f"# {name}\n" in markdown.render(entry_document(CATALOG, name)).replace("\\", "")
     with pytest.raises(KeyError):
-        entry_document(catalog, "nothing")
+        entry_document(CATALOG, "nothing")

@@ -221,7 +221,8 @@ def test_a_price_that_breaks_a_budget_says_which_and_that_nobody_planned_what_th
 def moved(file):
     desk = VariantPlanner(WorkerConfig(file))
     with ProcessExecutor(desk, 1) as crew:
-        return sensitivity(CachedRunner(desk, crew, Variant(), lambda _: None))
+        runner = CachedRunner(desk, crew, Variant(), lambda _: None)
+        return sensitivity(runner, precision=Fraction(1, 20))
 
 
 def test_beyond_a_limit_planning_anew_tells_whether_there_is_a_plan(tight, moved):

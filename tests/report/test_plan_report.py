@@ -11,22 +11,12 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.terminal import TerminalOptions, render
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_plan_is_drawn_as_before(plan, golden, width):
-    golden(f"plan-{width}.txt", render(plan_document(plan, SCREEN), TerminalOptions(width)))
-
-
-def test_the_plan_in_ascii_is_drawn_as_before(plan, golden):
-    golden(
-        "plan-80-ascii.txt", render(plan_document(plan, SCREEN), TerminalOptions(80, unicode=False))
-    )
-
-
-def test_the_plan_in_markdown_is_drawn_as_before(plan, golden):
+def test_the_plan_is_drawn_as_before(plan, golden):
+    golden("plan-80.txt", render(plan_document(plan, SCREEN), TerminalOptions(80)))
     golden("plan.md", markdown.render(plan_document(plan, FULL)))
 
 
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 200])
 def test_no_line_is_wider_than_the_page(plan, width):
     text = render(plan_document(plan, SCREEN), TerminalOptions(width))
     assert max(map(len, text.splitlines())) <= width
@@ -52,12 +42,6 @@ def test_colour_adds_escapes_and_changes_no_word(plan):
     assert "\x1b[" in coloured
     stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
-
-
-def test_the_same_plan_gives_the_same_bytes(plan):
-    assert render(plan_document(plan, SCREEN), TerminalOptions(80)) == render(
-        plan_document(plan.model_copy(), SCREEN), TerminalOptions(80)
-    )
 
 
 def test_a_plan_that_buys_nothing_says_so(plan):

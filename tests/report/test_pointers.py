@@ -74,7 +74,8 @@ def unrejected(plan):
 
 
 @pytest.fixture(
-    params=["plain", "nothing rejected", "nothing bought", "short", "everything beside", "no jobs"]
+    scope="module",
+    params=["plain", "nothing rejected", "nothing bought", "short", "everything beside", "no jobs"],
 )
 def variant(request, plan, short, beside, compared):
     """A plan, and what is known beside it."""
@@ -94,17 +95,17 @@ def variant(request, plan, short, beside, compared):
     }[request.param]()
 
 
-@pytest.fixture(params=[justification_document, quarterly_document])
+@pytest.fixture(scope="module", params=[justification_document, quarterly_document])
 def document(request, variant):
     return request.param(*variant)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def drawn(document):
     return markdown.render(document)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def justification(variant):
     return markdown.render(justification_document(*variant))
 

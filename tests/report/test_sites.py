@@ -10,6 +10,7 @@ from planner.reporting.sections.explain import shortage_section
 from planner.reporting.sections.placement import moves_section
 from planner.reporting.sections.sites import sites_section
 from planner.reporting.traced import TracedPlan
+from tests.report.conftest import changed
 
 
 @pytest.fixture
@@ -32,10 +33,6 @@ def hall():
         power_per_rack_w=22_500,
         spare_nodes=1,
     )
-
-
-def changed(model, **changes):
-    return model.model_copy(update=changes)
 
 
 def racked(plan, *, fourth=(2, 1)):
@@ -77,7 +74,7 @@ def test_a_nameplate_that_is_an_estimate_is_called_one_wherever_it_is_shown(plan
 
 
 def test_a_site_says_what_is_taken_of_what_it_allows_by_run_of_quarters(plan, hall):
-    text = shown(plan, hall)
+    text = markdown.render(plan_document(changed(plan, sites=(hall,)), FULL))
     assert "| dc-east | 2027Q1 | 30.6 | 45 | 18 | 40 | 3 | 1 | 2 |" in text
     assert "|  | 2027Q2 | 40.8 | 45 | 24 | 40 | 4 | 2 | 2 |" in text
     assert "|  | 2027Q3 | 40.8 | 60 | 24 | 40 | 4 | 2 | 2 |" in text
@@ -235,7 +232,3 @@ def test_each_second_opinion_of_a_step_is_told_as_it_was_given(short):
     assert "jobs of priority 25 that are dropped: no fewer than 1: " in text
     assert "solver confirmed: confirmed; solver undecided: undecided, its time ended" in text
     assert "solver unfounded: disagrees without ground" in text
-
-
-def test_the_whole_plan_shows_its_sites(plan, hall):
-    assert "## Sites" in markdown.render(plan_document(changed(plan, sites=(hall,)), FULL))

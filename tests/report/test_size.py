@@ -1,83 +1,155 @@
+"""A sizing as a reader sees it: GPU types side by side, peak memory, replicas, and the sums."""
+
 import re
 from dataclasses import replace
 
 import pytest
 
-from tests.report.conftest import sizing_page as drawn
+from planner.planning.explain import explain
+from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.jobs import jobs_section
+from planner.reporting.terminal import TerminalOptions, render
+from planner.reporting.traced import TracedPlan
+from planner.sizing.candidate import DerivationStep, Quantity
+from planner.sizing.memory import Memory, MemoryPart
+from tests.report.conftest import changed, sizing_page
+
+SERVING, TUNING, JOB = "5e21f0", "70b10a", "claims-tune"
+MEMORY = Memory(
+    phases=tuple(
+        MemoryPart(name=name, mb=mb)
+        for name, mb in (("load", 10_737), ("forward", 42_950), ("backward", 32_212))
+    ),
+    parts=(),
+    allocator_peak_mb=42_950,
+    context_mb=2_147,
+    peak_mb=45_097,
+    low_mb=42_950,
+    high_mb=49_392,
+    needed_mb=48_318,
+    reserved_mb=50_000,
+    nvidia_smi_mb=53_687,
+)
+REPLICAS = DerivationStep(
+    rule="serving/replicas",
+    title="Replicas that a load takes",
+    formula="ceil(rate / rate_per_replica)",
+    inputs=tuple(
+        Quantity(name=name, value=value, unit="requests/s", origin="job")
+        for name, value in (("rate", 6.0), ("rate_per_replica", 2.5))
+    ),
+    result=Quantity(name="replicas_for_load", value=3.0, unit="replicas", origin="rule"),
+    sources=(),
+)
 
 
 @pytest.fixture
-def serving(plan):
-    return plan.sizings["5e21f0"]
+def sizings(plan):
+    return plan.sizings
 
 
-@pytest.fixture
-def tuning(plan):
-    return plan.sizings["70b10a"]
+def with_memory(sizing, memory):
+    first, *others = sizing.candidates
+    return changed(sizing, candidates=(changed(first, memory=memory), *others))
 
 
-def test_gpu_types_stand_side_by_side(serving):
-    text = drawn(serving, sums=True)
-    assert re.search(r"^h100-80gb-sxm +1 +– +30\.4 / 80 +38 % +2 +30\.4 +– +memory$", text, re.M)
-    assert re.search(r"^l40s-48gb +1 +– +30\.4 / 48 +63 % ", text, re.M)
+@pytest.mark.parametrize(
+    ("key", "sums", "row"),
+    [
+        (SERVING, True, r"h100-80gb-sxm +1 +– +30\.4 / 80 +38 % +2 +30\.4 +– +memory"),
+        (TUNING, True, r"h100-80gb-sxm +8 +– +640 / 640 +100 % +9 +640 +41\.2 +floor"),
+        (TUNING, False, r"h100-80gb-sxm +8 +– +640 / 640 +100 % +41\.2"),
+    ],
+    ids=["served", "tuned", "without sums"],
+)
+def test_gpu_types_stand_side_by_side_with_hours_and_what_set_the_count(sizings, key, sums, row):
+    assert re.search(rf"^{row}$", sizing_page(sizings[key], sums=sums), re.M)
 
 
-def test_what_set_the_count_and_the_hours_are_shown(tuning):
-    text = drawn(tuning, sums=True)
-    assert re.search(r"^h100-80gb-sxm +8 +– +640 / 640 +100 % +9 +640 +41\.2 +floor$", text, re.M)
-
-
-def test_rejections_name_rule_and_reason(tuning):
-    text = drawn(tuning, width=120)
+def test_rejections_warnings_and_assumptions_are_listed_on_a_page_of_any_width(sizings):
+    text = sizing_page(sizings[TUNING], width=120)
     assert re.search(r"l40s-48gb +capacity/gpu-counts +needs 640 GB", text)
     assert re.search(r"gaudi3-128gb +exclusions/no-tuning-on-gaudi3 +tuning does not run", text)
-
-
-def test_gpu_types_rejected_in_the_same_words_share_a_row(tuning):
-    alike = tuple(
-        tuning.rejections[0].model_copy(
-            update={"gpu_type": gpu, "rule": "exclusions/list", "message": f"not on {gpu}"}
-        )
-        for gpu in ("l4-24gb", "t4-16gb")
-    )
-    text = drawn(tuning.model_copy(update={"rejections": alike}))
-    assert re.search(r"^l4-24gb, t4-16gb +exclusions/list +not on these$", text, re.M)
-
-
-def test_sums_host_and_what_set_the_count_are_shown_on_demand_alone(tuning):
-    text = drawn(tuning)
-    assert re.search(r"^h100-80gb-sxm +8 +– +640 / 640 +100 % +41\.2$", text, re.M)
+    assert "· published rules have no activation term" in text
+    assert "· adapter rank 16 (rule tuning/adapter-rank)" in text
     assert "The sums on" not in text
     assert "--sums` also shows host, peak memory" in text
+    assert max(map(len, sizing_page(sizings[TUNING], width=40).splitlines())) <= 40
 
 
-def test_every_sum_is_written_out_on_demand(serving):
-    text = drawn(serving, sums=True)
+def test_gpu_types_rejected_in_the_same_words_share_a_row_where_none_can_run_it_too(sizings):
+    tuning = sizings[TUNING]
+    alike = tuple(
+        changed(tuning.rejections[0], gpu_type=gpu, rule="exclusions/list", message=f"not on {gpu}")
+        for gpu in ("l4-24gb", "t4-16gb")
+    )
+    text = sizing_page(changed(tuning, rejections=alike, candidates=()))
+    assert re.search(r"^l4-24gb, t4-16gb +exclusions/list +not on these$", text, re.M)
+    assert "No GPU type can run it." in text
+
+
+def test_every_sum_is_written_out_on_demand_without_repeating_its_result(sizings):
+    serving = sizings[SERVING]
+    text = sizing_page(serving, sums=True)
     assert "memory_gb = ((parameters_b * 2) + adapters * adapter_gb) * 1.5\n" in text
     assert "          = ((10 × 2) + 2 × 0.125) × 1.5\n" in text
     assert "          = 30.375 GB\n" in text
     assert "Title of serving/peft-16bit (serving/peft-16bit) [1]" in text
     assert "[1] Planning for foundation model tuning, table 2" in text
-
-
-def test_a_figure_that_repeats_the_result_is_left_out(serving):
     bare = replace(serving.candidates[0].trace[0], formula="30.375")
-    only = serving.candidates[0].model_copy(update={"trace": (bare,)})
-    text = drawn(serving.model_copy(update={"candidates": (only,)}), sums=True)
-    assert "memory_gb = 30.375 GB\n" in text
+    only = changed(serving.candidates[0], trace=(bare,))
+    assert "memory_gb = 30.375 GB\n" in sizing_page(changed(serving, candidates=(only,)), sums=True)
 
 
-def test_a_job_that_nothing_can_run_says_so(tuning):
-    text = drawn(tuning.model_copy(update={"candidates": ()}))
-    assert "No GPU type can run it." in text
-    assert "GPU types that cannot" in text
+def test_the_peak_stands_by_count_in_gib_beside_what_each_gpu_offers(sizings):
+    assert "Peak memory of each GPU" not in sizing_page(sizings[TUNING], sums=True)
+    sized = with_memory(sizings[TUNING], MEMORY)
+    first, *others = sized.candidates
+    text = sizing_page(sized, sums=True)
+    peak = r"8 +10\.0 +40\.0 +30\.0 +2\.0 +42\.0 +40\.0–46\.0 +45\.0 +50\.0"
+    assert re.search(rf"^ +{peak}$", text, re.M)
+    offered = first.gpu_capacity_mb / first.gpus * 1e6 / 2**30
+    assert re.search(rf"^{first.gpu_type} +8 +– +45\.0 / {offered:.1f} ", text, re.M)
+    for other in others:
+        assert re.search(rf"^{other.gpu_type} +{other.gpus} +– +– ", text, re.M)
 
 
-def test_warnings_and_assumptions_are_listed(tuning):
-    text = drawn(tuning)
-    assert "· published rules have no activation term" in text
-    assert "· adapter rank 16 (rule tuning/adapter-rank)" in text
+def test_the_parts_of_a_serving_job_add_up_to_its_peak(sizings):
+    parts = (MemoryPart(name="weights", mb=21_475), MemoryPart(name="KV cache", mb=21_475))
+    served = with_memory(sizings[TUNING], changed(MEMORY, phases=(), parts=parts))
+    text = sizing_page(served, sums=True)
+    assert re.search(r"^GPUs +Weights +KV cache +Context +Peak ", text, re.M)
+    assert "nvidia-smi shows more: the engine" in text
 
 
-def test_it_stays_on_a_narrow_page(tuning):
-    assert max(map(len, drawn(tuning, width=40).splitlines())) <= 40
+def pages(plan):
+    """The table of jobs, the explanation of one, and its sizing."""
+    key = next(job.sizing for job in plan.jobs if job.name == JOB)
+    return (
+        render(jobs_section(TracedPlan(plan), 100, full=False), TerminalOptions(160)),
+        render(explanation_document(explain(plan, JOB)), TerminalOptions(200)),
+        sizing_page(plan.sizings[key], width=200),
+    )
+
+
+def test_replicas_for_a_load_are_told_with_how_many_of_what_and_why(plan):
+    key = next(job.sizing for job in plan.jobs if job.name == JOB)
+    sizing = plan.sizings[key]
+    candidates = tuple(
+        changed(one, replicas=3, trace=(*one.trace, REPLICAS)) for one in sizing.candidates
+    )
+    loaded = changed(plan, sizings={**plan.sizings, key: changed(sizing, candidates=candidates)})
+    jobs, why, sized = pages(loaded)
+    assert re.search(rf"^{JOB} .* 3 × 8× h200-141gb-sxm ", jobs, re.M)
+    assert "3 × 2× is three replicas of two GPUs" in jobs
+    assert "Each unit runs on 3 replicas of 8 × h200-141gb-sxm (1 unit)." in why
+    assert "One replica: 8 GPUs" in why
+    assert "The load takes 3 replicas = ceil(6 / 2.5) (serving/replicas)." in " ".join(why.split())
+    assert re.search(r"^h200-141gb-sxm +chosen +3 × 8 ", why, re.M)
+    assert re.search(r"^2027Q2–Q3 +xe9680-h200/dc-east/01 +1/1 +0, 1,", why, re.M)
+    assert re.search(r"^h200-141gb-sxm +3 × 8 ", sized, re.M)
+    assert "3 × 2 GPUs are three replicas of two, as many as the load takes" in sized
+    jobs, _, sized = pages(plan)
+    assert re.search(rf"^{JOB} .*[^×] 8× h200-141gb-sxm ", jobs, re.M)
+    assert re.search(r"^h200-141gb-sxm +8 ", sized, re.M)
+    assert "replicas" not in jobs + sized

@@ -8,10 +8,11 @@ from planner.planning.plan import Chargeback, QuotaUse, TeamUse
 from planner.reporting import markdown
 from planner.reporting.document import Bullets, Paragraph, Table, cell_text
 from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.plan import FULL, SCREEN, plan_document
+from planner.reporting.plan import SCREEN, plan_document
 from planner.reporting.sections.cost import teams_section
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
+from tests.report.conftest import changed
 
 RED = TeamUse(
     team="red",
@@ -54,42 +55,27 @@ def table(blocks):
     return next(block for block in blocks if isinstance(block, Table))
 
 
-def test_each_team_has_its_row_and_idle_gpus_theirs(section):
-    rows = tuple(tuple(map(cell_text, row)) for row in table(section()).rows)
-    assert rows == (
+def test_each_team_has_its_row_idle_gpus_theirs_and_the_sum_is_the_cost_of_all(section):
+    drawn = table(section())
+    assert [tuple(map(cell_text, row)) for row in (*drawn.rows, drawn.footer)] == [
         ("red", "8–12", "61,320", "30,660", "35,000", "0.57", "1.14"),
         ("no team", "0–1", "4,380", "–", "1,000", "0.23", "–"),
         ("idle, charged to nobody", "", "2,190", "–", "1,000", "0.46", "–"),
-    )
+        ("Sum", "", "67,890", "–", "37,000", "0.54", "–"),
+    ]
 
 
-def test_the_sum_is_the_cost_of_all_gpu_hours_in_service(section):
-    assert tuple(map(cell_text, table(section()).footer)) == (
-        "Sum",
-        "",
-        "67,890",
-        "–",
-        "37,000",
-        "0.54",
-        "–",
-    )
-    alone = table(section(teams=(RED,))).footer
-    assert (alone[3].text, alone[6].text) == ("30,660", "1.17")  # with what is idle: $36,000.01
-
-
-def test_the_justification_charges_each_delivered_hour_too(plan):
-    charged = CHARGEBACK.model_copy(update={"teams": (RED,)})
-    drawn = markdown.render(justification_document(plan.model_copy(update={"chargeback": charged})))
+def test_each_document_charges_delivered_hours_too_where_all_are_known(plan):
+    known = changed(plan, chargeback=changed(CHARGEBACK, teams=(RED,)))
+    drawn = markdown.render(justification_document(known))
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
     assert "| **Sum** |  | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
     assert "| Net present cost of each GPU-hour that jobs deliver, USD | " in drawn
     assert "| Charged to teams, of the net present cost | 97.2 % |" in drawn
     assert "- red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)\n" in drawn
-    quarterly = markdown.render(quarterly_document(plan.model_copy(update={"chargeback": charged})))
+    quarterly = markdown.render(quarterly_document(known))
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly
-    drawn = markdown.render(
-        justification_document(plan.model_copy(update={"chargeback": CHARGEBACK}))
-    )
+    drawn = markdown.render(justification_document(changed(plan, chargeback=CHARGEBACK)))
     assert "| no team | 0–1 | 4,380 | – | 1,000 | 0.23 | – |" in drawn
     assert "GPU-hour that jobs deliver" not in drawn
 
@@ -117,27 +103,16 @@ def test_quotas_of_teams_with_runs_are_told_by_their_fullest_hour(plan):
     assert said(runs) == "Quotas, as GPUs held, at their fullest hour, of GPUs allowed:"
 
 
-def test_without_quotas_none_are_told(section):
+def test_who_pays_for_idle_gpus_is_said_and_without_quotas_none_are_told(section):
+    told = {idle: section(idle=idle)[0].text for idle in ("separate", "spread")}
+    assert "stand in a line of their own" in told["separate"]
+    assert "are charged to those who use the pool" in told["spread"]
     assert not [block for block in section(teams=(NOBODY,)) if isinstance(block, Bullets)]
 
 
-def test_who_pays_for_idle_gpus_is_said(section):
-    told = {idle: section(idle=idle)[0] for idle in ("separate", "spread")}
-    assert all(isinstance(paragraph, Paragraph) for paragraph in told.values())
-    assert "stand in a line of their own" in told["separate"].text
-    assert "are charged to those who use the pool" in told["spread"].text
-
-
-def test_the_section_stands_in_every_report_that_has_teams(plan):
-    with_teams = plan.model_copy(update={"chargeback": CHARGEBACK})
-    for detail in (SCREEN, FULL):
-        assert "Teams" in render(plan_document(with_teams, detail), TerminalOptions(100))
-        assert "USD/GPU-h" not in render(plan_document(plan, detail), TerminalOptions(100))
-
-
-def test_the_table_fits_a_narrow_page(plan):
-    text = render(
-        plan_document(plan.model_copy(update={"chargeback": CHARGEBACK}), SCREEN),
-        TerminalOptions(60),
-    )
+def test_the_section_stands_in_a_plan_with_teams_and_fits_a_narrow_page(plan):
+    with_teams = changed(plan, chargeback=CHARGEBACK)
+    text = render(plan_document(with_teams, SCREEN), TerminalOptions(60))
+    assert "── Teams" in text
     assert max(map(len, text.splitlines())) <= 60
+    assert "Teams" not in render(plan_document(plan, SCREEN), TerminalOptions(60))

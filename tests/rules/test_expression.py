@@ -148,6 +148,7 @@ def test_a_formula_knows_the_names_it_uses_in_their_order():
 
 def test_a_formula_is_shown_with_its_figures_in():
     assert with_figures(PEFT, FIGURES) == "((10 × 2) + (2 × 0.125)) × 1.5"
+    assert with_figures("a - aa", {"a": Fraction(1), "aa": Fraction(-2)}) == "1 − (−2)"
 
 
 def test_division_by_zero_names_the_figures():

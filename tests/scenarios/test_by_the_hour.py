@@ -138,7 +138,18 @@ def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_
     plan.write(tmp_path)
     page = planner.report(tmp_path / "plan.json").files()["justification.md"]
     assert "Rent by the hour 24 node-hours of PowerEdge XE9680" in page
+    assert "| 24 node-hours |" in page  # of the bill, in a column of nodes
     assert "| **All** | **1** | **0** | **0** | **0** | **1** |" in page
+
+
+def test_a_warning_that_all_runs_on_one_node_type_knows_of_runs_by_the_hour(planned):
+    fleet = {"rack": {"node_type": "xe9680-h100", "count": 1}}
+    jobs = {"endpoint": {"fixed": {"gpus": 2}, "gpu_types": ["h100-80gb-sxm"]}}
+    alone = planned({"cloud": HOURLY}, jobs, fleet=fleet)
+    assert "everything runs on one node type, xe9680-h100, and no spare" in told(alone)
+    jobs["tune"] = run(10) | {"gpu_types": ["h200-141gb-sxm"]}
+    beside = planned({"cloud": {**HOURLY, "node_type": "xe9680-h200"}}, jobs, fleet=fleet)
+    assert "everything but runs by the hour runs on one node type, xe9680-h100" in told(beside)
 
 
 def test_a_minimum_and_a_most_of_gpus_hold(planned):

@@ -42,14 +42,24 @@ overrides:
   nothing: {delete: [fleet.east, offers.h200]}
 """
 
+SMALL = """\
+format: 1
+name: One job
+horizon: {first_quarter: 2027Q1, quarters: 1, as_of: 2026-06-01}
+offers: {h200: {node_type: xe9680-h200, kind: buy}}
+jobs: {chat: {serve: {model: llama-3.1-8b}}}
+"""
+
 
 @pytest.fixture(scope="session")
 def planned(tmp_path_factory):
-    """Made once: `scenario.yaml`, and its plan in `out`."""
+    """Made once: `scenario.yaml` with its plan in `out`, and `small.yaml` with one in `small`."""
     folder = tmp_path_factory.mktemp("planned")
     (folder / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    (folder / "small.yaml").write_text(SMALL, encoding="utf-8")
     with chdir(folder):
         planner.plan("scenario.yaml").write("out")
+        planner.plan("small.yaml").write("small")
     return folder
 
 

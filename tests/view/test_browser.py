@@ -76,14 +76,22 @@ def tab(browser):
 
 
 @in_a_browser
-def test_every_page_is_quiet_asks_only_its_server_and_never_scrolls_sideways(tab, address):
+def test_every_page_is_quiet_never_scrolls_sideways_and_can_be_read_aloud(tab, address):
+    """It asks its server alone; all that can be used has a name."""
     page = tab()
     for path in PAGES:
-        page.set_viewport_size({"width": 1280, "height": 900})
         page.goto(address + path)
         for width in (320, 400, 1280):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+        nameless = page.evaluate(
+            """() => [...document.querySelectorAll("a, button, input, select, textarea, progress")]
+              .filter(e => e.type !== "hidden" && !(e.textContent.trim() || e.ariaLabel
+                || (e.labels && [...e.labels].some(l => l.textContent.trim()))))
+              .map(e => e.outerHTML)"""
+        )
+        assert nameless == [], path
+        assert page.locator("h1").count() == page.locator("main").count() == 1
     assert [one for one in page.said if "404" not in one] == []
     assert all(one.startswith((address, "data:")) for one in page.asked)
 
@@ -92,7 +100,7 @@ def test_every_page_is_quiet_asks_only_its_server_and_never_scrolls_sideways(tab
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_and_buttons_stand_out_from_their_ground(tab, address, scheme):
     page = tab(color_scheme=scheme)
-    page.goto(f"{address}what-if?of={PLAN}")
+    page.goto(f"{address}what-if?of=small%2Fplan.json")
     contrasts = page.evaluate(
         """() => {
           const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(v => {
@@ -113,7 +121,7 @@ def test_text_and_buttons_stand_out_from_their_ground(tab, address, scheme):
 def test_two_tabs_ask_what_if_by_keyboard_alone_and_each_gets_its_answer(tab, address):
     tabs = [tab(), tab(400)]
     for place, page in enumerate(tabs, 1):
-        page.goto(f"{address}what-if?of={PLAN}")
+        page.goto(f"{address}what-if?of=small%2Fplan.json")
         page.get_by_label("Prices to buy").focus()
         page.keyboard.type(f"{5 * place}")
         page.keyboard.press("Enter")
@@ -134,22 +142,6 @@ def test_a_figure_tells_its_sum_and_a_job_on_the_map_leads_to_its_why(tab, addre
     page.get_by_label("Job").fill("claims")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="claims", exact=True).wait_for()
-
-
-@in_a_browser
-def test_what_reads_the_page_aloud_finds_names_for_all_that_can_be_used(tab, address):
-    page = tab()
-    for path in PAGES:
-        page.goto(address + path)
-        nameless = page.evaluate(
-            """() => [...document.querySelectorAll("a, button, input, select, textarea, progress")]
-              .filter(e => e.type !== "hidden" && !(e.textContent.trim() || e.ariaLabel
-                || (e.labels && [...e.labels].some(l => l.textContent.trim()))))
-              .map(e => e.outerHTML)"""
-        )
-        assert nameless == [], path
-        assert page.locator("h1").count() == 1
-        assert page.locator("main").count() == 1
 
 
 def alive(mark):

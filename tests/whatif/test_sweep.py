@@ -163,7 +163,8 @@ def test_workers_end_though_one_was_killed_while_it_waited_for_work(planner):
     variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
     for turn in range(2):
         with ProcessExecutor(planner, 2) as executor:
-            executor.plan(variants, lambda *_: None)
+            for _ in range(2):  # the second time by the same workers
+                executor.plan(variants, lambda *_: None)
             workers = active_children()
             os.kill(workers[turn % len(workers)].pid or 0, signal.SIGKILL)
             closing = Thread(target=executor._close, daemon=True)

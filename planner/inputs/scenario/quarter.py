@@ -55,8 +55,8 @@ class Quarter:
 
     @classmethod
     def of(cls, day: date) -> Quarter:
-        """The one that a day lies in."""
-        return cls(day.year, (day.month + 2) // 3)
+        """The one that a day lies in; raises ValueError outside the years 2000 to 2100."""
+        return cls.parse(f"{day.year:04}Q{(day.month + 2) // 3}")
 
     @property
     def start(self) -> date:

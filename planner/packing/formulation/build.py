@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
+from planner.packing.constraints.base import LIMITED_OFFERS
 from planner.packing.formulation.hourly_nodes import add_hire
 from planner.packing.formulation.lanes import add_lanes
 from planner.packing.formulation.partitioned_gpus import add_opened
@@ -50,7 +51,9 @@ def build_master(problem: Problem) -> MasterProgram:
         _capacity(master, key, on_nodes)
         if not master.problem.pools[key[0]].hire:
             add_lanes(master, key)
+    master.program.owner = LIMITED_OFFERS
     add_hire(master)
+    master.program.owner = ""
     return master
 
 

@@ -6,14 +6,14 @@ It may be dear, but nearly always exists, and is there before anything that may 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from math import ceil, floor, inf
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from planner.packing.constraints.quotas import whole_units
 from planner.packing.formulation.variants import with_at_least
 from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
 from planner.packing.node_packing.packed import Packed
-from planner.packing.node_packing.shared_gpus import arranged
+from planner.packing.node_packing.shared_gpus import first_fit_with_parts
 from planner.packing.problem import WHOLE
 from planner.packing.solvers.solver import solve_integer
 
@@ -53,10 +53,8 @@ def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> boo
             spanning += number * usage.span
         for_runs = ceil(gpu_hours * _ROOM / master.problem.pools[key[0]].node.gpus)
         spanning += max(for_runs, nodes_at_once)
-        packed = _packed(master, found.stocks[key[0]], key, pieces)
-        if packed is None:
-            return False
-        packings[key], nodes[key] = packed, nodes_in(packed.patterns) + spanning
+        packings[key] = _packed(master, found.stocks[key[0]], key, pieces)
+        nodes[key] = nodes_in(packings[key].patterns) + spanning
     program = with_at_least(master, nodes, {key: packings[key].opened() for key in master.opened})
     answer = solve_integer(
         program.fixed(held),
@@ -111,20 +109,11 @@ def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
 
 def _packed(
     master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, pieces: Mapping[Shape, int]
-) -> Packed | None:
-    """These pieces by first-fit; None where some GPU that they share is too much for a node."""
+) -> Packed:
+    """These pieces by first-fit."""
     pool = master.problem.pools[key[0]]
     asked = [pieces.get(shape, 0) for shape in stock.shapes]
     parts = {shape: number for shape, number in pieces.items() if number and shape.part != WHOLE}
-    if not parts:
-        return _by_first_fit(pool.node, stock, asked)
-    many = sum(asked) + sum(parts.values())
-    shared = arranged(pool, (stock.shapes, asked), parts, many, inf)
-    if shared is None:
-        return None
-    return shared.with_bundles(_by_first_fit(pool.node, shared.stock, shared.asked))
-
-
-def _by_first_fit(node: Shape, stock: CuttingStock, asked: Sequence[int]) -> Packed:
-    """Pieces that share nothing, each on GPUs of its own."""
-    return Packed(tuple(fullest_first_fit(node, stock.shapes, asked)))
+    if parts:
+        return first_fit_with_parts(pool, (stock.shapes, asked), parts)
+    return Packed(tuple(fullest_first_fit(pool.node, stock.shapes, asked)))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from itertools import product
 from math import lcm
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from planner.packing.problem import RunWindow
 
@@ -21,6 +24,8 @@ TURNS = range(3)
 """Those of what runs take of the quarter: they are mostly short."""
 _WINDOWS = 20
 """Windows of runs that have rows of their own at the most."""
+_MANY_HOURS = 200
+"""Hours at which windows may begin, and end, at the most."""
 PARTS = lcm(*ORDERS[1:])
 """Divided by `offered` times so many, every weight is a whole number of parts."""
 
@@ -45,25 +50,36 @@ def windows_of(runs: Iterable[tuple[RunWindow, int]]) -> list[tuple[int, int]]:
     held: Counter[RunWindow] = Counter()
     for run, gpus in runs:
         held[run] += gpus
-    average = sum(run.hours * gpus for run, gpus in held.items()) / RUN_HOURS
+    return list(_fullest(tuple(sorted(held.items()))))
+
+
+@lru_cache(maxsize=64)
+def _fullest(held: tuple[tuple[RunWindow, int], ...]) -> tuple[tuple[int, int], ...]:
+    average = sum(run.hours * gpus for run, gpus in held) / RUN_HOURS
     bounded = [
-        (run, gpus)
-        for run, gpus in held.items()
-        if run.latest + run.hours - run.earliest < RUN_HOURS
+        (run, gpus) for run, gpus in held if run.latest + run.hours - run.earliest < RUN_HOURS
     ]
-    firsts = {run.earliest for run, _ in bounded}
-    ends = {run.until for run, _ in bounded}
-    for run, _ in bounded:
-        if run.latest < run.earliest + run.hours:
-            firsts.add(run.latest)
-            ends.add(run.earliest + run.hours)
-    fullest = []
-    for first, end in product(firsts, ends):
-        if first < end:
-            within = sum(run.least_within(first, end) * gpus for run, gpus in bounded)
-            if within > average * (end - first):
-                fullest.append((-within / (end - first), first, end))
-    return [(first, end) for _, first, end in sorted(fullest)[:_WINDOWS]]
+    sure = [run for run, _ in bounded if run.latest < run.earliest + run.hours]
+    firsts = _hours({run.earliest for run, _ in bounded}, {run.latest for run in sure})
+    ends = _hours({run.until for run, _ in bounded}, {run.earliest + run.hours for run in sure})
+    within = np.zeros((len(firsts), len(ends)))
+    for run, gpus in bounded:
+        taken = [
+            np.minimum(start + run.hours, ends) - np.maximum(start, firsts)[:, None]
+            for start in (run.earliest, run.latest)
+        ]
+        within += gpus * np.maximum(0, np.minimum(*taken))
+    lasting = ends - firsts[:, None]
+    fullest = [
+        (-within[at, to] / lasting[at, to], int(firsts[at]), int(ends[to]))
+        for at, to in np.argwhere((lasting > 0) & (within > average * lasting))
+    ]
+    return tuple((first, end) for _, first, end in sorted(fullest)[:_WINDOWS])
+
+
+def _hours(windows: set[int], sure: set[int]) -> NDArray[np.int64]:
+    """Hours at which spans begin or end: those of windows before others, where they are many."""
+    return np.array([*sorted(windows), *sorted(sure - windows)][:_MANY_HOURS])
 
 
 def turns_of(runs: Sequence[RunWindow]) -> Iterator[tuple[int, list[float]]]:

@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import cycle, islice
+from operator import mul
 from typing import TYPE_CHECKING
 
 from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.gpu_patterns import fewest, fillings
 from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.greedy import shares as shares_of
 from planner.packing.node_packing.minimum_bin_slack import least_slack
 from planner.packing.node_packing.packed import Packed
-from planner.packing.problem import Part, Shape
+from planner.packing.problem import WHOLE, Part, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from planner.packing.node_packing.gpu_patterns import Fill
     from planner.packing.node_packing.greedy import Pattern
     from planner.packing.problem import Pool
 
+_SCARCITY = 8
+"""Power by which the load of a resource counts: the scarcest ones matter most."""
 _MANY = 100
 """Pieces with parts beyond which they are not tried one by one."""
 
@@ -111,6 +115,9 @@ def lay_out_bundles(
     No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
     pieces of each.
     """
+    first = first_fit_with_parts(pool, whole, pieces)
+    if nodes_in(first.patterns) <= nodes and first.opened() <= most_opened:
+        return first
     room = _room(pool, whole, nodes, most_opened)
     for arrangement in _arrangements(pool, whole, pieces, room, go_on):
         packed = arrangement.stock.pack(arrangement.asked, nodes)
@@ -119,16 +126,122 @@ def lay_out_bundles(
     return None
 
 
-def arranged(
-    pool: Pool,
-    whole: tuple[Sequence[Shape], Sequence[int]],
-    pieces: Mapping[Shape, int],
-    nodes: int,
-    most_opened: float,
-) -> Arrangement | None:
-    """The pieces with parts on as few GPUs as were found; None where these are too many."""
-    room = _room(pool, whole, nodes, most_opened)
-    return next(_arrangements(pool, whole, pieces, room, lambda: True), None)
+def first_fit_with_parts(
+    pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], pieces: Mapping[Shape, int]
+) -> Packed:
+    """Pieces with parts, beside pieces of whole GPUs, by first-fit decreasing; none is too large.
+
+    Nodes are filled one after another: each with the piece that takes most of what is scarce, then
+    in the order that fills it best. A piece goes to the first GPU there that has room for it, if
+    the host has the cores and the memory.
+    """
+    shapes, asked = whole
+    left = {shape: number for shape, number in zip(shapes, asked, strict=True) if number}
+    left |= {shape: number for shape, number in pieces.items() if number}
+    filled = _nodes_filled(_Gpus(pool, left), left)
+    bundles = sorted({one for _, held, _ in filled for one in held})
+    indices = {shape: index for index, shape in enumerate(shapes)}
+    patterns = []
+    for wholes, held, times in filled:
+        pattern = [(-1 - bundles.index(one), number) for one, number in Counter(held).items()]
+        pattern += [(indices[shape], number) for shape, number in wholes.items()]
+        patterns.append((tuple(sorted(pattern)), times))
+    return Packed(tuple(patterns), tuple(bundles))
+
+
+class _Gpus:
+    """What one GPU of a pool holds of these pieces, and what share of a node each takes."""
+
+    def __init__(self, pool: Pool, shapes: Iterable[Shape]) -> None:
+        self.pool = pool
+        profiles = sorted({shape.part for shape in shapes if shape.part.profile})
+        self._fills = [dict(fill) for fill in fillings(pool, profiles)]
+
+    def takes(self, held: Sequence[Shape], shape: Shape) -> bool:
+        """Whether a GPU that holds these pieces has room for another one."""
+        if not shape.part.profile:
+            taken = sum(one.part.memory_mb for one in held)
+            return (
+                not any(one.part.profile for one in held)
+                and taken + shape.part.memory_mb <= self.pool.shared_mb
+            )
+        parts = Counter(one.part for one in (*held, shape))
+        return any(all(n <= fill.get(part, 0) for part, n in parts.items()) for fill in self._fills)
+
+    def shares(self, shape: Shape) -> tuple[float, float, float]:
+        """Of the GPUs, the cores and the memory of a node, counted as parts where it has one."""
+        gpus, cpus, memory_mb = shares_of(shape, self.pool.node)
+        if shape.part.profile:
+            gpus /= max(fill.get(shape.part, 0) for fill in self._fills)
+        elif shape.part != WHOLE:
+            gpus *= shape.part.memory_mb / self.pool.shared_mb
+        return gpus, cpus, memory_mb
+
+
+def _nodes_filled(
+    gpus: _Gpus, pieces: Mapping[Shape, int]
+) -> list[tuple[dict[Shape, int], list[Held], int]]:
+    """Nodes: pieces of whole GPUs, what the shared ones hold, and how many are alike."""
+    left, filled = dict(pieces), []
+    shares = {shape: gpus.shares(shape) for shape in pieces}
+    loads = [sum(shares[shape][at] * number for shape, number in pieces.items()) for at in range(3)]
+    scarce = [(load / max(*loads, 1e-9)) ** _SCARCITY for load in loads]
+    worth = {shape: sum(map(mul, scarce, shares[shape])) for shape in pieces}
+    keys: tuple[Callable[[Shape], object], ...] = (
+        lambda shape: worth[shape],
+        lambda shape: shares[shape],
+        lambda shape: max(shares[shape]),
+        lambda shape: sum(shares[shape]),
+        lambda shape: shares[shape][1],
+        lambda shape: shares[shape][2],
+    )
+    orders = [sorted(pieces, key=lambda shape: (key(shape), shape), reverse=True) for key in keys]
+    while any(left.values()):
+        orders = [[shape for shape in order if left[shape]] for order in orders]
+        first, best = orders[0][0], -1.0
+        for order in orders:
+            wholes, held = _node_filled(
+                gpus, left, [first, *(one for one in order if one != first)]
+            )
+            taken = Counter(wholes) + Counter(shape for one in held for shape in one)
+            value = sum(worth[shape] * number for shape, number in taken.items())
+            if value > best:
+                best, node, on_it = value, (wholes, held), taken
+        times = min(left[shape] // number for shape, number in on_it.items())
+        for shape, number in on_it.items():
+            left[shape] -= number * times
+        filled.append((*node, times))
+    return filled
+
+
+def _node_filled(
+    gpus: _Gpus, left: Mapping[Shape, int], order: Sequence[Shape]
+) -> tuple[dict[Shape, int], list[Held]]:
+    node = gpus.pool.node
+    free, cpus, memory_mb = node.gpus, node.cpus, node.memory_mb
+    wholes: dict[Shape, int] = {}
+    opened: list[list[Shape]] = []
+    for shape in order:
+        most = left[shape]
+        most = min(most, cpus // shape.cpus) if shape.cpus else most
+        most = min(most, memory_mb // shape.memory_mb) if shape.memory_mb else most
+        number = 0
+        if shape.part == WHOLE:
+            number = min(most, free // shape.gpus)
+            free -= number * shape.gpus
+            wholes |= {shape: number} if number else {}
+        while shape.part != WHOLE and number < most:
+            room = next((held for held in opened if gpus.takes(held, shape)), None)
+            if room is None and not free:
+                break
+            if room is None:
+                free -= 1
+                opened.append(room := [])
+            room.append(shape)
+            number += 1
+        cpus -= number * shape.cpus
+        memory_mb -= number * shape.memory_mb
+    return wholes, [tuple(sorted(held)) for held in opened]
 
 
 def _room(

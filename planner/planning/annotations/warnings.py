@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from datetime import date
 from itertools import count as naturals
 from math import exp, floor, lgamma, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.checks.faults import entries
 from planner.inputs.scenario.places import node_places, place_of, pool_places
@@ -14,7 +14,6 @@ from planner.inputs.text.words import count_of, did_you_mean, usd
 from planner.packing.solution import Status
 from planner.packing.statement.facility import spare_nodes
 from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
-from planner.planning.figures.costs import acquired_cents
 from planner.planning.figures.shares import most_saved
 from planner.planning.plan import Note
 from planner.planning.words import some_of
@@ -50,7 +49,6 @@ def warning_notes(
         *_retiring(inputs),
         *_committed(plan),
         *_dear_spares(inputs, plan),
-        *_dear_groups(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
@@ -176,52 +174,51 @@ def _committed(plan: Plan) -> Iterator[Note]:
         )
 
 
+class _Spares(NamedTuple):
+    """Nodes that stay empty for those that fail."""
+
+    place: str
+    """A group of node types that share them, or a pool."""
+    origin: str
+    kept: int
+    pools: list[_Pool]
+
+
 def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Pools that keep more nodes empty than work there, with what the plan acquires beside that.
+    """Spare nodes that shut an owned pool, and more of them than work where nodes are acquired.
 
     Such a figure is seldom meant: it takes owned nodes out of use, or buys nodes to stand empty.
     """
-    cents = acquired_cents(inputs, plan.acquisitions)
-    at_work = _most_at_work(plan)
-    shut = _without_room(inputs, plan)
-    for pool in sorted(shut | at_work.keys()):
-        kept, works = spare_nodes(inputs, *pool), at_work[pool]
-        place = f"{pool[0]} @ {pool[1]}"
-        here = cents.get(pool, 0)
-        elsewhere = sum(cents.values()) - here
-        others = f"the plan acquires others for {usd(elsewhere)} net present cost"
-        if pool in shut:
-            beside = f"; {others}" if elsewhere else ""
+    for pool in sorted(_without_room(inputs, plan)):
+        if kept := spare_nodes(inputs, *pool):
             yield Note(
-                text=f"nothing can run on {place}, as {count_of(kept, 'spare node')} must stay "
-                "empty in a pool that runs a job and it never has more nodes than that"
-                f"{beside}",
+                text=f"nothing can run on {pool[0]} @ {pool[1]}, as "
+                f"{count_of(kept, 'spare node')} must stay empty in a pool that runs a job and it "
+                "never has more nodes than that",
                 origin=_asked_by(inputs, pool),
             )
-        elif kept > works and (here or elsewhere):
-            what = f"the nodes that the plan acquires there cost {usd(here)} net present cost"
-            yield Note(
-                text=f"{count_of(kept, 'node')} of {place} must stay empty as spare beside "
-                f"{works:,} at work; {what if here else others}",
-                origin=_asked_by(inputs, pool),
-            )
-
-
-def _dear_groups(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Groups of node types that keep more nodes empty than work there, where any are acquired."""
     at_work = _most_at_work(plan)
-    for where, kept, pools in _groups(inputs, plan):
-        works = sum(at_work[pool] for pool in pools)
-        if works and kept > works and plan.acquisitions:
+    for one in _spares(inputs, plan, at_work) if plan.acquisitions else ():
+        works = sum(at_work[pool] for pool in one.pools)
+        if one.kept > works > 0:
             yield Note(
-                text=f"{count_of(kept, 'node')} must stay empty as spare beside {works:,} at work "
-                f"in group {where.rpartition('.')[2]}",
-                origin=where,
+                text=f"{count_of(one.kept, 'node')} of {one.place} must stay empty as spare "
+                f"beside {works:,} at work",
+                origin=one.origin,
             )
 
 
-def _groups(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, int, list[_Pool]]]:
-    """Groups that share spare nodes: their key, the nodes that may fail at once, and their pools.
+def _spares(inputs: Inputs, plan: Plan, at_work: Counter[_Pool]) -> Iterator[_Spares]:
+    """Those of each group, and of each other pool that runs anything."""
+    groups = list(_groups(inputs, plan))
+    yield from groups
+    for pool in sorted(at_work.keys() - {pool for one in groups for pool in one.pools}):
+        place, kept = f"{pool[0]} @ {pool[1]}", spare_nodes(inputs, *pool)
+        yield _Spares(place, _asked_by(inputs, pool), kept, [pool])
+
+
+def _groups(inputs: Inputs, plan: Plan) -> Iterator[_Spares]:
+    """Of groups that share them, as many as may fail at once.
 
     Where racks may fail: as many as the fullest holds, in the quarter in which that is least.
     """
@@ -235,7 +232,7 @@ def _groups(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, int, list[_Pool]]
                         racks[label][rack] += 1
             fullest = min((max(held.values()) for held in racks.values() if held), default=0)
             kept = group.nodes or (group.racks or 0) * fullest
-            yield f"sites.{site}.spare_nodes.{name}", kept, pools
+            yield _Spares(name, f"sites.{site}.spare_nodes.{name}", kept, pools)
 
 
 def _most_at_work(plan: Plan) -> Counter[_Pool]:
@@ -399,13 +396,14 @@ def _noted(day: SourcedFigure[date]) -> str:
 
 
 def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Everything on one node type, of which a failed node stops its jobs."""
+    """Everything on one node type, but for runs by the hour; a failed node stops its jobs."""
     used = {node_type for node_type, _ in _most_at_work(plan)}
+    elsewhere = any(node.hours and node.node_type not in used for node in plan.nodes)
     by_site = any(site.spare_nodes for site in inputs.scenario.sites.values())
     if len(used) == 1 and not by_site and not spare_nodes(inputs, min(used), ""):
         yield Note(
-            text=f"everything runs on one node type, {min(used)}, and no spare node is kept: "
-            "a failed node stops its jobs",
+            text=f"everything{' but runs by the hour' if elsewhere else ''} runs on one node type, "
+            f"{min(used)}, and no spare node is kept: a failed node stops its jobs",
             origin=_SPARE_NODES,
         )
 
@@ -420,10 +418,7 @@ def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         return
     (rule,) = inputs.rules.by_result[_FAILURES]
     at_work = _most_at_work(plan)
-    places = [(where.split(".", 3)[3], kept, pools) for where, kept, pools in _groups(inputs, plan)]
-    alone = at_work.keys() - {pool for _, _, pools in places for pool in pools}
-    places += [(f"{pool[0]} @ {pool[1]}", spare_nodes(inputs, *pool), [pool]) for pool in alone]
-    for place, kept, pools in sorted(places):
+    for place, _, kept, pools in sorted(_spares(inputs, plan, at_work)):
         nodes = sum(at_work[pool] for pool in pools)
         if not nodes:
             continue

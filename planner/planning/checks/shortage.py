@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.planning.checks.view import Findings
-    from planner.planning.plan import Shortage, ShortJob
+    from planner.planning.plan import ShortJob
 
 
 def _listed(view: View) -> Iterator[str]:
@@ -102,36 +102,26 @@ def _counted(view: View) -> Iterator[str]:
 
 def _order(view: View) -> Iterator[str]:
     """Nobody is kept in the place of a more important job that asks for just the same."""
-    stated = view.inputs.scenario.jobs
-    for job, shortage in _dropped(view):
-        mine = _asks(view, job.name)
-        for name, other in stated.items():
+    shortage, stated = view.plan.shortage, view.inputs.scenario.jobs
+    asks: dict[str, list[tuple[object, ...]]] = defaultdict(list)
+    for one in view.asked:
+        what = (one.sizing.id, one.units, one.sites, one.team)
+        asks[one.derived_from or one.name].append(what)
+    for job in shortage.jobs if shortage else ():
+        settled = shortage and all(
+            use.proved for use in shortage.priorities if use.priority >= job.priority
+        )
+        for name, other in stated.items() if job.outcome == "dropped" and settled else ():
             if (
                 other.priority < job.priority
                 and not other.required
                 and name not in view.short
-                and _asks(view, name) == mine
-                and _proved(shortage, job.priority)
+                and asks[name] == asks[job.name]
             ):
                 yield (
                     f"job {job.name} of priority {job.priority} is dropped, but {name} of "
                     f"priority {other.priority}, which asks for the same, is kept"
                 )
-
-
-def _asks(view: View, name: str) -> list[tuple[object, ...]]:
-    mine = (job for job in view.asked if name in (job.name, job.derived_from))
-    return sorted((job.sizing.id, job.units, job.sites, job.team or "") for job in mine)
-
-
-def _dropped(view: View) -> Iterator[tuple[ShortJob, Shortage]]:
-    shortage = view.plan.shortage
-    if shortage is not None:
-        yield from ((job, shortage) for job in shortage.jobs if job.outcome == "dropped")
-
-
-def _proved(shortage: Shortage, priority: int) -> bool:
-    return all(use.proved for use in shortage.priorities if use.priority >= priority)
 
 
 def _rights(view: View) -> Findings:

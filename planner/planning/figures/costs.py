@@ -122,22 +122,6 @@ def cost_lines(
     )
 
 
-def acquired_cents(inputs: Inputs, bought: Iterable[Acquisition]) -> Counter[tuple[str, str]]:
-    """Net present cost of the nodes that are acquired, by node type and site."""
-    lines = tuple(bought)
-    offers = {offer.name: offer for offer in inputs.offers}
-    ordered: Counter[tuple[str, str]] = Counter()
-    for line in lines:
-        ordered[line.offer, line.quarter] += line.count
-    cents: Counter[tuple[str, str]] = Counter()
-    for line in lines:
-        quarter = inputs.scenario.horizon.labels.index(line.quarter)
-        nodes = ordered[line.offer, line.quarter]
-        streams = node_costs(inputs, offers[line.offer], quarter, nodes)
-        cents[line.node_type, line.site] += line.count * present_cents(streams)
-    return cents
-
-
 def _released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
     """Owned nodes that are let go: by quarter, sold before switched off, by fleet entry."""
     supplies = translation.problem.supplies

@@ -94,7 +94,7 @@ def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | 
 
 
 _Row = tuple[int, int | None, str]
-"""Place of a job, place of one of its execution modes, and the share of units that run so."""
+"""Place of a job, place of one of its execution modes, and in words what units run on so."""
 
 
 def jobs_section(
@@ -130,7 +130,7 @@ def jobs_section(
             if there := on_apis_text(plan, jobs[row[0]].name):
                 return f"API: {there}"
             return "dropped" if jobs[row[0]].name in dropped else "no unit in any quarter"
-        return f"{_copies(one)}× {taken(one)}{row[2]}"
+        return row[2]
 
     def gpu_memory(row: _Row, name: str) -> Cell:
         one = candidate(row)
@@ -194,11 +194,11 @@ def jobs_section(
     yield from _derived(plan)
 
 
-def _copies(candidate: Candidate) -> str:
-    """`3 × 2`, and `1–3 × 2` where replicas follow traffic."""
-    least = min(candidate.replicas_by_quarter, default=candidate.replicas)
-    told = copies_of(candidate.replicas, candidate.gpus, candidate.prefill_gpus)
-    return told if least == candidate.replicas else f"{least:,}–{told}"
+def _copies(candidate: Candidate, quarters: Sequence[int]) -> str:
+    """`3 × 2`, and `1–3 × 2` where replicas follow the traffic of these quarters."""
+    counts = [candidate.replicas_in(quarter) for quarter in quarters]
+    told = copies_of(max(counts), candidate.gpus, candidate.prefill_gpus)
+    return told if min(counts) == max(counts) else f"{min(counts):,}–{told}"
 
 
 def _rows(plan: Plan, most: int) -> Iterator[_Row]:
@@ -208,8 +208,17 @@ def _rows(plan: Plan, most: int) -> Iterator[_Row]:
         if not job.ways:
             yield place, None, ""
         for way, units in job.ways:
-            told = share_of(units, plan.quarters, when.get(job.name, {}).get(way))
-            yield place, places[way], f" ({told})" if len(job.ways) > 1 else ""
+            labels = when.get(job.name, {}).get(way)
+            in_use = [
+                quarter
+                for quarter, label in enumerate(plan.quarters)
+                if job.units[quarter] and (labels is None or label in labels)
+            ]
+            one = plan.sizings[job.sizing].candidates[places[way]]
+            told = f"{_copies(one, in_use)}× {taken(one)}"
+            if len(job.ways) > 1:
+                told += f" ({share_of(units, plan.quarters, labels)})"
+            yield place, places[way], told
 
 
 def _placed_on(plan: Plan) -> Mapping[tuple[str, str], set[str]]:

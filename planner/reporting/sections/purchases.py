@@ -67,7 +67,7 @@ def action_of(kind: str, term_quarters: int | None = None, step_hours: int | Non
 
 
 def nodes_of(line: Acquisition) -> str:
-    """`3 × PowerEdge XE9680 (h100-80gb-sxm)`, `70 h of …` of nodes that come and go."""
+    """`3 × PowerEdge XE9680 (h100-80gb-sxm)`, `70 node-hours of …` of nodes that come and go."""
     times = " of" if line.step_hours else " ×"
     return f"{nodes_text(line.count, line.step_hours)}{times} {line.product} ({line.gpu_type})"
 
@@ -325,8 +325,7 @@ def milestones_section(traced: TracedPlan) -> Iterator[Block]:
             sorted(dated, key=lambda entry: entry[0]),
             ("Start of", "name", lambda row: row[0]),
             ("Milestone", "text", lambda row: row[1]),
-            caption="What enters and leaves service; the days of the orders stand on page 1 and in "
-            "the bill of materials",
+            caption="What enters and leaves service; orders stand on page 1 with their days",
         )
     else:
         yield Paragraph("There is nothing to order.")
@@ -559,8 +558,6 @@ def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:
     step = lines[0].step_hours
     if step is None:
         what = _machine(f"{upto}{most:,}", lines[0])
-    elif step == 1:  # the hours of all its nodes together
-        what = f"{upto}{count_of(most, 'node-hour')} of {_model(lines[0])}"
     else:
         what = f"{upto}{nodes_text(most, step)} of {_model(lines[0])}"
     return f"{what} in {quarter_runs(quarters, in_quarter)}"

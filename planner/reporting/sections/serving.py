@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import groupby
 from math import log
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
@@ -12,7 +13,7 @@ from planner.reporting.document import Block, Cell, Paragraph, columns_for, rest
 from planner.reporting.format import copies_of, percent, quarter_runs, usd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.planning.ledger.traced import TracedFigure
     from planner.planning.plan import ApiComparison, Plan, PlannedJob
@@ -235,19 +236,36 @@ def runs_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _rows(plan: Plan) -> Iterator[_Row]:
+    """A job's rows by execution mode; by quarter where its units change theirs."""
+    changing = plan.quarters_by_way()
     for at, job in enumerate(plan.jobs):
-        places = {one.way: place for place, one in enumerate(plan.sizings[job.sizing].candidates)}
-        for number, (way, _) in enumerate(job.ways):
-            candidate = plan.sizings[job.sizing].candidates[places[way]]
-            place = f"sizings[{job.sizing}].candidates[{places[way]}]"
-            shared = f"jobs[{at}].replicas[{number}][1]" if job.replicas else ""
-            yield from _rows_of(plan, job, candidate, place, shared)
+        rows = list(_rows_of_job(plan, at, job, changing.get(job.name, {})))
+        yield from sorted(rows, key=attrgetter("quarters")) if job.name in changing else rows
+
+
+def _rows_of_job(
+    plan: Plan, at: int, job: PlannedJob, labels: Mapping[str, Sequence[str]]
+) -> Iterator[_Row]:
+    """`labels` are the quarters in which units run so, of a job whose units change their mode."""
+    places = {one.way: place for place, one in enumerate(plan.sizings[job.sizing].candidates)}
+    for number, (way, _) in enumerate(job.ways):
+        candidate = plan.sizings[job.sizing].candidates[places[way]]
+        place = f"sizings[{job.sizing}].candidates[{places[way]}]"
+        shared = f"jobs[{at}].replicas[{number}][1]" if job.replicas else ""
+        here = labels.get(way, plan.quarters)
+        quarters = [q for q, units in enumerate(job.units) if units and plan.quarters[q] in here]
+        yield from _rows_of(plan, job, candidate, quarters, place, shared)
 
 
 def _rows_of(
-    plan: Plan, job: PlannedJob, candidate: Candidate, place: str, shared: str
+    plan: Plan,
+    job: PlannedJob,
+    candidate: Candidate,
+    quarters: Sequence[int],
+    place: str,
+    shared: str,
 ) -> Iterator[_Row]:
-    """Rows of one way, if it serves.
+    """Rows of one execution mode in these quarters, if it serves.
 
     `shared` is where the number of its replicas stands that share traffic with others.
     """
@@ -269,12 +287,12 @@ def _rows_of(
         here = candidate.replicas_in(quarter) if mine is None else mine[quarter]
         return peaks[quarter], here, beside
 
-    active = [quarter for quarter, units in enumerate(job.units) if units and alike(quarter)[1]]
+    active = [quarter for quarter in quarters if alike(quarter)[1]]
     for (_, replicas, beside), group in groupby(active, key=alike):
-        quarters = tuple(group)
-        by_quarter = f"_by_quarter[{quarters[-1]}]" * bool(candidate.replicas_by_quarter)
-        counted = f"{shared}[{quarters[-1]}]" if shared else f"{place}.replicas{by_quarter}"
-        yield _Row(job, candidate, serving, place, quarters, replicas, counted, beside)
+        *_, last = span = tuple(group)
+        by_quarter = f"_by_quarter[{last}]" * bool(candidate.replicas_by_quarter)
+        counted = f"{shared}[{last}]" if shared else f"{place}.replicas{by_quarter}"
+        yield _Row(job, candidate, serving, place, span, replicas, counted, beside)
 
 
 def _labels(plan: Plan, row: _Row) -> tuple[str, ...]:

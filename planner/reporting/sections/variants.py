@@ -242,22 +242,7 @@ def risk_document(found: Risk) -> Document:
             ("95 % confidence", "number", lambda one: " – ".join(map(percent, one.range))),
         ),
     )
-    if found.choices:
-        blocks += _choices(found, found.choices)
-    if not found.acquisitions:
-        return blocks
-    words = "Nodes of each offer, over all quarters: at most so many in that share of the futures."
-    acquired = table(
-        found.acquisitions,
-        ("Offer", "text", lambda one: one.offer),
-        ("Now", "number", lambda one: f"{one.planned:,}"),
-        ("Never", "number", lambda one: percent(one.never / len(found.costs_cents))),
-        *columns_for(
-            ((f"{share} %", place) for place, share in enumerate(found.percentiles)),
-            lambda one, place: f"{one.percentiles[place]:,}",
-        ),
-    )
-    return (*blocks, Heading("What the futures acquire"), Paragraph(words), acquired)
+    return (*blocks, *_choices(found, found.choices)) if found.choices else blocks
 
 
 def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
