@@ -50,7 +50,8 @@ _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 """Of the time left: what all rounds may take, and of theirs, counting nodes once."""
 _BOUND_GAP = 0.7
-"""Of the asked gap, what the bound may take where sites limit the nodes, or runs take turns."""
+"""Of the asked gap, what the bound may take where sites limit the nodes, runs take turns, or
+replicas share traffic."""
 _FEW_DEMANDS = 300
 """Beyond so many demands there is time for one way to choose the units, not for all."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
@@ -261,7 +262,7 @@ class Search:
     def _bound(self, relaxed: frozenset[int]) -> Answer | None:
         """Solve the master program and keep its bound; None where time ended without values."""
         sites = bool(self._problem.limits or self._problem.racks)
-        limited = sites or self._runs
+        limited = sites or self._runs or bool(self._master.traffic_rows)
         answer = solve_integer(
             self._master.program,
             time_limit_s=self._left_s() * _BOUND_TIME,
