@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from planner.packing.master import MasterProgram, PoolInQuarter, Terms
     from planner.packing.problem import Choice, Problem
 
+_IDLE = 0.01
+"""Of the least price of a GPU: what one that costs nothing counts."""
 _USEFUL_ROOM = 0.08
 """Share of a pool's cores and memory beyond which more room makes no layout easier."""
 
@@ -28,25 +30,26 @@ _USEFUL_ROOM = 0.08
 def on_cheapest_gpus(master: MasterProgram) -> Program:
     """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
 
-    Before that, units that may change their GPU type from quarter to quarter keep it where they
-    can; before all else, units that run today stay.
+    Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type from
+    quarter to quarter keep it where they can; before all else, units that run today stay.
     """
     price = gpu_prices(master.problem)
+    idle = _IDLE * min(filter(None, price.values()), default=1.0)
     costs: dict[int, float] = {}
     for (number, position), index in master.choice.items():
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         copies = sum(choice.copies_in(quarter) for quarter in demand.quarters)
         gpus = choice.shape.whole_gpus * choice.shape.run.hours / RUN_HOURS
-        costs[index] = gpus * price.get(choice.gpu_type, 0.0) * copies
+        costs[index] = gpus * (price.get(choice.gpu_type) or idle) * copies
     for (pool, _), usage in master.opened.items():
         for index, _ in usage.terms:
             costs[index] = price[master.problem.pools[pool].gpu_type]
     program = Program(list(master.program.variables), list(master.program.rows))
     worth = 1.0 + max(costs.values(), default=0.0)
-    going_on = dict.fromkeys(_going_on(master, program), worth)
-    stays = stay_rewards(master, costs | going_on)
-    return program.priced(costs | stays | dict.fromkeys(going_on, -worth))
+    changes = {index: sign * worth for index, sign in _changes(master, program).items()}
+    stays = stay_rewards(master, costs | {index: abs(cost) for index, cost in changes.items()})
+    return program.priced(costs | stays | changes)
 
 
 def at_random(master: MasterProgram, seed: int) -> Program:
@@ -55,21 +58,31 @@ def at_random(master: MasterProgram, seed: int) -> Program:
     return master.program.priced({index: rng.random() for index in master.choice.values()})
 
 
-def _going_on(master: MasterProgram, program: Program) -> list[int]:
-    """Count units of each stage that take the same choice in the next one, in rows `goes-on`."""
-    taking: dict[tuple[tuple[Choice, ...], str, int, int], Terms] = defaultdict(dict)
+def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
+    """Count units of each stage that go on as they are in the next one (-1), in rows `goes-on`.
+
+    Where it is open how many units share some traffic, those that end are counted (1), in rows
+    `ends`: more of them would go on than are needed.
+    """
+    taking: dict[tuple[tuple[Choice, ...], str, str, int, int], Terms] = defaultdict(dict)
     for (number, position), index in master.choice.items():
         demand = master.problem.demands[number]
         if demand.stage:
-            taking[demand.choices, demand.owner, position, demand.quarters[0]][index] = -1.0
-    found = []
-    for (choices, owner, position, quarter), now in taking.items():
-        after = taking.get((choices, owner, position, quarter + 1))
-        if after:
+            kind = (demand.choices, demand.owner, demand.endpoint, position)
+            taking[*kind, demand.quarters[0]][index] = 1.0
+    found = {}
+    for (choices, owner, endpoint, position, quarter), now in taking.items():
+        after = taking.get((choices, owner, endpoint, position, quarter + 1), {})
+        if endpoint and after:
+            ends = program.variable("ends")
+            program.row("ends", {**now, **dict.fromkeys(after, -1.0), ends: -1.0}, "<=", 0.0)
+            found[ends] = 1.0
+        elif after:
             going_on = program.variable("goes-on")
             for side in (now, after):
-                program.row("goes-on", {**side, going_on: 1.0}, "<=", 0.0)
-            found.append(going_on)
+                terms = {**dict.fromkeys(side, -1.0), going_on: 1.0}
+                program.row("goes-on", terms, "<=", 0.0)
+            found[going_on] = -1.0
     return found
 
 
