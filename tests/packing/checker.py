@@ -133,7 +133,7 @@ class Checker:
         way = [
             [
                 choice
-                for choice, units in zip(demand.choices, taken, strict=True)
+                for choice, units in zip(demand.choices, taken, strict=False)
                 for _ in range(units)
             ]
             for demand, taken in zip(self.problem.demands, self.solution.assigned, strict=True)

@@ -270,7 +270,7 @@ def _by(one: Swing, moved: Moved) -> str:
         stated = f" ({override.value_text})"
         if isinstance(value, int | Decimal):
             priced = "price_usd" in key or key.endswith("usd_per_kwh")
-            stated = f" (${value:,f})" if priced else f" ({value:,f})"
+            stated = f" ({'$' * priced}{Decimal(value):,f})"
     return f"{moved_text(one.unit, moved.by)}{stated}"
 
 
