@@ -168,3 +168,41 @@ def test_where_not_all_fit_an_endpoint_gives_way_as_a_whole(planned):
 def test_what_is_missing_is_told_in_replicas(planned):
     with pytest.raises(planner.InfeasibleError, match="without room"):
         planned(endpoint(40), policies="{allowed_gpu_types: [h100-80gb-sxm]}")
+
+
+def test_on_gpus_that_cost_nothing_more_no_replica_runs_that_is_not_needed(tmp_path):
+    """Two servers stand there anyway: each quarter has what its traffic takes, and keeps it."""
+    scenario = {
+        "format": 1,
+        "name": "Owned",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 3},
+        "fleet": {"here": {"node_type": "xe9680-h100", "count": 2}},
+        "jobs": {
+            "chat": {
+                "serve": {
+                    "model": "llama-3.1-70b",
+                    "bits": 8,
+                    "load": {
+                        "requests_per_second": {"2027Q1": 1, "2027Q2": 6},
+                        "input_tokens": 1000,
+                        "output_tokens": 400,
+                    },
+                    "latency": {"tpot_ms": 50},
+                    "mixed": True,
+                }
+            }
+        },
+    }
+    made = planner.plan(scenario)._plan
+    (job,) = made.jobs
+    ways = {one.way: one for one in made.sizings[job.sizing].candidates}
+    counts = dict(job.replicas)
+    for first, second in ((0, 1), (1, 2)):
+        assert all(units[first] <= units[second] for units in counts.values())
+    for quarter, rate in ((0, 1), (1, 6)):
+        fewest = min(
+            one.gpus * ceil(rate / one.serving.planned_requests_per_second)
+            for one in ways.values()
+            if one.serving
+        )
+        assert sum(ways[way].gpus * units[quarter] for way, units in counts.items()) <= fewest
