@@ -28,6 +28,7 @@ from planner.planning.words import some_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from planner.inputs.scenario.job import Job
     from planner.inputs.settled import Inputs
     from planner.packing import Solution, Translation
     from planner.packing.problem import Problem
@@ -226,7 +227,9 @@ class WhatIf:
         if not runs or plan.shortage is not None or whole or not proved or left_s <= 0:
             return None
         inputs = _with_setting(self.solved.inputs, "run_utilization", Decimal(1))
-        others = translate(inputs, sizers.portfolio(inputs))
+        tuned = {name: job for name, job in inputs.scenario.jobs.items() if job.kind != "serve"}
+        anew = {one.name: one for one in sizers.portfolio(_with_jobs(inputs, tuned))}
+        others = translate(inputs, tuple(anew.get(job.name, job) for job in self.solved.jobs))
         try:
             bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)
         except (Infeasible, LimitError):
@@ -312,7 +315,12 @@ def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Itera
 def _with_job(inputs: Inputs, name: str, **changed: object) -> Inputs:
     """The inputs with fields of one job changed."""
     job = inputs.scenario.jobs[name].model_copy(update=changed)
-    scenario = inputs.scenario.model_copy(update={"jobs": {**inputs.scenario.jobs, name: job}})
+    return _with_jobs(inputs, {**inputs.scenario.jobs, name: job})
+
+
+def _with_jobs(inputs: Inputs, jobs: dict[str, Job]) -> Inputs:
+    """The inputs with these jobs."""
+    scenario = inputs.scenario.model_copy(update={"jobs": jobs})
     return inputs.model_copy(update={"scenario": scenario})
 
 
