@@ -255,10 +255,9 @@ class Search:
         if self._unlike or self._rounded or self._over():
             return False
         whole = self._bound(frozenset())
-        if whole is None:
+        if whole is None or (self._cost_alone and self._lay_out(whole.values)):
             return False
-        ways = [self._lay_out, self._on_nodes]  # as they were counted, or by preference
-        if any(way(whole.values) for way in (ways if self._cost_alone else reversed(ways))):
+        if self._on_nodes(whole.values) or self._lay_out(whole.values):
             return False
         return self._found.cuts > cuts
 
