@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 """Cuts before any integer program: so often, in at most this share of the time left."""
+_ROOT_GAIN = 2e-4
+"""Where demands are very many, cuts that raise the bound by less than this share are the last."""
+_SLOW = 0.1
+"""Of the time left: a linear program that takes more is not solved again for more cuts."""
 _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 """Of the time left: what all rounds may take, and of theirs, counting nodes once."""
@@ -441,11 +445,17 @@ class Search:
             self._deadline = deadline
 
     def _cut_relaxation(self) -> None:
+        before = 0.0
         for _ in range(_ROOT_ROUNDS):
+            begun = spent()
             relaxed = solve_linear(self._master.program)
             if relaxed is None:
                 raise Infeasible(self._master)
             self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
+            slow = spent() - begun > _SLOW * self._left_s()
+            if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
+                break
+            before = relaxed.objective
             cuts = []
             for pool, quarter in self._master.usages:
                 if not self._in_time():
@@ -455,7 +465,7 @@ class Search:
                 cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
-            if not self._add(cuts) + self._cut_shared(relaxed.values):
+            if not self._add(cuts) + self._cut_shared(relaxed.values) or slow:
                 break
 
     def _cut_shared(self, values: tuple[float, ...]) -> int:

@@ -134,8 +134,9 @@ def _standing_in(
     lends = program.variable(f"stands-in[{label}]", upper=most, integer=True)
     program.row(f"fits[{label}]", {lends: 1.0, empty: -1.0}, "<=", 0.0)
     program.row(f"fits[{label}]", {lends: 1.0, fits: -float(most)}, "<=", 0.0)
+    ceiling = _ceiling(master.problem)
     for usage in unfit:
-        units = _most_units(master, usage)
+        units = _most_units(master, usage, ceiling)
         row: Terms = {fits: float(units)}
         for index, factor in usage.terms:
             row[index] = factor
@@ -158,22 +159,26 @@ def _most_useful(master: MasterProgram, pool: int, quarter: int) -> int:
 
     One for every piece, or the span of each that spans.
     """
-    pools = enumerate(master.problem.pools)
+    ceiling, pools = _ceiling(master.problem), enumerate(master.problem.pools)
     mine = [number for number, other in pools if pool in (number, other.lender)]
     return sum(
-        _most_units(master, usage) * max(1, usage.span)
+        _most_units(master, usage, ceiling) * max(1, usage.span)
         for number in mine
         for usage in master.usages.get((number, quarter), ())
     )
 
 
-def _most_units(master: MasterProgram, usage: Usage) -> int:
+def _ceiling(problem: Problem) -> int:
+    """More pieces than these there can never be."""
+    return sum(
+        demand.count * max((choice.copies for choice in demand.choices), default=1)
+        for demand in problem.demands
+    )
+
+
+def _most_units(master: MasterProgram, usage: Usage, ceiling: int) -> int:
     """Pieces of a usage, if as many are there as ever can be."""
     variables = master.program.variables
-    ceiling = sum(
-        demand.count * max((choice.copies for choice in demand.choices), default=1)
-        for demand in master.problem.demands
-    )
     counted = ((index, factor) for index, factor in usage.terms if factor > 0)  # not what is short
     return int(sum((variables[index].upper or ceiling) * factor for index, factor in counted))
 
