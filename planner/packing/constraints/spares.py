@@ -231,8 +231,7 @@ def _taken_in(demand: Demand, choice: Choice, way: Choice, mine: Pool, other: Po
     """Whether a node can take in pieces of another if they run there in this way.
 
     They take as much traffic there where they share it, and no more GPUs, for no longer, and of the
-    host no more than the share of these GPUs: so
-    they all fit that fit the node which failed.
+    host no more than the share of these GPUs: so they all fit that fit the node which failed.
     """
     held, taken = choice.shape, way.shape
     worth = dict(zip(demand.choices, demand.takes, strict=False))

@@ -30,9 +30,10 @@ def _endpoints(problem: Problem) -> dict[tuple[str, int], list[int]]:
 
 def _taking(master: MasterProgram, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Variables that count units of these demands, and what one unit takes, in millionths."""
-    for (number, position), index in master.choice.items():
-        if number in numbers:
-            yield index, master.problem.demands[number].takes[position]
+    for number in numbers:
+        for position, takes in enumerate(master.problem.demands[number].takes):
+            if (number, position) in master.choice:
+                yield master.choice[number, position], takes
 
 
 def add_rows(master: MasterProgram) -> None:
