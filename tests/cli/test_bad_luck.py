@@ -362,7 +362,8 @@ def test_a_folder_that_takes_no_files_is_told_and_left_as_it_was(scenario, proce
 
 
 def test_two_runs_into_one_folder_leave_one_whole_plan(scenario):
-    both = [start("plan", str(scenario), "--out", "out") for _ in range(2)]
+    # With --force, since whichever starts late finds a plan that it may not overwrite.
+    both = [start("plan", str(scenario), "--out", "out", "--force") for _ in range(2)]
     told = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], told
     assert files("out") == ["plan.json", "plan.md"]
