@@ -219,11 +219,6 @@ def _ask(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def _asked(traced: TracedPlan) -> Table:
-    caption = "Units that each job asks for, by quarter"
-    return jobs.services_table(traced, traced.asked, "how-need", caption)
-
-
 def _need(traced: TracedPlan) -> Iterator[Block]:
     """Who needs what, how far it goes beyond what is owned, and how long runs take."""
     yield Paragraph(
@@ -232,7 +227,7 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
         f"{traced.section('jobs')}.",
         tone="faint",
     )
-    yield _asked(traced)
+    yield jobs.demand_table(traced)
     yield from jobs.stated_table(traced)
     yield Paragraph(capacity.exhaustion(traced))
     yield capacity.gpus_table(traced)
@@ -352,19 +347,12 @@ def _changes(traced: TracedPlan) -> Iterator[Block]:
         yield Fields((("Delivered against planned, and forecast error", Blank(actuals)),))
 
 
-def _services(traced: TracedPlan) -> Iterator[Block]:
-    plan = traced.plan
-    yield jobs.services_table(
-        traced,
-        lambda job, quarter: traced.capacity.held(plan.jobs[job].name, quarter),
-        "how-use",
-        "GPUs that each job holds, wholly or in part",
-    )
+def _services(traced: TracedPlan) -> tuple[Block, ...]:
     parts = (
         ("Charged to teams", cost.teams_section(traced)),
         ("Traffic and latency", serving.traffic_section(traced)),
     )
-    yield from titled(parts, 3)
+    return titled(parts, 3)
 
 
 def _resources(traced: TracedPlan) -> Iterator[Block]:
@@ -401,11 +389,13 @@ _QUARTERLY: dict[str, Section] = {
     "ask": ("Summary and recommendation", decision_section),
     "since": ("What changed since the last plan", _changes),
     "scope": ("Scope", lambda _: (Paragraph("Not covered:"), Bullets(_EXCLUDED))),
-    "capacity": ("Capacity", lambda traced: (capacity.gpus_table(traced),)),
-    "demand": ("What drives demand", lambda traced: (_asked(traced),)),
-    "need": ("Services", _services),
+    "capacity": (
+        "Capacity against demand",
+        lambda traced: (capacity.gpus_table(traced), *capacity.forecast_section(traced)),
+    ),
+    "need": ("Demand", lambda traced: (jobs.demand_table(traced, held=True),)),
+    "services": ("Services", _services),
     "facility": ("Resources", _resources),
-    "forecast": ("Demand against capacity", capacity.forecast_section),
     "options": ("Options, and doing nothing", _options_by_quarter),
     "orders": ("Orders, and nodes let go", _orders),
     "alarms": ("Thresholds and alarms", capacity.alarms_section),
@@ -420,4 +410,4 @@ _QUARTERLY: dict[str, Section] = {
     ),
     "how": ("How figures come about", proof.how_section),
 }
-_IN_SHORT = ("ask", "since", "capacity", "demand", "forecast", "orders", "alarms")
+_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")

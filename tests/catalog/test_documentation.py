@@ -42,10 +42,3 @@ def test_the_figure_that_the_page_explains_is_in_the_catalog(catalog: Catalog) -
     figure = catalog.nodes["xe7740-h200-nvl"].mean_power_kw
     assert figure is not None
     assert (float(figure.value), figure.source, figure.basis, figure.note) == tuple(shown.values())
-
-
-@pytest.mark.parametrize(
-    ("part", "words"), [("gpus", "GPU types"), ("nodes", "node types"), ("models", "open models")]
-)
-def test_the_page_counts_the_entries_right(catalog: Catalog, part: str, words: str) -> None:
-    assert f"{len(getattr(catalog, part))} {words}" in PAGE

@@ -90,7 +90,7 @@ def test_a_table_sorts_by_the_value_of_its_figures(opened):
 def test_a_figure_tells_its_sum_to_the_keyboard(opened):
     page = opened()
     page.locator("dd a.n").first.focus()
-    assert page.locator("#trace").inner_text() == ("plan.json: proof.cost_cents")
+    assert page.locator("#trace").inner_text() == ("plan.json: sum(costs[*].present_cents)")
 
 
 def test_a_job_opens_where_its_name_leads(opened):

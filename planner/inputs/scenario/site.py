@@ -78,7 +78,7 @@ SITE_LIMITS = (
     HEIGHT,
     SiteLimit(_PORTS, _PORTS, _PORTS, "network ports", "ports", "ports", rare=True),
 )
-"""All of them: the counting program, its reasons and remedies, the plan and its documents go by
+"""All of them: the master program, its reasons and remedies, the plan and its documents go by
 this table."""
 
 

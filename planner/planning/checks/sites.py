@@ -38,7 +38,9 @@ class Limited(NamedTuple):
     per: int
     """Of what the plan counts, in one of the key and the figure."""
     what: str
+    """In the user's words."""
     unit: str
+    """Of the key and the figure."""
     drawn: bool = False
     """Whether a node that is switched off takes none."""
 

@@ -97,8 +97,8 @@ class Accounts:
 
     @property
     def net_present(self) -> TracedFigure:
-        """The figure that the plan minimizes."""
-        return self._read.at("proof.cost_cents")
+        """The figure that the plan minimizes: the present values of all kinds of cost."""
+        return self._read.sum("costs[*].present_cents")
 
     @property
     def adjusted(self) -> TracedFigure | None:

@@ -36,13 +36,13 @@ from planner.reporting.sections.sizing import Sums
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from planner.planning.ledger.traced import TracedFigure
     from planner.planning.plan import GpuPart, Plan, PlannedJob
     from planner.reporting.traced import TracedPlan
     from planner.sizing.candidate import Candidate, Rejection
 
 _DERIVED_NAMED = 5
 _JOBS_SHOWN = 1000
+_QUARTERS_OF_GPUS = 4
 _SIZINGS_TOLD = 300
 _DECIDING = {
     "memory_gb",
@@ -339,22 +339,31 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def services_table(
-    traced: TracedPlan, cell: Callable[[int, int], TracedFigure], trace: str, caption: str
-) -> Table:
-    """Each job with a figure by quarter: `cell` of its place and that of the quarter."""
-    plan = traced.plan
+def demand_table(traced: TracedPlan, *, held: bool = False) -> Table:
+    """Units of each job by quarter; `held` with the GPUs that it holds, of many quarters two."""
+    plan, columns = traced.plan, traced.columns
     places = range(min(len(plan.jobs), _JOBS_SHOWN))
+    caption = "Units that each job asks for, by quarter"
+    caption += "; GPUs that it holds, wholly or in part" if held else ""
     if len(plan.jobs) > len(places):
-        caption += f", the first {len(places):,} of {len(plan.jobs):,} jobs"
+        caption += f"; the first {len(places):,} of {len(plan.jobs):,} jobs"
+    ends = columns if len(columns) <= _QUARTERS_OF_GPUS else (columns[0], columns[-1])
+
+    def gpus(at: int, quarter: int) -> Cell:
+        known = traced.capacity.held(plan.jobs[at].name, quarter)
+        return traced.figure(known, "count", "how-use")
+
     return table(
         places,
         ("Job", "text", traced.job),
         ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
         ("Team", "text", lambda at: plan.jobs[at].team or "–"),
         *columns_for(
-            ((plan.quarters[quarter], quarter) for quarter in traced.columns),
-            lambda at, quarter: traced.figure(cell(at, quarter), "count", trace),
+            ((plan.quarters[quarter], quarter) for quarter in columns),
+            lambda at, quarter: traced.figure(traced.asked(at, quarter), "count", "how-need"),
+        ),
+        *columns_for(
+            ((f"GPUs {plan.quarters[quarter]}", quarter) for quarter in ends if held), gpus
         ),
         caption=caption,
     )
