@@ -54,7 +54,14 @@ from planner.whatif.results import (
 from planner.whatif.risk import PURCHASES, Risk
 from planner.whatif.risk import risk as found_risk
 from planner.whatif.sensitivity import sensitivity as found_sensitivity
-from planner.whatif.sweep import RESULTS, Shard, read_grid, require_rows, results_name
+from planner.whatif.sweep import (
+    RESULTS,
+    Shard,
+    VariantRuns,
+    read_grid,
+    require_rows,
+    results_name,
+)
 from planner.whatif.sweep import sweep as swept
 from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import AS_STATED, CachedRunner, Variant, VariantPlanner, WorkerConfig
@@ -638,8 +645,7 @@ def risk(
             *(planner, asked, samples, folder.path),
             plans=plans,
             force=overwrite,
-            hire=lambda one: executor(one, work),
-            progress=time_left(progress),
+            runs=VariantRuns(lambda one: executor(one, work), time_left(progress)),
         )
         result = RiskResult(found)
         if out is not None:

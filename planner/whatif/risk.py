@@ -17,18 +17,17 @@ from planner.packing.scenario_program import Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.planning.constrained import Purchase
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
-from planner.whatif.sweep import all_figures
 from planner.whatif.variants import VariantPlanner, commitments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from planner.packing.scenario_program import Future, Hedged
     from planner.packing.statement.hold import Order
-    from planner.whatif.sweep import Hire
+    from planner.whatif.sweep import VariantRuns
     from planner.whatif.uncertain import Futures
-    from planner.whatif.variants import Variant, WorkerConfig
+    from planner.whatif.variants import Variant
 
 _MOST = 24
 """Futures in one program. Of the others, what they cost at the least is counted."""
@@ -176,9 +175,7 @@ def compared_choices(
     base: PlanSummary,
     most: int,
     out: Path,
-    *,
-    hire: Hire,
-    progress: Callable[[int, int, int], None],
+    runs: VariantRuns,
 ) -> PurchasePlans:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
 
@@ -193,9 +190,11 @@ def compared_choices(
     tried: dict[tuple[Acquired, ...], list[PlanSummary]] = {}
 
     def hold(purchased: tuple[Acquired, ...], searched: int | None) -> None:
+        bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
+        given = VariantPlanner(replace(planner.config, committed=None, purchases=bought))
         folder = out / f"{PURCHASES}{len(plans)}"
-        found = _held(planner.config, drawn, purchased, folder, hire, progress)
-        tried[purchased] = found
+        folder.mkdir(exist_ok=True)
+        found = tried[purchased] = runs.figures(given, drawn, folder, force=True)
         plans.append(_choice(searched, purchased, found))
 
     hold(_purchases(base.acquired), None)
@@ -222,21 +221,6 @@ def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
     """What is not rented, in an order of its own."""
     bought = (one for one in acquired if one.kind not in ("rent", "hourly"))
     return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
-
-
-def _held(
-    config: WorkerConfig,
-    drawn: Sequence[Variant],
-    purchased: tuple[Acquired, ...],
-    folder: Path,
-    hire: Hire,
-    progress: Callable[[int, int, int], None],
-) -> list[PlanSummary]:
-    """What the futures come to with these purchases."""
-    bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
-    planner = VariantPlanner(replace(config, committed=None, purchases=bought))
-    folder.mkdir(exist_ok=True)
-    return all_figures(planner, drawn, folder, force=True, hire=hire, progress=progress)
 
 
 def _choice(
@@ -338,8 +322,7 @@ def risk(
     *,
     plans: int = 0,
     force: bool = False,
-    hire: Hire,
-    progress: Callable[[int, int, int], None],
+    runs: VariantRuns,
 ) -> Risk:
     """Plan each of so many futures, and ask of each whether the nodes of the plan now would do.
 
@@ -351,7 +334,7 @@ def risk(
     plan = planner.plan(inputs)
     knowing = VariantPlanner(replace(planner.config, committed=commitments(plan)))
     drawn = futures.drawn(knowing, samples)
-    every = all_figures(knowing, drawn, out, force=force, hire=hire, progress=progress)
+    every = runs.figures(knowing, drawn, out, force=force)
     planned = [one for one in every if one.cost_cents is not None]
     if not planned:
         raise InfeasibleError("no future has a plan", tuple(sorted({one.reason for one in every})))
@@ -359,9 +342,7 @@ def risk(
     base = summary_of(plan)
     choices = None
     if plans:
-        choices = compared_choices(
-            planner, drawn, every, base, plans, out, hire=hire, progress=progress
-        )
+        choices = compared_choices(planner, drawn, every, base, plans, out, runs)
     return Risk(
         question=question_of(inputs),
         scenario=inputs.scenario.name,

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from planner.inputs.reading.document import Document, Path
     from planner.whatif.variants import Executor, VariantPlanner
 
-    Hire = Callable[[VariantPlanner], AbstractContextManager[Executor]]
-
 _MOST_ROWS = 100_000
 
 Several = Annotated[tuple[Any, ...], Field(min_length=1)]
@@ -278,22 +276,25 @@ def sweep(
     return tuple(SweepRow(variant, found[key]) for key, variant in asked.items())
 
 
-def all_figures(
-    planner: VariantPlanner,
-    asked: Sequence[Variant],
-    out: FilePath,
-    *,
-    force: bool,
-    hire: Hire,
-    progress: Callable[[int, int, int], None],
-) -> list[PlanSummary]:
-    """What variants come to, in their order; those that are alike are planned once, as a sweep."""
-    keys = [planner.key(one) for one in asked]
-    with hire(planner) as executor:
-        variants = dict(zip(keys, asked, strict=True))
-        rows = sweep(executor, variants, out, force=force, progress=progress)
-    by_key = {key: row.figures for key, row in zip(variants, rows, strict=True)}
-    return [by_key[key] for key in keys]
+@dataclass(frozen=True, slots=True)
+class VariantRuns:
+    """Plans many variants, each once, and keeps the results in folders."""
+
+    start: Callable[[VariantPlanner], AbstractContextManager[Executor]]
+    """Begins the executor of a planner."""
+    progress: Callable[[int, int, int], None]
+    """Is told what `sweep` tells."""
+
+    def figures(
+        self, planner: VariantPlanner, asked: Sequence[Variant], out: FilePath, *, force: bool
+    ) -> list[PlanSummary]:
+        """What variants come to, in their order; raises what a sweep raises."""
+        keys = [planner.key(one) for one in asked]
+        with self.start(planner) as executor:
+            variants = dict(zip(keys, asked, strict=True))
+            rows = sweep(executor, variants, out, force=force, progress=self.progress)
+        by_key = {key: row.figures for key, row in zip(variants, rows, strict=True)}
+        return [by_key[key] for key in keys]
 
 
 def _line(key: str, variant: Variant, figures: PlanSummary) -> str:
