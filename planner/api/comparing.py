@@ -12,6 +12,7 @@ from planner.api.planning import PlanResult, read_plan, require_effort, text_of
 from planner.api.result import Result
 from planner.api.scenario import Scenario, load
 from planner.planning.make import make_plan
+from planner.reporting import github
 from planner.reporting.format import count_of, in_usd, record, usd
 from planner.reporting.sections.comparison import (
     OPEN,
@@ -108,10 +109,8 @@ class ComparisonResult(Result):
 
         Money and nodes are open, all else opens on a click; long tables are cut, and say so.
         """
-        from planner.reporting.github import render  # noqa: PLC0415 - slow to load
-
         document = comparison_document(self._found, _ALL)
-        return render(document, OPEN, "`planner compare --format json` has all.")
+        return github.render(document, OPEN, "`planner compare --format json` has all.")
 
     def _document(self) -> Document:
         return comparison_document(self._found, _IN_FULL)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
+from planner.planning.atomic_write import write_atomically
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ class Folder:
         What has come there meanwhile is no more overwritten than what was there before; a file
         that holds the same already stays. Raises InputError.
         """
-        from planner.planning.store import write_atomically  # noqa: PLC0415 - slow to load
-
         changed = self.changed(texts)
         self.require_free(changed, read)
         self.make()

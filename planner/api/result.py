@@ -11,7 +11,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from planner.api.folder import Folder
 from planner.errors import Finding, InputError, PlannerWarning
+from planner.reporting import markdown
+from planner.reporting.document import Column, Heading, Table
+from planner.reporting.html import render as html
+from planner.reporting.pages import illustrated, with_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,8 +57,6 @@ class Result(ABC):
 
     def _document(self) -> Document:
         """All of it: its rows, unless there is more to say."""
-        from planner.reporting.document import Column, Heading, Table  # noqa: PLC0415 - likewise
-
         rows = self.rows()
         cells = tuple(tuple(map(str, row.values())) for row in rows)
         return (Heading(self.title, 1), Table(tuple(map(Column, rows[0] if rows else ())), cells))
@@ -68,8 +71,6 @@ class Result(ABC):
 
     def _brief(self, page: int = _PAGE) -> Document:
         """What a notebook shows."""
-        from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
-
         return with_pictures(self._on_screen(page), self._pictures())
 
     def __repr__(self) -> str:
@@ -79,9 +80,7 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         """A part of a page, with its own style, as notebooks show it."""
-        from planner.reporting.html.render import fragment  # noqa: PLC0415 - slow to load
-
-        return fragment(self._brief(), self.title)
+        return html.fragment(self._brief(), self.title)
 
     def to_text(
         self,
@@ -92,16 +91,14 @@ class Result(ABC):
         brief: bool = False,
     ) -> str:
         """The result as the terminal shows it, on lines of `width` cells, or `brief`ly."""
-        from planner.reporting.terminal import TerminalOptions, render  # noqa: PLC0415 - slow to load
+        from planner.reporting import terminal  # noqa: PLC0415 - `check` needs no rich
 
-        look = TerminalOptions(width=width, colour=colour, unicode=unicode)
-        return render(self._brief(width) if brief else self._on_screen(width), look)
+        look = terminal.TerminalOptions(width=width, colour=colour, unicode=unicode)
+        return terminal.render(self._brief(width) if brief else self._on_screen(width), look)
 
     def to_html(self) -> str:
         """The whole result as a page that needs no network."""
-        from planner.reporting.html.render import render  # noqa: PLC0415 - slow to load
-
-        return render(self._on_page(), self.title)
+        return html.render(self._on_page(), self.title)
 
     def to_part(self, links: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
         """The whole result as a part of a page, and a list of links to its sections, as HTML.
@@ -110,21 +107,15 @@ class Result(ABC):
         lead to, by anchor: `job-3` is the third of `jobs` of a plan, `plan-3` the third row of
         alternatives, `low-3` and `high-3` are the ends of the third row of a sensitivity.
         """
-        from planner.reporting.html.render import part  # noqa: PLC0415 - slow to load
-
-        return part(self._on_page(), self.title, links)
+        return html.part(self._on_page(), self.title, links)
 
     def _on_page(self) -> Document:
         """What a page shows."""
-        from planner.reporting.pages import with_pictures  # noqa: PLC0415 - slow to load
-
         return with_pictures(self._document(), self._pictures())
 
     def to_markdown(self) -> str:
         """The whole result as Markdown."""
-        from planner.reporting.markdown import render  # noqa: PLC0415 - slow to load
-
-        return render(self._document())
+        return markdown.render(self._document())
 
     def to_json(self) -> str:
         """The whole result as JSON, as the command of the same name writes it; else its rows."""
@@ -152,8 +143,6 @@ class Result(ABC):
 
     def files(self) -> dict[str, str | bytes]:
         """Its files by name, as `--out` of the command of the same name writes them."""
-        from planner.reporting.pages import illustrated  # noqa: PLC0415 - slow to load
-
         pages = illustrated(self._name, self._document(), self._pictures(), self.title)
         return {f"{self._name}.json": self.to_json(), **pages}
 
@@ -163,8 +152,6 @@ class Result(ABC):
         Raises InputError, before anything is written, for files that are there already unless
         `overwrite`, for an input of this result in any case, and where nothing can be written.
         """
-        from planner.api.folder import Folder  # noqa: PLC0415 - slow to load
-
         folder, files = Folder(Path(directory), overwrite), self.files()
         folder.write(files, self.read_from)
         return tuple(folder.path / name for name in files)
@@ -177,9 +164,7 @@ def page_files() -> dict[str, str]:
     >>> sorted(planner.page_files())
     ['page.css', 'page.js']
     """
-    from planner.reporting.html.render import script, style  # noqa: PLC0415 - slow to load
-
-    return {"page.css": style(), "page.js": script()}
+    return {"page.css": html.style(), "page.js": html.script()}
 
 
 def paths(given: FilePath | Sequence[FilePath]) -> tuple[Path, ...]:

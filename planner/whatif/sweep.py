@@ -24,7 +24,8 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.text.words import count_of, did_you_mean
-from planner.planning.store import each_once, write_atomically
+from planner.planning.atomic_write import write_atomically
+from planner.planning.store import each_once
 from planner.whatif.results import PlanSummary
 from planner.whatif.variants import AS_STATED, Variant
 

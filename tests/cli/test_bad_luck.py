@@ -279,12 +279,12 @@ def test_ctrl_c_while_workers_begin_ends_all_of_them_without_a_word_of_theirs(sc
 
 KILLED = """\
 import os, signal
-from planner.planning import store
-reserve = store._reserve_beside
+from planner.planning import atomic_write
+reserve = atomic_write._reserve_beside
 def killed(path):
     reserve(path)
     os.kill(os.getpid(), signal.SIGKILL)
-store._reserve_beside = killed
+atomic_write._reserve_beside = killed
 from planner.cli.app import main
 main()
 """

@@ -10,8 +10,9 @@ from fcntl import LOCK_EX, flock
 import pytest
 
 from planner.errors import InputError
-from planner.planning import store
-from planner.planning.store import dumps, loads, write_atomically
+from planner.planning import atomic_write
+from planner.planning.atomic_write import write_atomically
+from planner.planning.store import dumps, loads
 from tests.properties.questions import draws
 from tests.sealed import sealed
 
@@ -160,7 +161,7 @@ def test_a_run_whose_file_was_taken_for_left_over_writes_another(tmp_path, monke
         (tmp_path / LEFT).unlink(missing_ok=True)
         flock(file, how)
 
-    monkeypatch.setattr(store, "flock", removed_first)
+    monkeypatch.setattr(atomic_write, "flock", removed_first)
     write_atomically(tmp_path / "plan.json", "whole")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"plan.json": "whole"}
 
@@ -181,7 +182,7 @@ def test_where_nothing_can_be_locked_files_are_written_all_the_same(tmp_path, mo
     def unsupported(file, how):
         raise OSError(ENOTSUP, "not supported")
 
-    monkeypatch.setattr(store, "flock", unsupported)
+    monkeypatch.setattr(atomic_write, "flock", unsupported)
     (tmp_path / LEFT).write_text("perhaps of a run")
     write_atomically(tmp_path / "plan.json", "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == [LEFT, "plan.json"]
