@@ -126,7 +126,7 @@ def process():
             },
             stdout=stdout,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 

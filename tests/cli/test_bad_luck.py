@@ -15,11 +15,14 @@ import openpyxl
 import pulp
 import pytest
 
+from planner.packing import work
 from planner.packing.solvers import solver
 
 ROOT = Path(__file__).parents[2]
 FULL = Path("/dev/full")
 SILENT = (b"Traceback", b"Exception ignored", b"terminate called")
+SOON_S = 120
+"""By then a command has ended, however busy the machine is; what hangs, hangs for far longer."""
 
 
 def files(folder="."):
@@ -62,7 +65,7 @@ HANGING = """\
 import sys, threading, time, highspy
 from planner.packing.solvers import solver
 def hang(model):
-    thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)
+    thread = threading.Thread(target=time.sleep, args=(3600,), daemon=True)
     thread.start()
     return thread
 highspy.Highs.startSolve = hang
@@ -73,19 +76,17 @@ main()
 
 
 def test_a_solver_that_hangs_is_given_up(scenario):
-    begun = time.monotonic()
     process = start("plan", str(scenario), "--time-limit", "0.2", "--out", "out", code=HANGING)
-    _, told = process.communicate(timeout=40)
+    _, told = process.communicate(timeout=SOON_S)
     assert process.returncode == 4, told
     assert b"the solver did not stop at its time limit" in told
-    assert time.monotonic() - begun < 30
     assert not files()
 
 
 CBC = """\
 #!/bin/sh
 echo $$ > "{pid}"
-exec sleep 60
+exec sleep 3600
 """
 
 
@@ -103,6 +104,7 @@ def test_a_second_solver_that_hangs_is_killed_and_confirms_nothing(
     scenario, run, slow_cbc, monkeypatch
 ):
     monkeypatch.setattr(solver, "_LAST_GRACE_S", 0.2)
+    monkeypatch.setattr(work, "GUARD", 1e6)
     result = run("plan", scenario, "--crosscheck", "--time-limit", "1", "--format", "json")
     assert result.exit_code == 0, result.stderr
     opinions = json.loads(result.stdout)["proof"]["second_opinions"]
@@ -112,11 +114,15 @@ def test_a_second_solver_that_hangs_is_killed_and_confirms_nothing(
         os.kill(int(slow_cbc.read_text()), 0)
 
 
-GRID = """\
+GRID = (
+    """\
 format: 1
 scenario: scenario.yaml
-grid: {set: {finance.pue: [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]}}
+grid: {set: {finance.pue: ["""
+    + ", ".join(f"1.{one:02}" for one in range(99))
+    + """]}}
 """
+)
 SLOW = """\
 import sys
 from planner.packing.solvers import solver
@@ -125,7 +131,7 @@ class Slow(solver._WatchedHighs):
         sys.stderr.write("solving\\n")
         sys.stderr.flush()
         import time
-        time.sleep(60)
+        time.sleep(3600)
 solver._WatchedHighs = Slow
 from planner.cli.app import main
 main()
@@ -136,10 +142,8 @@ def test_ctrl_c_while_solving_ends_at_once_with_130_and_nothing_written(scenario
     process = start("plan", str(scenario), "--out", "out", code=SLOW)
     assert process.stderr.readline() == b"solving\n"
     process.send_signal(signal.SIGINT)
-    begun = time.monotonic()
-    shown, told = process.communicate(timeout=20)
+    shown, told = process.communicate(timeout=SOON_S)
     assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
-    assert time.monotonic() - begun < 5
     assert not files()
 
 
@@ -152,7 +156,7 @@ def command():
     thing = Thing()
     seen = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
     del thing
-    time.sleep(20)
+    time.sleep(3600)
 @click.command()
 @click.pass_context
 def run(ctx):
@@ -163,34 +167,40 @@ run()
 
 def test_ctrl_c_that_meets_a_destructor_is_not_lost():
     process = start(code=DROPPED)
-    shown, told = process.communicate(timeout=15)
+    shown, told = process.communicate(timeout=SOON_S)
     assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
 
 
-BEGUN = """\
-import planner.cli, sys
-heed = planner.cli.signal
-def heeding(*args):
-    heed(*args)
-    sys.stderr.write("begun\\n")
-    sys.stderr.flush()
-planner.cli.signal = heeding
-planner.cli.main()
+LOADING = """\
+import importlib.abc, sys, time
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == awaited:
+            sys.stderr.write("loading\\n")
+            sys.stderr.flush()
+            time.sleep(3600)
+awaited = sys.argv.pop()
+sys.meta_path.insert(0, Slow())
+from planner.cli import main
+main()
 """
 
 
 @pytest.mark.parametrize(
-    ("words", "milliseconds"),
-    [(("--help",), 0), (("--help",), 150), (("plan", "scenario.yaml"), 30)],
+    ("words", "module"),
+    [
+        (("--help",), "planner.cli.app"),
+        (("--help",), "click"),
+        (("plan", "scenario.yaml"), "planner.api.planning"),
+        (("plan", "scenario.yaml"), "highspy"),
+    ],
 )
-def test_ctrl_c_while_the_command_is_loaded_is_one_word_and_130(scenario, words, milliseconds):
-    process = start(*words, code=BEGUN)
-    assert process.stderr.readline() == b"begun\n"
-    time.sleep(milliseconds / 1000)
+def test_ctrl_c_while_the_command_is_loaded_is_one_word_and_130(scenario, words, module):
+    process = start(*words, module, code=LOADING)
+    assert process.stderr.readline() == b"loading\n"
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=20)
-    done = words[0] != "plan" or milliseconds > 100
-    assert (process.returncode, told) in [(130, b"interrupted\n"), (0, b"")][: 1 + done]
+    _, told = process.communicate(timeout=SOON_S)
+    assert (process.returncode, told) == (130, b"interrupted\n")
 
 
 LITTLE = {
@@ -214,7 +224,7 @@ def test_little_memory_is_enough_or_one_sentence(scenario, command, mebibytes):
         *LITTLE[command],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
     )
-    shown, told = process.communicate(timeout=20)
+    shown, told = process.communicate(timeout=SOON_S)
     if command in ENOUGH:
         assert (process.returncode, told) == (0, b"")
         return
@@ -232,7 +242,7 @@ def test_a_workbook_is_read_within_little_memory(scenario):
     most = 260 << 20
     words = ("import", "jobs.xlsx", "--out", "jobs.yaml")
     process = start(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
-    _, told = process.communicate(timeout=20)
+    _, told = process.communicate(timeout=SOON_S)
     assert process.returncode == 2, told
     assert b"jobs.xlsx: " in told
     assert not any(word in told for word in (*SILENT, b"OpenBLAS", b"memory"))
@@ -243,7 +253,7 @@ def test_the_memory_that_planning_is_said_to_need_is_enough(scenario, which):
     most = 400 << 20 if which == resource.RLIMIT_AS else 250 << 20
     words = ("plan", str(scenario), "--out", "out")
     process = start(*words, preexec_fn=lambda: resource.setrlimit(which, (most, most)))
-    _, told = process.communicate(timeout=40)
+    _, told = process.communicate(timeout=SOON_S)
     assert process.returncode == 0, told
     assert files("out") == ["plan.json", "plan.md"]
 
@@ -267,13 +277,13 @@ def test_ctrl_c_while_workers_begin_ends_all_of_them_without_a_word_of_theirs(sc
         workers = children.read_text(encoding="ascii").split()
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    shown, told = process.communicate(timeout=20)
+    shown, told = process.communicate(timeout=SOON_S)
     assert (process.returncode, shown) == (130, b"")
     assert told.splitlines()[-1] == b"interrupted"
     assert not any(word in told for word in SILENT)
-    begun = time.monotonic()
+    until = time.monotonic() + SOON_S
     while any(map(running, workers)):
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() < until
         time.sleep(0.05)
 
 
@@ -292,7 +302,7 @@ main()
 
 def test_what_a_killed_run_was_writing_is_removed_by_the_next(scenario, run):
     died = start("plan", str(scenario), "--out", "out", code=KILLED)
-    died.communicate(timeout=40)
+    died.communicate(timeout=SOON_S)
     assert died.returncode == -signal.SIGKILL
     assert files("out") == [".plan.json.planner-0.tmp"]
     Path("out/.plan.json.swp").write_text("of an editor", encoding="utf-8")
@@ -312,7 +322,7 @@ def test_a_disk_that_fills_up_leaves_the_old_plan_whole(scenario, run):
         "out",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
     )
-    shown, told = process.communicate(timeout=40)
+    shown, told = process.communicate(timeout=SOON_S)
     assert (process.returncode, shown) == (2, b"")
     assert b"plan.json: cannot be written: File too large" in told
     assert Path("out/plan.json").read_bytes() == before
@@ -328,7 +338,7 @@ def test_a_plan_that_standard_output_does_not_take_is_told_in_one_line(scenario,
 
 def test_a_standard_output_that_is_closed_is_told_before_anything_is_planned(scenario):
     process = start("plan", str(scenario), "--out", "out", preexec_fn=lambda: os.close(1))
-    _, told = process.communicate(timeout=40)
+    _, told = process.communicate(timeout=SOON_S)
     assert process.returncode == 2
     assert told.startswith(b"error: standard output is closed; ")
     assert told.count(b"\n") == 1
@@ -341,7 +351,7 @@ def test_without_standard_error_or_input_a_plan_is_written_whole(scenario):
         os.close(2)
 
     process = start("plan", str(scenario), "--out", "out", preexec_fn=close)
-    shown, _ = process.communicate(timeout=40)
+    shown, _ = process.communicate(timeout=SOON_S)
     assert process.returncode == 0
     assert shown
     assert json.loads(Path("out/plan.json").read_text(encoding="utf-8"))["format"]
@@ -364,7 +374,7 @@ def test_a_folder_that_takes_no_files_is_told_and_left_as_it_was(scenario, proce
 def test_two_runs_into_one_folder_leave_one_whole_plan(scenario):
     # With --force, since whichever starts late finds a plan that it may not overwrite.
     both = [start("plan", str(scenario), "--out", "out", "--force") for _ in range(2)]
-    told = [process.communicate(timeout=60) for process in both]
+    told = [process.communicate(timeout=SOON_S) for process in both]
     assert [process.returncode for process in both] == [0, 0], told
     assert files("out") == ["plan.json", "plan.md"]
     assert told[0][0] == told[1][0]

@@ -149,7 +149,7 @@ def test_the_command_answers_over_its_pipes(scenario, tmp_path):
     )
 
     async def call():
-        async with Client(start, read_timeout_seconds=60) as client:
+        async with Client(start, read_timeout_seconds=300) as client:
             tools = await client.list_tools()
             made = await client.call_tool("plan", {"scenario": scenario.name})
             return tools.tools, made

@@ -22,7 +22,7 @@ from planner.packing.solution import Verdict
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Answer, Outcome
 
-ASK = partial(second_opinions, time_limit_s=10.0)
+ASK = partial(second_opinions, time_limit_s=600.0)
 
 
 def covering(seed: int) -> tuple[Program, int | None]:

@@ -36,6 +36,7 @@ def opened(browser, path):
 
     def start(width=1280, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
         page.said, page.asked = [], []

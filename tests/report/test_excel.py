@@ -174,7 +174,7 @@ def test_libreoffice_computes_every_formula_to_what_was_written(content, tmp_pat
         ],
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=600,
     )
     written = opened(content)
     computed = openpyxl.load_workbook(tmp_path / "out" / "justification.xlsx", data_only=True)

@@ -129,7 +129,7 @@ def came(client, view):
     def waited(answer):
         assert answer.status_code == 303, answer.text
         run = view.runs.get(answer.headers["location"].removeprefix("run?id="))
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not run.is_over and time.monotonic() < until:
             time.sleep(0.02)
         shown = client.get(f"/token/run?id={run.name}", follow_redirects=False)

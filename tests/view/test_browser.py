@@ -42,7 +42,7 @@ def address(planned, tmp_path_factory):
     process, printed = started(folder)
     yield printed
     process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 0
+    assert process.wait(120) == 0
     process.stdout.close()
 
 
@@ -62,6 +62,7 @@ def tab(browser):
 
     def opened(width=1280, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
         page.said, page.asked = [], []
@@ -126,7 +127,7 @@ def test_two_tabs_ask_what_if_by_keyboard_alone_and_each_gets_its_answer(tab, ad
         page.keyboard.type(f"{5 * place}")
         page.keyboard.press("Enter")
     for place, page in enumerate(tabs, 1):
-        page.wait_for_url("**/compare?**", timeout=60_000)
+        page.wait_for_url("**/compare?**", timeout=120_000)
         assert f"Prices to buy +{5 * place} %" in page.locator("h1").inner_text()
         assert page.said == []
 
@@ -161,18 +162,18 @@ def test_no_process_outlives_a_server_that_is_killed_while_it_plans(planned, tmp
     mark = f"view-{os.getpid()}-{time.monotonic_ns()}"
     shutil.copytree(planned, tmp_path / "study")
     process, address = started(tmp_path / "study", mark)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     try:
         origin = address.rpartition("/")[0].rpartition("/")[0]
         form = urllib.request.Request(f"{address}what-if", b"of=scenario.yaml&units=20")
         form.add_header("Origin", origin)
-        urllib.request.urlopen(form, timeout=30).close()
+        urllib.request.urlopen(form, timeout=120).close()
         while len(alive(mark)) < 3 and time.monotonic() < until:
             time.sleep(0.02)
         assert len(alive(mark)) >= 3  # the server, what starts processes for it, and one at work
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(120)
         process.stdout.close()
     while alive(mark) and time.monotonic() < until:
         time.sleep(0.05)

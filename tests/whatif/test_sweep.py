@@ -171,7 +171,7 @@ def test_workers_end_though_one_was_killed_while_it_waited_for_work(planner):
             os.kill(workers[turn % len(workers)].pid or 0, signal.SIGKILL)
             closing = Thread(target=executor._close, daemon=True)
             closing.start()
-            closing.join(20)
+            closing.join(120)
             assert not closing.is_alive()
 
 
