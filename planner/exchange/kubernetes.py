@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import yaml
 
@@ -11,6 +12,7 @@ from planner.exchange.needs import (
     LABELS,
     NODE_TYPE_LABEL,
     SITE_LABEL,
+    Pods,
     as_stated,
     cluster_names,
     pods_of,
@@ -18,12 +20,7 @@ from planner.exchange.needs import (
     renamed,
 )
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from planner.exchange.needs import Pods
-    from planner.planning.plan import Plan
+from planner.planning.plan import Plan
 
 _SHARES = {"nvidia.com/gpu": "nvidia.com/gpumem"}
 """By resource, how HAMi calls MiB of the memory of one.

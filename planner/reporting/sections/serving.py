@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from math import log
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
+from planner.planning.ledger.traced import TracedFigure
+from planner.planning.plan import ApiComparison, Plan, PlannedJob
 from planner.reporting.document import Block, Cell, Paragraph, columns_for, rest, table
-from planner.reporting.format import copies_of, percent, quarter_runs, usd
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import ApiComparison, Plan, PlannedJob
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
-    from planner.sizing.candidate import Candidate, ServingFigures
+from planner.reporting.format import Style, copies_of, percent, quarter_runs, usd
+from planner.reporting.traced import TracedPlan
+from planner.sizing.candidate import Candidate, ServingFigures
 
 _APIS = "how-apis"
 _SMALL = 100
