@@ -79,10 +79,38 @@ def _templates(
     seen: Counter[str] = Counter()
     for one in pods:
         seen[one.job] += 1
-        job, (node_type, site) = jobs[one.job], one.pool
-        name = job if of_job[one.job] == 1 else f"{job}.{seen[one.job]}"
-        nodes = {NODE_TYPE_LABEL: types[node_type], SITE_LABEL: sites[site]}
-        yield _template(one, name, quarter, job, nodes, as_stated(one.job, jobs))
+        job, (node_type, site), need = jobs[one.job], one.pool, one.need
+        host = {"cpu": str(need.cpus), "memory": f"{need.memory_mb}M"}
+        gpus = {need.resource: str(need.amount)}
+        if need.share_mib:
+            gpus[_SHARES[need.resource]] = str(need.share_mib)
+        asked = {key: amount for key, amount in host.items() if amount.rstrip("M") != "0"} | gpus
+        container = {
+            "name": "main",
+            "image": IMAGE,
+            "resources": {"requests": asked, "limits": gpus},
+        }
+        yield {
+            "apiVersion": "v1",
+            "kind": "PodTemplate",
+            "metadata": {
+                "name": job if of_job[one.job] == 1 else f"{job}.{seen[one.job]}",
+                "labels": {f"{LABELS}/job": job},
+                "annotations": {
+                    **as_stated(one.job, jobs),
+                    f"{LABELS}/quarter": quarter,
+                    f"{LABELS}/pods": str(one.count),
+                    **_runs(one, quarter),
+                    f"{LABELS}/image": _IMAGE_NOTE,
+                },
+            },
+            "template": {
+                "spec": {
+                    "nodeSelector": {NODE_TYPE_LABEL: types[node_type], SITE_LABEL: sites[site]},
+                    "containers": [container],
+                }
+            },
+        }
 
 
 def _runs(pods: Pods, quarter: str) -> dict[str, str]:
@@ -95,46 +123,3 @@ def _runs(pods: Pods, quarter: str) -> dict[str, str]:
     ]
     told = times[:_MOST_RUNS] + ([f"… {len(times) - _MOST_RUNS} more"] * (len(times) > _MOST_RUNS))
     return {f"{LABELS}/hours": ", ".join(told)} if told else {}
-
-
-def _template(
-    pods: Pods,
-    name: str,
-    quarter: str,
-    job: str,
-    nodes: dict[str, str],
-    stated: dict[str, str],
-) -> dict[str, Any]:
-    need = pods.need
-    host = {"cpu": str(need.cpus), "memory": f"{need.memory_mb}M"}
-    gpus = {need.resource: str(need.amount)}
-    if need.share_mib:
-        gpus[_SHARES[need.resource]] = str(need.share_mib)
-    asked = {key: amount for key, amount in host.items() if amount.rstrip("M") != "0"} | gpus
-    return {
-        "apiVersion": "v1",
-        "kind": "PodTemplate",
-        "metadata": {
-            "name": name,
-            "labels": {f"{LABELS}/job": job},
-            "annotations": {
-                **stated,
-                f"{LABELS}/quarter": quarter,
-                f"{LABELS}/pods": str(pods.count),
-                **_runs(pods, quarter),
-                f"{LABELS}/image": _IMAGE_NOTE,
-            },
-        },
-        "template": {
-            "spec": {
-                "nodeSelector": nodes,
-                "containers": [
-                    {
-                        "name": "main",
-                        "image": IMAGE,
-                        "resources": {"requests": asked, "limits": gpus},
-                    }
-                ],
-            }
-        },
-    }
