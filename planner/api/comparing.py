@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from planner.api.folder import plan_text
-from planner.api.planning import PlanResult, read_plan, require_effort, text_of
-from planner.api.result import Result
-from planner.api.scenario import Scenario, load
+from planner.api.planning import PlanResult, PlanSource, read_plan, require_effort, text_of
+from planner.api.result import FilePath, Progress, Result, Row
+from planner.api.scenario import Changes, Scenario, load
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.reporting import github
+from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, record, usd
 from planner.reporting.sections.comparison import (
     OPEN,
@@ -21,23 +26,10 @@ from planner.reporting.sections.comparison import (
     waterfall_chart,
 )
 from planner.whatif.actuals import read_actuals
-from planner.whatif.causes import planned_side, saved_side
+from planner.whatif.causes import Side, planned_side, saved_side
+from planner.whatif.compare import Comparison, Replay
 from planner.whatif.compare import compare as compared_with
 from planner.whatif.compare import replay as replayed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from os import PathLike
-    from typing import Unpack
-
-    from planner.api.planning import PlanSource
-    from planner.api.result import FilePath, Progress, Row
-    from planner.api.scenario import Changes
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
-    from planner.reporting.document import Document, Picture
-    from planner.whatif.causes import Side
-    from planner.whatif.compare import Comparison, Replay
 
 _ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import Literal, Unpack, cast, get_args
 
 from planner.api.comparing import ComparisonResult, compared
-from planner.api.planning import PlanResult, read_plan
-from planner.api.result import Result, require, warn
-from planner.api.scenario import load, require_known_keys
+from planner.api.planning import PlanResult, PlanSource, read_plan
+from planner.api.result import FilePath, Progress, Result, Row, require, warn
+from planner.api.scenario import Changes, Source, load, require_known_keys
 from planner.api.variants import (
     AlternativesResult,
     RiskResult,
@@ -30,6 +31,7 @@ from planner.planning.make import make_plan
 from planner.planning.saved import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
+from planner.reporting.document import Document
 from planner.reporting.documents import Edition, justification_document, quarterly_document
 from planner.reporting.excel import render as excel
 from planner.reporting.format import listed
@@ -42,15 +44,6 @@ from planner.whatif.alternatives import standard_alternatives
 from planner.whatif.causes import saved_side
 from planner.whatif.results import summary_of
 from planner.whatif.sensitivity import sensitivity as found_sensitivity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Unpack
-
-    from planner.api.planning import PlanSource
-    from planner.api.result import FilePath, Progress, Row
-    from planner.api.scenario import Changes, Source
-    from planner.reporting.document import Document
 
 WhatIf = Literal["none", "options", "all"]
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import FrameType
 
 from planner.errors import Finding, InputError
 from planner.planning.atomic_write import write_atomically
 from planner.reporting.format import listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-    from types import FrameType
 
 _WRITABLE = 0o222
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from planner.api.result import Result, paths
+from planner.api.result import FilePath, Result, Row, paths
 from planner.errors import Finding, InputError
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.schema import scenario_schema
 from planner.inputs.text.words import did_you_mean, one_of
+from planner.reporting.document import Document
 from planner.reporting.format import record
 from planner.reporting.knowledge import (
     catalog_document,
@@ -19,12 +21,6 @@ from planner.reporting.knowledge import (
     rules_document,
 )
 from planner.sizing.selftest import run_examples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from planner.api.result import FilePath, Row
-    from planner.reporting.document import Document
 
 KINDS = ("gpus", "nodes", "models", "prices")
 

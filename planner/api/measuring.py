@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from planner.api.result import Result, require
+from planner.api.result import FilePath, Result, Row, require
 from planner.api.sizing import described_job
 from planner.errors import Finding, InputError
 from planner.exchange.inventory import gpu_types_by_name, plain_name
-from planner.exchange.training_run import observe
+from planner.exchange.training_run import TrainingRun, observe
 from planner.exchange.training_shape import configuration, not_measured
 from planner.inputs.load import load_rules
 from planner.inputs.measured import COLUMNS
 from planner.inputs.reading.diagnostics import Attempts
+from planner.inputs.scenario.job import Tune
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
-from planner.reporting.document import Column, Heading, Table
+from planner.reporting.document import Column, Document, Heading, Table
 from planner.sizing import Sizer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from planner.api.result import FilePath, Row
-    from planner.exchange.training_run import TrainingRun
-    from planner.inputs.scenario.job import Tune
-    from planner.reporting.document import Document
-
 
 _BYTES_PER_GIB: Final = 2**30
 _STEPS_AT_MOST: Final = 1000

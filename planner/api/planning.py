@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, overload
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from planner.api.folder import plan_text
-from planner.api.result import Result, paths, require, warn
-from planner.api.scenario import load
+from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
+from planner.api.scenario import Changes, Scenario, Source, load
 from planner.errors import Finding, InputError
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.reading.reader import parse_document
+from planner.packing.incumbent import Incumbent
 from planner.packing.lp_file import written_program
+from planner.packing.statement.translate import Translation
+from planner.planning.explain import Explanation
 from planner.planning.explain import explain as explained
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.planning.rolling_horizon import carried_over
 from planner.planning.saved import Saved, checked, read_saved, scenario_of, sound
 from planner.planning.store import dumps
 from planner.planning.words import nodes_text
+from planner.reporting.document import Document
 from planner.reporting.format import gap_percent, in_usd, listed, record, usd
 from planner.reporting.plan import (
     FULL,
@@ -34,18 +39,6 @@ from planner.reporting.plan import (
 )
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import action_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Unpack
-
-    from planner.api.result import FilePath, Progress, Row
-    from planner.api.scenario import Changes, Scenario, Source
-    from planner.packing.incumbent import Incumbent
-    from planner.packing.statement.translate import Translation
-    from planner.planning.explain import Explanation
-    from planner.planning.plan import Plan
-    from planner.reporting.document import Document
 
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""

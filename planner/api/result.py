@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from planner.api.folder import Folder
 from planner.errors import Finding, InputError, PlannerWarning
 from planner.reporting import markdown
-from planner.reporting.document import Column, Heading, Table
+from planner.reporting.document import Column, Document, Heading, Picture, Table
 from planner.reporting.html import render as html
 from planner.reporting.pages import illustrated, with_pictures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from planner.reporting.document import Document, Picture
 
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"

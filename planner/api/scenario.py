@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-from planner.api.result import Result, paths
+from planner.api.result import FilePath, Result, Row, paths
 from planner.errors import Finding, InputError
 from planner.inputs.layers.composed import resolved
 from planner.inputs.layers.override import Override, quoted
 from planner.inputs.load import Question
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
+from planner.inputs.settled import Inputs
 from planner.inputs.text.scalars import as_yaml, flow, flow_key
-from planner.reporting.document import Column, Heading, Paragraph, Table
+from planner.reporting.document import Column, Document, Heading, Paragraph, Table
 from planner.reporting.format import count_of, listed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Unpack
-
-    from planner.api.result import FilePath, Row
-    from planner.inputs.settled import Inputs
-    from planner.reporting.document import Document
 
 R = TypeVar("R")
 

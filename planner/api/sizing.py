@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from planner.api.result import Result, paths
-from planner.api.scenario import load, plain_data
+from planner.api.result import FilePath, Result, Row, paths
+from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import contradictions
@@ -21,21 +23,14 @@ from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
+from planner.reporting.document import Document
 from planner.reporting.format import record
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate
+from planner.sizing.calibration import Calibration
+from planner.sizing.candidate import Candidate, Sizing
 from planner.sizing.sizers import Sizers, size_portfolio
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from planner.api.result import FilePath, Row
-    from planner.api.scenario import Scenario, Source
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.reporting.document import Document
-    from planner.sizing.calibration import Calibration
-    from planner.sizing.candidate import Candidate, Sizing
 
 
 class SizeResult(Result):

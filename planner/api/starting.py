@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from planner.api.result import Result, paths, warn
+from planner.api.result import FilePath, Progress, Result, Row, paths, warn
 from planner.api.scenario import load
 from planner.api.tables import import_table
 from planner.errors import Finding, InputError
 from planner.exchange import kubernetes_nodes, nvidia_smi
 from planner.exchange.exported import parsed
-from planner.exchange.inventory import recognized
+from planner.exchange.inventory import Server, recognized
 from planner.exchange.starter import Answers, Ask, Found, assumed, first_scenario
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.reader import read_bytes, read_text
-from planner.reporting.document import Heading, Paragraph, table
+from planner.reporting.document import Document, Heading, Paragraph, table
 from planner.reporting.format import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
-    from planner.api.result import FilePath, Progress, Row
-    from planner.exchange.inventory import Server
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.reporting.document import Document
 
 _BEFORE = b"\xef\xbb\xbf \t\r\n"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from planner.api.result import Result, warn
+from planner.api.result import FilePath, Progress, Result, Row, warn
 from planner.errors import Finding, InputError
 from planner.exchange import kueue_workloads, metrics
 from planner.exchange.exported import parsed
@@ -20,17 +21,11 @@ from planner.exchange.portfolio import (
 )
 from planner.exchange.slurm import is_sacct, usage_of
 from planner.exchange.trace import is_trace, loads_of
-from planner.exchange.usage import actuals_csv, read_names
+from planner.exchange.usage import ClusterUsage, actuals_csv, read_names
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.reader import read_bytes, read_text
 from planner.reporting.format import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from planner.api.result import FilePath, Progress, Row
-    from planner.exchange.usage import ClusterUsage
 
 _EXCEL = (".xlsx", ".xlsm", ".xls")
 _ZIPPED = b"PK\x03\x04"

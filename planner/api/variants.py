@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast
 
 from planner.api.folder import Folder, plan_text
 from planner.api.planning import Effort, PlanResult, require_effort
-from planner.api.result import Result, paths, require, warn
+from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
 from planner.api.scenario import (
     Changes,
     Scenario,
+    Source,
     as_text,
     asked_changes,
     load,
     placed,
     require_known_keys,
 )
-from planner.errors import Finding, InputError
+from planner.errors import ExitCode, Finding, InputError
+from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
+from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
 from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
@@ -62,22 +65,17 @@ from planner.whatif.sweep import (
     require_rows,
     results_name,
 )
+from planner.whatif.sweep import SweepRow as SweptRow
 from planner.whatif.sweep import sweep as swept
 from planner.whatif.uncertain import read_futures
-from planner.whatif.variants import AS_STATED, CachedRunner, Variant, VariantPlanner, WorkerConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Unpack
-
-    from planner.api.result import FilePath, Progress, Row
-    from planner.api.scenario import Source
-    from planner.errors import ExitCode
-    from planner.inputs.layers.override import Override
-    from planner.reporting.document import Document, Picture
-    from planner.whatif.sweep import SweepRow as SweptRow
-    from planner.whatif.variants import Executor
+from planner.whatif.variants import (
+    AS_STATED,
+    CachedRunner,
+    Executor,
+    Variant,
+    VariantPlanner,
+    WorkerConfig,
+)
 
 K = TypeVar("K", bound=StoredResult)
 Share: TypeAlias = "float | Decimal | Fraction"

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from planner.inputs.base import Frozen
+from planner.inputs.catalog.catalog import Catalog, GpuType
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.locate import PRODUCT_NAMES, shipped
 from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import count_of, nearest, one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from planner.inputs.catalog.catalog import Catalog, GpuType
 
 _PARTITIONED = re.compile(r"(?P<product>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb)(?:\..+)?", re.I)
 """How a cluster calls GPUs whose partitions are all of one profile; then it counts these."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import yaml
 
@@ -11,6 +12,7 @@ from planner.exchange.needs import (
     LABELS,
     NODE_TYPE_LABEL,
     SITE_LABEL,
+    Pods,
     as_stated,
     cluster_names,
     pods_of,
@@ -18,12 +20,7 @@ from planner.exchange.needs import (
     renamed,
 )
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from planner.exchange.needs import Pods
-    from planner.planning.plan import Plan
+from planner.planning.plan import Plan
 
 _SHARES = {"nvidia.com/gpu": "nvidia.com/gpumem"}
 """By resource, how HAMi calls MiB of the memory of one.
@@ -82,10 +79,38 @@ def _templates(
     seen: Counter[str] = Counter()
     for one in pods:
         seen[one.job] += 1
-        job, (node_type, site) = jobs[one.job], one.pool
-        name = job if of_job[one.job] == 1 else f"{job}.{seen[one.job]}"
-        nodes = {NODE_TYPE_LABEL: types[node_type], SITE_LABEL: sites[site]}
-        yield _template(one, name, quarter, job, nodes, as_stated(one.job, jobs))
+        job, (node_type, site), need = jobs[one.job], one.pool, one.need
+        host = {"cpu": str(need.cpus), "memory": f"{need.memory_mb}M"}
+        gpus = {need.resource: str(need.amount)}
+        if need.share_mib:
+            gpus[_SHARES[need.resource]] = str(need.share_mib)
+        asked = {key: amount for key, amount in host.items() if amount.rstrip("M") != "0"} | gpus
+        container = {
+            "name": "main",
+            "image": IMAGE,
+            "resources": {"requests": asked, "limits": gpus},
+        }
+        yield {
+            "apiVersion": "v1",
+            "kind": "PodTemplate",
+            "metadata": {
+                "name": job if of_job[one.job] == 1 else f"{job}.{seen[one.job]}",
+                "labels": {f"{LABELS}/job": job},
+                "annotations": {
+                    **as_stated(one.job, jobs),
+                    f"{LABELS}/quarter": quarter,
+                    f"{LABELS}/pods": str(one.count),
+                    **_runs(one, quarter),
+                    f"{LABELS}/image": _IMAGE_NOTE,
+                },
+            },
+            "template": {
+                "spec": {
+                    "nodeSelector": {NODE_TYPE_LABEL: types[node_type], SITE_LABEL: sites[site]},
+                    "containers": [container],
+                }
+            },
+        }
 
 
 def _runs(pods: Pods, quarter: str) -> dict[str, str]:
@@ -98,46 +123,3 @@ def _runs(pods: Pods, quarter: str) -> dict[str, str]:
     ]
     told = times[:_MOST_RUNS] + ([f"… {len(times) - _MOST_RUNS} more"] * (len(times) > _MOST_RUNS))
     return {f"{LABELS}/hours": ", ".join(told)} if told else {}
-
-
-def _template(
-    pods: Pods,
-    name: str,
-    quarter: str,
-    job: str,
-    nodes: dict[str, str],
-    stated: dict[str, str],
-) -> dict[str, Any]:
-    need = pods.need
-    host = {"cpu": str(need.cpus), "memory": f"{need.memory_mb}M"}
-    gpus = {need.resource: str(need.amount)}
-    if need.share_mib:
-        gpus[_SHARES[need.resource]] = str(need.share_mib)
-    asked = {key: amount for key, amount in host.items() if amount.rstrip("M") != "0"} | gpus
-    return {
-        "apiVersion": "v1",
-        "kind": "PodTemplate",
-        "metadata": {
-            "name": name,
-            "labels": {f"{LABELS}/job": job},
-            "annotations": {
-                **stated,
-                f"{LABELS}/quarter": quarter,
-                f"{LABELS}/pods": str(pods.count),
-                **_runs(pods, quarter),
-                f"{LABELS}/image": _IMAGE_NOTE,
-            },
-        },
-        "template": {
-            "spec": {
-                "nodeSelector": nodes,
-                "containers": [
-                    {
-                        "name": "main",
-                        "image": IMAGE,
-                        "resources": {"requests": asked, "limits": gpus},
-                    }
-                ],
-            }
-        },
-    }

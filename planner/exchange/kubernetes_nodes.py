@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator
+from typing import Any
 
 from pydantic import Field
 
 from planner.errors import Finding, InputError
 from planner.exchange.exported import Exported, of_export
 from planner.exchange.inventory import Server
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 _NVIDIA = "nvidia.com/gpu"
 _PRODUCT, _COUNT, _REPLICAS = (f"{_NVIDIA}.{part}" for part in ("product", "count", "replicas"))

@@ -6,7 +6,8 @@ Source of the fields: kubernetes-sigs/kueue, config/components/crd/bases, at com
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.exchange.kubernetes import documents
@@ -15,6 +16,8 @@ from planner.exchange.needs import (
     NODE_TYPE_LABEL,
     RACK_LABEL,
     SITE_LABEL,
+    Pods,
+    Pool,
     as_stated,
     cluster_names,
     held_at_once,
@@ -22,12 +25,7 @@ from planner.exchange.needs import (
     refuse_shares,
     renamed,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.exchange.needs import Pods, Pool
-    from planner.planning.plan import Plan
+from planner.planning.plan import Plan
 
 WITHOUT_TEAM = "without-team"
 """The queue of jobs that name no team."""

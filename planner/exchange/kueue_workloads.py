@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import AliasChoices, AwareDatetime, Field, NonNegativeInt
 
 from planner.errors import Finding, InputError
 from planner.exchange.exported import Exported, of_export
 from planner.exchange.usage import ClusterUsage, scenario_name
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
 
 _API = "kueue.x-k8s.io/"
 _PARTITION = "nvidia.com/mig-"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil, inf, isnan
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from planner.errors import Finding, InputError
@@ -22,11 +24,6 @@ from planner.exchange.usage import scenario_name
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.scalars import csv_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 _REQUESTS: Final = "vllm:request_success"
 _INPUT: Final = "vllm:prompt_tokens"

@@ -6,17 +6,13 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
 from planner.inputs.text.words import one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from planner.planning.plan import Node, Occupant, Plan
+from planner.planning.plan import Node, Occupant, Plan
 
 LABELS = "gpu-fit-planner"
 """Prefix of the labels that a plan goes by, and the name of what all its queues share."""

@@ -7,9 +7,11 @@ would say there.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
@@ -17,17 +19,12 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate, validate_values
 from planner.inputs.reading.document import parts_of
+from planner.inputs.reading.grid import Cell, Grid
 from planner.inputs.reading.reader import parse_document, read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, csv_text, flow, plain_value
 from planner.inputs.text.words import did_you_mean, key_meant, one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from planner.inputs.reading.grid import Cell, Grid
 
 NAME = "job"
 """The column that names the job."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
 from planner.exchange.usage import ClusterUsage, scenario_name
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
 _FORMAT = "JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES"

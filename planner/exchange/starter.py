@@ -7,27 +7,24 @@ assumption, and says so.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from planner.errors import Finding, InputError
+from planner.exchange.inventory import KnownServers
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import shipped
+from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.scalars import as_yaml, flow, flow_key
 from planner.inputs.text.words import one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import date
-
-    from planner.exchange.inventory import KnownServers
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.scenario.offer import OfferKind
 
 R = TypeVar("R")
 

@@ -12,20 +12,18 @@ import json
 import re
 from array import array
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.exchange.needs import cluster_names
 from planner.inputs.text.words import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 _COLUMNS: Final = {
     "time": {"timestamp", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"},

@@ -6,17 +6,13 @@ The only module that knows PyTorch. Weights are random: neither peak nor speed d
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from planner.errors import Finding, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from planner.inputs.scenario.job import Tune
-
+from planner.inputs.scenario.job import Tune
 
 _TARGETS: Final[Mapping[str, str | list[str]]] = {
     "qv": ["q_proj", "v_proj"],

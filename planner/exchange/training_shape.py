@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from planner.errors import Finding, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from planner.inputs.catalog.catalog import Model
-    from planner.inputs.scenario.job import Job
-
+from planner.inputs.catalog.catalog import Model
+from planner.inputs.scenario.job import Job
 
 _MEASURED: Final[Mapping[str, tuple[object, ...]]] = {
     "method": ("full", "lora", "qlora"),

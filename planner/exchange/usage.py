@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,10 +18,6 @@ from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.scalars import csv_text
 from planner.inputs.text.words import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 
 class _Mapping(Frozen):

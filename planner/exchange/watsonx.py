@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from planner.exchange.needs import pods_of, refuse_shares
+from planner.exchange.needs import Need, Pods, pods_of, refuse_shares
 from planner.inputs.text.scalars import csv_text
 from planner.inputs.text.words import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.exchange.needs import Need, Pods
-    from planner.planning.plan import Plan
+from planner.planning.plan import Plan
 
 USED_BY = "used-by.csv"
 _GIB, _MB = 2**30, 10**6

@@ -6,31 +6,28 @@ import io
 import re
 import warnings
 import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from openpyxl import load_workbook
+from openpyxl.cell.cell import Cell as SheetCell
+from openpyxl.cell.cell import MergedCell
 from openpyxl.utils.cell import (
     column_index_from_string,
     coordinate_to_tuple,
     get_column_letter,
 )
+from openpyxl.workbook.workbook import Workbook as OpenedWorkbook
+from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
 from planner.inputs.reading.grid import Cell, Grid
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.scalars import ILLEGAL_CHARACTER, character_name
 from planner.inputs.text.words import did_you_mean, one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from openpyxl.cell.cell import Cell as SheetCell
-    from openpyxl.cell.cell import MergedCell
-    from openpyxl.workbook.workbook import Workbook as OpenedWorkbook
-    from openpyxl.worksheet.worksheet import Worksheet
 
 _LARGEST_INFLATED_BYTES = 128 * 2**20
 _MOST_CELLS = 2_000_000

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
-from planner.errors import InputError
+from planner.errors import Finding, InputError
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
@@ -16,9 +19,10 @@ from planner.inputs.checks.consistency import inconsistencies
 from planner.inputs.checks.faults import alike_names, unknown_references
 from planner.inputs.layers.composed import read_layers, stated
 from planner.inputs.layers.override import Override
-from planner.inputs.measured import read_measured
+from planner.inputs.measured import MeasuredRuns, Measurement, ServingMeasurement, read_measured
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
-from planner.inputs.reading.document import dotted
+from planner.inputs.reading.document import Document, dotted
+from planner.inputs.reading.document import Path as DocumentPath
 from planner.inputs.reading.locate import (
     AS_DICT,
     AS_TEXT,
@@ -31,7 +35,7 @@ from planner.inputs.reading.locate import (
     used_files,
 )
 from planner.inputs.reading.reader import read_bytes
-from planner.inputs.rules.book import gathered_rules
+from planner.inputs.rules.book import RuleBook, gathered_rules
 from planner.inputs.scenario.scenario import ResolvedScenario, ScenarioFile
 from planner.inputs.settled import (
     ChangeNote,
@@ -42,17 +46,6 @@ from planner.inputs.settled import (
     settled_settings,
 )
 from planner.inputs.text.scalars import flow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from decimal import Decimal
-    from pathlib import Path
-
-    from planner.errors import Finding
-    from planner.inputs.measured import MeasuredRuns, Measurement, ServingMeasurement
-    from planner.inputs.reading.document import Document
-    from planner.inputs.reading.document import Path as DocumentPath
-    from planner.inputs.rules.book import RuleBook
 
 R = TypeVar("R")
 

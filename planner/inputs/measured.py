@@ -8,27 +8,22 @@ was measured and how.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from planner.errors import InputError
+from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import out_of_place
-from planner.inputs.reading.grid import table_rows
+from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
 from planner.inputs.scenario.job import Job, Tune
 from planner.inputs.scenario.spelling import Bits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from pathlib import Path
-
-    from planner.errors import Finding
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.grid import TableRow
 
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
 _NOT_COLUMNS: Final = frozenset(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, SourcedFigure
@@ -20,15 +21,10 @@ from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.finance import Finance
-from planner.inputs.scenario.offer import OWN_FIGURES, OfferKind
+from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.offer import OWN_FIGURES, Offer, OfferKind
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import Policies, ResolvedScenario
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from planner.inputs.scenario.horizon import Horizon
-    from planner.inputs.scenario.offer import Offer
 
 
 class Setting(Frozen):

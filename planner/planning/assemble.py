@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from planner import version
 from planner.costs import api_costs
+from planner.inputs.base import SourcedFigure
 from planner.inputs.scenario.offer import OWN_FIGURES
 from planner.inputs.scenario.site import POWER, SITE_LIMITS
+from planner.inputs.settled import Inputs
+from planner.packing import Solution, Translation
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
 from planner.planning.annotations.assumptions import assumption_notes
@@ -35,6 +39,7 @@ from planner.planning.placing.moves import current_placement, nodes_today
 from planner.planning.placing.place import place
 from planner.planning.plan import (
     FORMAT,
+    Node,
     NodeFacts,
     Plan,
     Proof,
@@ -42,18 +47,11 @@ from planner.planning.plan import (
     RuleUse,
     SecondOpinion,
     SettingUse,
+    Shortage,
 )
 from planner.planning.verify import verify
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from planner.inputs.base import SourcedFigure
-    from planner.inputs.settled import Inputs
-    from planner.packing import Solution, Translation
-    from planner.planning.plan import Node, Shortage
-    from planner.sizing.candidate import SizedJob
-    from planner.sizing.sizers import Sizers
+from planner.sizing.candidate import SizedJob
+from planner.sizing.sizers import Sizers
 
 
 class SolvedPortfolio(NamedTuple):

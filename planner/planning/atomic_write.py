@@ -7,12 +7,10 @@ import re
 from contextlib import suppress
 from errno import EEXIST
 from fcntl import LOCK_EX, LOCK_NB, flock
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import BinaryIO
 
 from planner.errors import Finding, InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _UNFINISHED = 100
 """Temporary files of other runs that may lie beside a target."""

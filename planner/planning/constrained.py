@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.errors import InfeasibleError
-from planner.packing import translate
+from planner.inputs.settled import Inputs
+from planner.packing import Problem, Solution, Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.near_optimal import Aim, reach
 from planner.packing.pack import attempt
@@ -20,13 +21,8 @@ from planner.packing.statement.hold import Order, holding
 from planner.packing.statement.nowhere import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import stuck_jobs
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.packing import Problem, Solution, Translation
-    from planner.planning.plan import Plan
-    from planner.sizing.sizers import Sizers
-
+from planner.planning.plan import Plan
+from planner.sizing.sizers import Sizers
 
 _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 

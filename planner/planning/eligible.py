@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError
 from planner.inputs.text.words import count_of
+from planner.packing.problem import Pool, Problem
+from planner.packing.statement.translate import Translation
 from planner.planning.words import gpus_text, some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.packing.problem import Pool, Problem
-    from planner.packing.statement.translate import Translation
-    from planner.sizing.candidate import Candidate, SizedJob, Sizing
+from planner.sizing.candidate import Candidate, SizedJob, Sizing
 
 
 def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from typing import Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import did_you_mean
-from planner.planning.plan import Alternative, GpuPart, PlannedJob, ShortJob
+from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
 from planner.sizing.candidate import Candidate, Sizing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.planning.plan import Node, Occupant, Plan
 
 
 class PlacedUnits(Frozen):

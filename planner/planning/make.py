@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
-from planner.packing import solve, translate
+from planner.inputs.settled import Inputs
+from planner.packing import Translation, solve, translate
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.nowhere import solved_with_apis
@@ -16,19 +18,11 @@ from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
-from planner.planning.plan import Note
+from planner.planning.plan import Note, Plan
 from planner.planning.triage import Unfit, give_way, roots
 from planner.planning.what_if import WhatIf, near_misses, other_types
+from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from planner.inputs.settled import Inputs
-    from planner.packing import Translation
-    from planner.planning.plan import Plan
-    from planner.sizing import SizedJob
-
 
 _LEAST_ASKED_S = 1.0
 """Of work, for what would save a node, however short the search was; else as long as that."""

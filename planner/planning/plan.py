@@ -7,10 +7,11 @@ Money is integer cents; quarters are labels such as `2027Q1`; per-quarter tuples
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -21,10 +22,6 @@ from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.settled import ChangeNote, Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""

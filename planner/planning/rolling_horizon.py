@@ -5,24 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.inputs.checks.running import not_staying
 from planner.inputs.reading.locate import InputFile
-from planner.inputs.scenario.places import node_places, plain
-from planner.inputs.scenario.scenario import Running
+from planner.inputs.scenario.places import NodePlace, node_places, plain
+from planner.inputs.scenario.scenario import ResolvedScenario, Running
+from planner.inputs.settled import Inputs
+from planner.planning.plan import Node, Plan
 from planner.planning.saved import checked, read_saved
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from planner.inputs.scenario.places import NodePlace
-    from planner.inputs.scenario.scenario import ResolvedScenario
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Node, Plan
 
 
 def carried_over(

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planner.errors import CheckError, Finding, InputError
 from planner.inputs.layers.composed import stated
 from planner.inputs.load import Question
+from planner.inputs.reading.document import Document
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
+from planner.inputs.settled import Inputs
+from planner.planning.plan import Plan, Provenance
 from planner.planning.store import loads
 from planner.planning.verify import verify
 from planner.planning.words import some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from planner.inputs.reading.document import Document
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan, Provenance
-
 
 _NAMED = 8
 """Files that a sentence names."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from planner.errors import Finding, InputError
 from planner.planning.plan import FORMAT, Plan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""

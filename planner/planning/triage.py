@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
+from planner.inputs.settled import Inputs
 from planner.packing import solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Infeasible
+from planner.packing.search import Nodes
 from planner.packing.statement.nowhere import claims_of
-from planner.packing.triage import triage
+from planner.packing.triage import Triage, triage
 from planner.packing.work import spent
 from planner.planning.assemble import second_opinion
 from planner.planning.plan import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.planning.words import some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from planner.inputs.settled import Inputs
-    from planner.packing.search import Nodes
-    from planner.packing.triage import Triage
-    from planner.sizing.candidate import SizedJob
-
+from planner.sizing.candidate import SizedJob
 
 _NAMED = 6
 _TIME_S = 10.0

@@ -6,10 +6,11 @@ It shares no code with the search for the plan. Whole numbers and exact fraction
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isclose
-from typing import TYPE_CHECKING
 
 from planner.errors import CheckError
+from planner.inputs.settled import Inputs
 from planner.planning.checks import (
     apis,
     figures,
@@ -23,16 +24,10 @@ from planner.planning.checks import (
     spares,
     teams,
 )
-from planner.planning.checks.view import View, differences
+from planner.planning.checks.view import Findings, View, differences
+from planner.planning.plan import Plan
+from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from planner.inputs.settled import Inputs
-    from planner.planning.checks.view import Findings
-    from planner.planning.plan import Plan
-    from planner.sizing.candidate import SizedJob
 
 
 def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:

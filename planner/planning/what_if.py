@@ -7,36 +7,39 @@ where there is no plan, which change would give one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.errors import LimitError
-from planner.packing import translate
+from planner.inputs.scenario.job import Job
+from planner.inputs.settled import Inputs
+from planner.packing import Solution, Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.problem import WHOLE
+from planner.packing.problem import WHOLE, Problem
 from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
+from planner.planning.assemble import SolvedPortfolio
 from planner.planning.eligible import stuck_jobs
-from planner.planning.plan import HourlyUse, NearMiss, PartitionSaving, SpareCost, SparePrice
+from planner.planning.plan import (
+    HourlyUse,
+    NearMiss,
+    OtherPlan,
+    PartitionSaving,
+    Plan,
+    PlannedJob,
+    PoolUse,
+    SpareCost,
+    SparePrice,
+)
 from planner.planning.words import some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from planner.inputs.scenario.job import Job
-    from planner.inputs.settled import Inputs
-    from planner.packing import Solution, Translation
-    from planner.packing.problem import Problem
-    from planner.planning.assemble import SolvedPortfolio
-    from planner.planning.plan import OtherPlan, Plan, PlannedJob, PoolUse
-    from planner.sizing.candidate import SizedJob
-    from planner.sizing.sizers import Sizers
-
+from planner.sizing.candidate import SizedJob
+from planner.sizing.sizers import Sizers
 
 _MOST_PLACES = 8
 _TIME_S = 10.0

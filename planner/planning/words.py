@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
-from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.inputs.scenario.quarter import WEEK_HOURS, Quarter
 from planner.inputs.text.words import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from planner.inputs.scenario.quarter import Quarter
 
 
 def some_of(names: Sequence[str], shown: int) -> str:

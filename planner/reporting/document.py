@@ -5,20 +5,18 @@ Each section is built once; the terminal, Markdown, HTML and Excel draw the same
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
+from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from planner.reporting.format import Style, count_of, styled
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-    from datetime import date
-    from fractions import Fraction
-
-    Row = TypeVar("Row")
-    Key = TypeVar("Key")
-    Getter = Callable[[Row], "Cell"]
+Row = TypeVar("Row")
+Key = TypeVar("Key")
+Getter = Callable[[Row], "Cell"]
 
 SPARE = ""
 """Stands for a job on the GPUs of a node that is kept empty."""

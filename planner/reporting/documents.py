@@ -6,13 +6,16 @@ Page 1 of both says what to sign by when, what it costs, what else there is, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator
+from typing import Literal
 
-from planner.planning.ledger.traced import total, where
+from planner.planning.ledger.traced import TracedFigure, total, where
+from planner.planning.plan import Plan
 from planner.reporting.document import (
     Blank,
     Block,
     Bullets,
+    Cell,
     Document,
     Fields,
     Heading,
@@ -41,15 +44,7 @@ from planner.reporting.sections import (
     sites,
     sizing,
 )
-from planner.reporting.traced import RelatedResults, numbered_sections
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import Plan
-    from planner.reporting.document import Cell, Table
-    from planner.reporting.traced import Section, TracedPlan
+from planner.reporting.traced import RelatedResults, Section, TracedPlan, numbered_sections
 
 _ORDERS = 7
 _QUARTERS = 8

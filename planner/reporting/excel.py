@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import cache
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from xlsxwriter import Workbook
+from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
+from xlsxwriter.worksheet import Worksheet
 
 from planner.reporting.document import (
     SPARE,
@@ -36,16 +39,7 @@ from planner.reporting.document import (
     cell_text,
     in_words,
 )
-from planner.reporting.format import towards_zero, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from xlsxwriter.format import Format
-    from xlsxwriter.worksheet import Worksheet
-
-    from planner.reporting.document import Block
-    from planner.reporting.format import Style
+from planner.reporting.format import Style, towards_zero, visible
 
 _A4 = 9
 

@@ -6,16 +6,18 @@ It loads neither rich nor any other room, so that a refusal is as fast as the re
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from planner.errors import CheckError, DisagreementError, InfeasibleError, InputError, PlannerError
+from planner.errors import (
+    CheckError,
+    DisagreementError,
+    Finding,
+    InfeasibleError,
+    InputError,
+    PlannerError,
+)
 from planner.reporting.format import ascii_only, cells_of, count_of, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.errors import Finding
 
 _MOST_SHOWN = 200
 _WIDEST_SOURCE_LINE = 120

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, usd
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["count_of", "usd"]  # as they are told elsewhere; and all that is defined here
 

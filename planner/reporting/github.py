@@ -5,17 +5,12 @@ A comment has a limit, so long tables are cut to what fits, and say so.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.reporting import markdown
-from planner.reporting.document import Bullets, Heading, Paragraph, Table
+from planner.reporting.document import Block, Bullets, Document, Heading, Paragraph, Table
 from planner.reporting.format import count_of, shortened
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
-    from planner.reporting.document import Block, Document
 
 MOST_BYTES = 65_000
 """GitHub takes 65,536 characters, of at least a byte each; the rest is left for who adds a line."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
 
 from planner.inputs.base import Frozen, SourcedFigure
+from planner.inputs.catalog.catalog import Catalog, PurchasePrice, RentPrice
+from planner.inputs.rules.rule import Erratum, Example, Rule, RuleInput, RuleSource
+from planner.packing.solvers.doctor import Examined
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -16,16 +22,7 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import code, count_of, figure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pydantic import BaseModel
-
-    from planner.inputs.catalog.catalog import Catalog, PurchasePrice, RentPrice
-    from planner.inputs.rules.rule import Erratum, Example, Rule, RuleInput, RuleSource
-    from planner.packing.solvers.doctor import Examined
-    from planner.sizing.selftest import ExampleResult
+from planner.sizing.selftest import ExampleResult
 
 _UNITS = (
     ("_gb_per_s", "GB/s"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from planner.reporting.document import (
     Block,
@@ -17,9 +17,6 @@ from planner.reporting.document import (
     in_words,
 )
 from planner.reporting.format import code_and_words, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MARKED = re.compile(r"[\\`*\[\]|~_@#&<>]")
 _SPECIAL = re.compile(r"([\\`*\[\]|~])")

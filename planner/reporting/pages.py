@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from planner.errors import Finding, InputError
 from planner.reporting import markdown
-from planner.reporting.document import Heading
+from planner.reporting.document import Document, Heading, Picture
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.html.render import render
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from planner.reporting.document import Document, Picture
 
 
 def illustrated(

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from planner.reporting.document import Bullets, Document, Fold, Heading, Paragraph, table, titled
+from planner.planning.plan import Alternative, Note, Plan, PlannedJob
+from planner.reporting.document import (
+    Block,
+    Bullets,
+    Document,
+    Fold,
+    Heading,
+    Paragraph,
+    Tone,
+    table,
+    titled,
+)
 from planner.reporting.format import code, count_of, dollars, usd
 from planner.reporting.sections import (
     capacity,
@@ -21,14 +32,7 @@ from planner.reporting.sections import (
     sites,
     sizing,
 )
-from planner.reporting.traced import TracedPlan, numbered_sections
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.planning.plan import Alternative, Note, Plan, PlannedJob
-    from planner.reporting.document import Block, Tone
-    from planner.reporting.traced import Section
+from planner.reporting.traced import Section, TracedPlan, numbered_sections
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -26,9 +27,6 @@ from planner.reporting.document import (
     in_words,
 )
 from planner.reporting.format import ascii_only, visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _STYLES = {"plain": "", "strong": "bold", "warning": "yellow", "faint": "dim"}
 _GAP = 2

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from string import ascii_uppercase
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from planner.inputs.base import Frozen
 from planner.planning.ledger.accounts import Accounts
 from planner.planning.ledger.capacity import Capacity
-from planner.planning.ledger.traced import FigureReader
+from planner.planning.ledger.traced import FigureReader, TracedFigure
+from planner.planning.plan import Acquisition, Plan
 from planner.reporting.document import (
+    Block,
+    Cell,
     Fields,
     Figure,
     Fold,
@@ -22,19 +26,10 @@ from planner.reporting.document import (
     Table,
     cell_text,
 )
-from planner.reporting.format import listed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
-    from planner.inputs.base import Frozen
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import Acquisition, Plan
-    from planner.reporting.document import Block, Cell
-    from planner.reporting.format import Style
-    from planner.whatif.compare import Comparison
-    from planner.whatif.results import Alternatives, Sensitivity
-    from planner.whatif.risk import Risk
+from planner.reporting.format import Style, listed
+from planner.whatif.compare import Comparison
+from planner.whatif.results import Alternatives, Sensitivity
+from planner.whatif.risk import Risk
 
 _QUARTERS_SHOWN = 8
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})

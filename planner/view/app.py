@@ -6,33 +6,34 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
 import jinja2
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 import planner
-from planner import Finding, InputError, PlannerError
-from planner.view.executions import Executions, Task, lines_of
+from planner import (
+    AlternativesResult,
+    Finding,
+    InputError,
+    PlannerError,
+    PlanResult,
+    Result,
+    Scenario,
+    SensitivityResult,
+)
+from planner.view.executions import Execution, Executions, Kind, Task, lines_of
 from planner.view.levers import levers_of, offers_of, settings_of, words_of
-from planner.view.study import Study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from starlette.requests import Request
-
-    from planner import AlternativesResult, PlanResult, Result, Scenario, SensitivityResult
-    from planner.view.executions import Execution, Kind
-    from planner.view.study import Opened
+from planner.view.study import Opened, Study
 
 _HERE = Path(__file__).parent / "pages"
 _LARGEST_FORM_BYTES = 1_000_000

@@ -9,21 +9,16 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_all_start_methods, get_context, parent_process
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import planner
-from planner import CheckError, InfeasibleError, InputError, PlannerError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from multiprocessing.connection import Connection
-
-    from planner import Result
+from planner import CheckError, InfeasibleError, InputError, PlannerError, Result
 
 _AT_A_TIME, _KEPT = 2, 12
 State = Literal["waiting", "at work", "done", "failed", "cancelled"]

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from planner import Finding, InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from planner import Scenario
+from planner import Finding, InputError, Scenario
 
 _TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 _RENT, _LEAD = "price_usd_per_gpu_hour", "lead_time_weeks"

@@ -8,19 +8,15 @@ import re
 import threading
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import planner
-from planner import Finding, InputError, PlannerWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from planner import PlanResult
+from planner import Finding, InputError, PlannerWarning, PlanResult
 
 K = TypeVar("K")
 _Key: TypeAlias = tuple[object, ...]

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from planner.errors import InputError
+from planner.errors import Finding, InputError
 from planner.inputs.base import Count, Frozen, NotNegative, PositiveCount
-from planner.inputs.reading.grid import table_rows
+from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import read_text
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from planner.errors import Finding
-    from planner.inputs.reading.grid import TableRow
-    from planner.planning.plan import Plan
+from planner.planning.plan import Plan
 
 _NUMBERS = ("count", "gpu_hours", "gpus")
 _COLUMNS = ("quarter", "job", "node_type", *_NUMBERS)

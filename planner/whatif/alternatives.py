@@ -7,32 +7,29 @@ cost more than the tolerance allows, or not to exist.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from math import floor
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.errors import CheckError, LimitError
 from planner.inputs.layers.override import Override
+from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
+from planner.planning.constrained import Goal
 from planner.whatif.results import (
     AlternativePlan,
     Alternatives,
     Best,
+    PlanSummary,
     question_of,
     require_plan,
     summary_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
-
-    from planner.inputs.settled import Inputs
-    from planner.planning.constrained import Goal
-    from planner.whatif.results import PlanSummary
-    from planner.whatif.variants import CachedRunner
+from planner.whatif.variants import CachedRunner
 
 NOTHING = "do nothing"
 _MOST_TRIES = 64

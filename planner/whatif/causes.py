@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.errors import InfeasibleError, InputError, LimitError
 from planner.inputs.base import Frozen
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import inputs_from
+from planner.inputs.reading.document import Document
 from planner.inputs.reading.reader import parse_document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.document import Document
-    from planner.inputs.rules.book import RuleBook
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
-    from planner.planning.saved import Saved
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.settled import Inputs
+from planner.planning.plan import Plan
+from planner.planning.saved import Saved
 
 
 @dataclass(frozen=True, slots=True)

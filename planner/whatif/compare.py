@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
+
+from pydantic import BaseModel
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.load import Question
-from planner.inputs.reading.document import settable
+from planner.inputs.reading.document import Path, settable
 from planner.inputs.reading.locate import USED
+from planner.inputs.scenario.offer import OfferKind
+from planner.inputs.settled import Inputs
 from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import count_of
 from planner.planning.make import make_plan
-from planner.planning.plan import Plan
+from planner.planning.plan import Occupant, Plan, Provenance, ShortJob
 from planner.planning.rolling_horizon import carried_over
 from planner.planning.saved import read_saved
 from planner.planning.store import loads
-from planner.whatif.actuals import PlannedAndActual, outcomes
-from planner.whatif.causes import TITLES, Waterfall, cause_of, planned_side, saved_side, waterfall
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from decimal import Decimal
-    from typing import Any
-
-    from pydantic import BaseModel
-
-    from planner.inputs.reading.document import Path
-    from planner.inputs.scenario.offer import OfferKind
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Occupant, Provenance, ShortJob
-    from planner.whatif.actuals import Actual
-    from planner.whatif.causes import Side
+from planner.whatif.actuals import Actual, PlannedAndActual, outcomes
+from planner.whatif.causes import (
+    TITLES,
+    Side,
+    Waterfall,
+    cause_of,
+    planned_side,
+    saved_side,
+    waterfall,
+)
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -18,16 +19,11 @@ from functools import partial
 from itertools import islice
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from planner.errors import Finding, InputError, LimitError, PlannerError
-from planner.whatif.variants import VariantPlanner
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from planner.whatif.results import PlanSummary
-    from planner.whatif.variants import Variant, WorkerConfig
+from planner.whatif.results import PlanSummary
+from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 _ROWS_OF_A_WORKER = 250
 """After so many plans workers are replaced: what they hold in memory cannot grow for good."""

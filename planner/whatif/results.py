@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import operator
 from collections import Counter
+from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -21,13 +22,9 @@ from planner.inputs.layers.override import Override
 from planner.inputs.reading.locate import USED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.offer import OfferKind
+from planner.inputs.settled import Inputs
+from planner.planning.plan import Plan, Shortage
 from planner.planning.store import digest_of, each_once
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan, Shortage
 
 Result = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
 

@@ -6,28 +6,22 @@ future. The first purchase plan is that of the scenario; the others are searched
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from planner.errors import InfeasibleError
 from planner.inputs.base import Frozen
 from planner.packing.incumbent import Infeasible
-from planner.packing.scenario_program import Mean, future_of, hedged
+from planner.packing.scenario_program import Future, Hedged, Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
+from planner.packing.statement.hold import Order
 from planner.planning.constrained import Purchase
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
-from planner.whatif.variants import VariantPlanner, commitments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from planner.packing.scenario_program import Future, Hedged
-    from planner.packing.statement.hold import Order
-    from planner.whatif.sweep import VariantRuns
-    from planner.whatif.uncertain import Futures
-    from planner.whatif.variants import Variant
+from planner.whatif.sweep import VariantRuns
+from planner.whatif.uncertain import Futures
+from planner.whatif.variants import Variant, VariantPlanner, commitments
 
 _MOST = 24
 """Futures in one program. Of the others, what they cost at the least is counted."""

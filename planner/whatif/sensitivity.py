@@ -8,34 +8,28 @@ that would, and one that does not.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING
 
-from planner.costs import Entering, entry_quarters, portfolio_costs, spent_cents
+from planner.costs import CostStream, Entering, entry_quarters, portfolio_costs, spent_cents
+from planner.inputs.layers.override import Override
+from planner.inputs.settled import Inputs
 from planner.whatif.results import (
     Corner,
     Moved,
     Pair,
+    PlanSummary,
     Sensitivity,
     Swing,
     SwitchingPoint,
     question_of,
 )
-from planner.whatif.uncertain import uncertain_figures
+from planner.whatif.uncertain import UncertainFigure, uncertain_figures
+from planner.whatif.variants import CachedRunner
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from planner.costs import CostStream
-    from planner.inputs.layers.override import Override
-    from planner.inputs.settled import Inputs
-    from planner.whatif.results import PlanSummary
-    from planner.whatif.uncertain import UncertainFigure
-    from planner.whatif.variants import CachedRunner
-
-    _Move = tuple[UncertainFigure, Fraction]
+_Move = tuple[UncertainFigure, Fraction]
 
 
 class Moves:

@@ -7,11 +7,14 @@ the same bytes however the sweep was run. A sweep that was stopped carries on fr
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from pathlib import Path as FilePath
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -20,6 +23,7 @@ from planner.inputs.base import Frozen, Name
 from planner.inputs.layers.composed import base_path
 from planner.inputs.layers.override import OPTION, Override, move_written
 from planner.inputs.reading.diagnostics import Attempts, read_as
+from planner.inputs.reading.document import Document, Path
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.scenario.spelling import Format
@@ -27,15 +31,7 @@ from planner.inputs.text.words import count_of, did_you_mean
 from planner.planning.atomic_write import write_atomically
 from planner.planning.store import each_once
 from planner.whatif.results import PlanSummary
-from planner.whatif.variants import AS_STATED, Variant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path as FilePath
-
-    from planner.inputs.reading.document import Document, Path
-    from planner.whatif.variants import Executor, VariantPlanner
+from planner.whatif.variants import AS_STATED, Executor, Variant, VariantPlanner
 
 _MOST_ROWS = 100_000
 

@@ -6,14 +6,15 @@ scenarios, or one that gains an uncertainty, are tried with the same draws (comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from math import floor, isqrt
+from pathlib import Path as FilePath
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,26 +23,18 @@ from planner.inputs.base import Count, Frozen, Name, Number, share
 from planner.inputs.layers.composed import base_path
 from planner.inputs.layers.override import Override, matching
 from planner.inputs.reading.diagnostics import read_as
-from planner.inputs.reading.document import parts_of
+from planner.inputs.reading.document import Document, Path, parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import FieldTree
-from planner.inputs.scenario.load import TRAFFIC
+from planner.inputs.scenario.job import Serve
+from planner.inputs.scenario.load import TRAFFIC, Latency
+from planner.inputs.scenario.offer import Offer, Sale
 from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.scenario.spelling import Format
+from planner.inputs.settled import Inputs
 from planner.planning.words import amount
 from planner.whatif.sweep import placed, unknown_names
-from planner.whatif.variants import AS_STATED, Variant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path as FilePath
-
-    from planner.inputs.reading.document import Document, Path
-    from planner.inputs.scenario.job import Serve
-    from planner.inputs.scenario.load import Latency
-    from planner.inputs.scenario.offer import Offer, Sale
-    from planner.inputs.settled import Inputs
-    from planner.whatif.variants import VariantPlanner
+from planner.whatif.variants import AS_STATED, Variant, VariantPlanner
 
 _FINANCE = {
     "discount_rate_per_year": ("discount rate", "{percent} a year"),

@@ -7,40 +7,34 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 from planner.costs import entry_quarters
 from planner.errors import LimitError
+from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.inputs.reading.locate import USED
 from planner.inputs.scenario.finance import Budget
 from planner.inputs.scenario.offer import FleetEntry
-from planner.packing import translate
+from planner.inputs.settled import Inputs
+from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
-from planner.planning.constrained import committed_plan, near_plan
+from planner.planning.constrained import Goal, NearPlan, Purchase, committed_plan, near_plan
 from planner.planning.eligible import stuck_jobs
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
+from planner.sizing import SizedJob
+from planner.sizing.candidate import Sizing
 from planner.sizing.sizers import Sizers
 from planner.version import __version__
-from planner.whatif.results import JobShort, tried
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from planner.inputs.layers.override import Override
-    from planner.inputs.settled import Inputs
-    from planner.packing import Translation
-    from planner.planning.constrained import Goal, NearPlan, Purchase
-    from planner.planning.plan import Plan
-    from planner.sizing import SizedJob
-    from planner.sizing.candidate import Sizing
-    from planner.whatif.results import PlanSummary
+from planner.whatif.results import JobShort, PlanSummary, tried
 
 _FIRST = 101
 """The priority of units that are required, before all that may be stated."""

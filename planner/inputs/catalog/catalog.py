@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -22,12 +23,8 @@ from planner.inputs.base import (
     PositiveNumber,
     SourcedFigure,
 )
+from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.text.words import count_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.scenario.offer import OfferKind
 
 # A wide bound that catches a slip of unit: MiB for GB.
 GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import NotKnown
-from planner.inputs.catalog.catalog import Catalog, CatalogFile, Model, PriceBook, shape_faults
+from planner.inputs.catalog.catalog import (
+    Catalog,
+    CatalogFile,
+    Model,
+    NodeType,
+    PriceBook,
+    PriceBookHeader,
+    shape_faults,
+)
 from planner.inputs.catalog.modelconfig.config import catalogued_models
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
-from planner.inputs.reading.document import Refused
-from planner.inputs.reading.locate import Located, open_documents
+from planner.inputs.reading.document import Document, Path, Refused
+from planner.inputs.reading.locate import InputFile, Located, open_documents
 from planner.inputs.text.words import described, did_you_mean, difference, folded
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.inputs.catalog.catalog import NodeType, PriceBookHeader
-    from planner.inputs.reading.document import Document, Path
-    from planner.inputs.reading.locate import InputFile
-
-    _Origin = dict[tuple[str, str], Document]
-    """By section and id: the file that has the last word."""
+_Origin = dict[tuple[str, str], Document]
+"""By section and id: the file that has the last word."""
 
 _SECTIONS = ("sources", "gpus", "nodes", "models", "neighbours", "purchase", "rent")
 _EXTENDED = ("gpus", "nodes")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from planner.errors import Finding
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import (
     Fault,
     Whole,
@@ -25,29 +28,20 @@ from planner.inputs.checks.sites import (
     spare_groups,
     taken_already,
 )
+from planner.inputs.reading.document import Document, Path
 from planner.inputs.scenario.finance import TOTAL
-from planner.inputs.scenario.job import SERVING_SUFFIX
+from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.job import SERVING_SUFFIX, Job
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import FleetEntry, Offer
+from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
-from planner.inputs.scenario.team import ALL_GPU_TYPES, kind_of_quota
+from planner.inputs.scenario.team import ALL_GPU_TYPES, Team, kind_of_quota
 from planner.inputs.text.words import did_you_mean, difference, folded, one_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from planner.errors import Finding
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.document import Document, Path
-    from planner.inputs.scenario.horizon import Horizon
-    from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.offer import OfferKind
-    from planner.inputs.scenario.scenario import ResolvedScenario
-    from planner.inputs.scenario.team import Team
-
-    _Check = Callable[[Whole], Iterator[Fault]]
-    _CheckOfEntry = Callable[[Whole, Path, Any], Iterator[Fault]]
+_Check = Callable[[Whole], Iterator[Fault]]
+_CheckOfEntry = Callable[[Whole, Path, Any], Iterator[Fault]]
 
 
 def inconsistencies(

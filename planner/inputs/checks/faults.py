@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from planner.errors import Finding
 from planner.inputs.base import NotKnown
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.reading.document import Document, Path
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.offer import FleetEntry, Offer
 from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.scenario.site import SITE_LIMITS
 from planner.inputs.text.words import did_you_mean, difference, folded, foreign_letter, pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from planner.errors import Finding
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.reading.document import Document, Path
-    from planner.inputs.rules.book import RuleBook
-    from planner.inputs.scenario.horizon import Horizon
-    from planner.inputs.scenario.offer import FleetEntry, Offer
-    from planner.inputs.scenario.scenario import ResolvedScenario
 
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS

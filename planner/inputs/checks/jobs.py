@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from decimal import Decimal
 from math import isqrt
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from planner.inputs.catalog.catalog import Catalog, Model
 from planner.inputs.checks.faults import Fault, known
+from planner.inputs.scenario.job import Job, Serve, Tune
+from planner.inputs.scenario.load import LengthPercentiles
 from planner.inputs.text.words import one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from decimal import Decimal
-
-    from planner.inputs.catalog.catalog import Catalog, Model
-    from planner.inputs.scenario.job import Job, Serve, Tune
-    from planner.inputs.scenario.load import LengthPercentiles
 
 _ADAPTERS: Final = ("rank", "targets", "precision", "dropout", "dora", "units")
 _GOES_WITH: Final[dict[str, dict[str, tuple[object, ...]]]] = {

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from planner.inputs.checks.faults import Fault, known
-from planner.inputs.scenario.places import fleet_by_pool, node_places, plain, pool_places
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.checks.faults import Fault, Whole, known
+from planner.inputs.reading.document import Path
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.places import NodePlace, fleet_by_pool, node_places, plain, pool_places
+from planner.inputs.scenario.scenario import ResolvedScenario, Running
 from planner.inputs.text.words import count_of, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.checks.faults import Whole
-    from planner.inputs.reading.document import Path
-    from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.places import NodePlace
-    from planner.inputs.scenario.scenario import ResolvedScenario, Running
 
 _LISTED = 8
 

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
-from planner.inputs.checks.faults import Fault, entries, held_figures, known, unstated_figure
-from planner.inputs.reading.document import dotted
-from planner.inputs.scenario.offer import OWN_FIGURES, Offer
-from planner.inputs.scenario.scenario import NO_SITE
-from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS
+from planner.inputs.catalog.catalog import Catalog, NodeType
+from planner.inputs.checks.faults import Fault, Whole, entries, held_figures, known, unstated_figure
+from planner.inputs.reading.document import Path, dotted
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
+from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, Site
 from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from planner.inputs.catalog.catalog import Catalog, NodeType
-    from planner.inputs.checks.faults import Whole
-    from planner.inputs.reading.document import Path
-    from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.offer import FleetEntry
-    from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.scenario.scenario import ResolvedScenario
-    from planner.inputs.scenario.site import Site
 
 
 def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:

@@ -7,27 +7,22 @@ that applies; the overrides named on the command line, as they are named; `--set
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from pathlib import Path as FilePath
+from typing import Any
 
 from planner.errors import Finding, InputError
-from planner.inputs.layers.override import Composed, changed, changes_of, grafted
+from planner.inputs.layers.override import Composed, Listed, Override, changed, changes_of, grafted
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
-from planner.inputs.reading.document import Document, Refused, dotted
+from planner.inputs.reading.document import Document, Entry, Path, Refused, dotted
 from planner.inputs.reading.locate import fault_of_path
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.inputs.text.scalars import flow, flow_key, yaml_lines
 from planner.inputs.text.words import did_you_mean, difference, folded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path as FilePath
-
-    from planner.inputs.layers.override import Listed, Override
-    from planner.inputs.reading.document import Entry, Path
 
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""

@@ -11,28 +11,32 @@ values like others, set as a whole.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
+from typing import Any, Literal, TypeAlias, TypeGuard
 
+from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from planner.errors import Finding, InputError
-from planner.inputs.reading.document import Document, Entry, Refused, dotted, parts_of, settable
+from planner.inputs.reading.document import (
+    Branch,
+    Document,
+    Entry,
+    Path,
+    Refused,
+    dotted,
+    parts_of,
+    settable,
+)
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import DELETE, REPLACE, ResolvedScenario
 from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import did_you_mean, key_meant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from pydantic import GetCoreSchemaHandler
-
-    from planner.inputs.reading.document import Branch, Path
 
 EVERY = "*"
 _MOVE = re.compile(r"([+-][0-9]{1,15}(?:\.[0-9]{1,20})?)\s*(%?)")

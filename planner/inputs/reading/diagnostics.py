@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError, create_model
+from pydantic_core import ErrorDetails
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, NotKnown
-from planner.inputs.reading.document import Document, Refused, dotted
+from planner.inputs.reading.document import Document, Path, Refused, dotted
 from planner.inputs.reading.shape import FieldTree, alternatives
 from planner.inputs.text.words import count_of, described, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pydantic_core import ErrorDetails
-
-    from planner.inputs.reading.document import Path
 
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
@@ -339,9 +334,8 @@ def _rest(mistake: _Mistake) -> str:
     return f"{shown} is not allowed: {words}"
 
 
-if TYPE_CHECKING:
-    _Wrong = Mapping[str | int, "_Wrong | None"]
-    """Keys and positions with what is wrong below; None where the value itself is."""
+_Wrong = Mapping[str | int, "_Wrong | None"]
+"""Keys and positions with what is wrong below; None where the value itself is."""
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -6,12 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple, Protocol
 
 from planner.errors import Finding
-
-if TYPE_CHECKING:
-    from pathlib import Path as FilePath
 
 Path = tuple[str | int, ...]
 """Keys and list positions from the top of a file to one value."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import validate_values
 from planner.inputs.text.scalars import ScalarError, plain_cell, plain_value
 from planner.inputs.text.words import count_of, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)

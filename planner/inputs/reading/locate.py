@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
+from planner.inputs.reading.diagnostics import Attempts
+from planner.inputs.reading.document import Document
 from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.inputs.reading.diagnostics import Attempts
-    from planner.inputs.reading.document import Document
 
 MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
 """In the folder of the catalog, and no files of it: how configurations and inventories are read."""

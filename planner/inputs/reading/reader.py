@@ -8,10 +8,13 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from os import stat_result
+from pathlib import Path as FilePath
+from typing import Any, Protocol
 
 import yaml
 
@@ -25,11 +28,6 @@ from planner.inputs.text.scalars import (
     plain_value,
 )
 from planner.inputs.text.words import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from os import stat_result
-    from pathlib import Path as FilePath
 
 _LONGEST_NAME = 120
 _LONGEST_KEY = 1000

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator
 
 from planner.inputs.base import share
 from planner.inputs.reading.document import Path, dotted
 from planner.inputs.text.words import did_you_mean, key_meant, nearest, one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
 
 CALLED = {
     "comment": ("note",),

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from decimal import Decimal
 from functools import cached_property, partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
+from typing import Annotated, Any, Final, NamedTuple, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate
-from planner.inputs.reading.document import dotted
-from planner.inputs.reading.locate import Located, open_documents, shipped_files
+from planner.inputs.reading.document import Branch, Document, Entry, Path, dotted
+from planner.inputs.reading.locate import InputFile, Located, open_documents, shipped_files
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import (
     Publication,
@@ -28,17 +30,7 @@ from planner.inputs.rules.rule import (
 )
 from planner.inputs.text.words import described, did_you_mean, nearest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from planner.inputs.reading.document import Branch, Document, Entry, Path
-    from planner.inputs.reading.locate import InputFile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
-    from decimal import Decimal
-
-    _Givers = Mapping[str, tuple[Rule, ...]]
+_Givers = Mapping[str, tuple[Rule, ...]]
 
 
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")

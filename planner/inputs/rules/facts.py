@@ -7,18 +7,16 @@ What rules compute carries a name of its own (`result`) and may stand in for a f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
+
+from pydantic import BaseModel
 
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Serve, Tune
 from planner.inputs.scenario.load import Latency, Load
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic import BaseModel
 
 Kind = Literal["number", "text", "truth"]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from operator import ge, gt, le, lt
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -24,9 +25,6 @@ from planner.inputs.rules.expression import (
     exact,
     figure_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 RuleKind = Literal["formula", "baseline", "floor", "exclusion", "policy", "warning"]
 RuleId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9.-]*)*$")]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, Tag
 
 from planner.inputs.base import Frozen, NotNegative, Number, PositiveNumber, Share
 from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, quarter_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TOTAL = "total"
 """The key that caps the whole horizon, beside its quarters."""

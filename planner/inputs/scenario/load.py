@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -17,10 +17,8 @@ from planner.inputs.base import (
     Share,
     whole,
 )
+from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER, ByQuarter, in_force
-
-if TYPE_CHECKING:
-    from planner.inputs.scenario.horizon import Horizon
 
 TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
 """Keys of a load that say how much arrives; one of them stands."""

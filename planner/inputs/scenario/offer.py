@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -21,6 +22,7 @@ from planner.inputs.base import (
     PositiveNumber,
     whole,
 )
+from planner.inputs.scenario.load import Load
 from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS, Quarter
 from planner.inputs.scenario.site import SITE_LIMITS, Cooling
 from planner.inputs.scenario.spelling import (
@@ -30,11 +32,6 @@ from planner.inputs.scenario.spelling import (
     OneOrMoreNames,
     Quarters,
 )
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from planner.inputs.scenario.load import Load
 
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from planner.inputs.scenario.offer import FleetEntry
-    from planner.inputs.scenario.scenario import ResolvedScenario, Running
+from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.scenario.scenario import ResolvedScenario, Running
 
 
 class NodePlace(NamedTuple):

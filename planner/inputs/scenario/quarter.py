@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import core_schema
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `--help` loads no pydantic
     from pydantic import GetCoreSchemaHandler
 
 RUN_HOURS = 2160

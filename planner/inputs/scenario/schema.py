@@ -6,16 +6,13 @@ import ast
 import inspect
 import sys
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from planner.inputs import base
 from planner.inputs.scenario import scenario, spelling
-
-if TYPE_CHECKING:
-    from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import core_schema
 
 _QUARTER = r"[0-9]{4}Q[1-4]"
 _QUARTERS = {"type": "string", "pattern": rf"^({_QUARTER}(\.\.{_QUARTER})?|all)$"}

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, Tag, model_validator
 
 from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, ByQuarter, Names, in_force
 from planner.inputs.text.words import amount_text
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from planner.inputs.scenario.quarter import Quarter
 
 Cooling = Literal["air", "liquid"]
 

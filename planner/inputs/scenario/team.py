@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag
 
 from planner.inputs.base import Count, Frozen
+from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.spelling import ByQuarter, QuarterKey, in_force
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.scenario.horizon import Horizon
 
 ALL_GPU_TYPES = "total"
 """The key that stands for all GPU types together, beside some of them."""

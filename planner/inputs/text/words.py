@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher, get_close_matches
 from operator import ne
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.scalars import character_name
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
 
 _UNITS = (
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from planner.costs import sale_usd
+from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
 from planner.inputs.checks.sites import cooled_by
-from planner.inputs.reading.document import dotted
-from planner.inputs.scenario.offer import OWN_FIGURES
+from planner.inputs.reading.document import Path, dotted
+from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.site import POWER, limits_told
+from planner.inputs.settled import Inputs
 from planner.planning.annotations.warnings import from_sizing
 from planner.planning.figures.costs import colocation_text, licence_text, network_text
 from planner.planning.plan import Note
 from planner.planning.words import amount, price, some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.base import SourcedFigure
-    from planner.inputs.reading.document import Path
-    from planner.inputs.scenario.offer import FleetEntry, Offer
-    from planner.inputs.settled import Inputs
-    from planner.sizing.candidate import SizedJob
-
+from planner.sizing.candidate import SizedJob
 
 _NAMED = 6
 

@@ -7,30 +7,22 @@ their key takes, such as W for kW, cents for USD, months for years.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from math import floor
-from typing import TYPE_CHECKING
 
 from planner.costs import NOT_PAID, in_cents
-from planner.inputs.catalog.catalog import counted_parameters
+from planner.inputs.catalog.catalog import Catalog, NodeType, counted_parameters
 from planner.inputs.checks.faults import entries
 from planner.inputs.rules.facts import SETTINGS
-from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
+from planner.inputs.scenario.site import Site
+from planner.inputs.settled import Inputs
 from planner.inputs.text.words import count_of, usd
-from planner.planning.plan import Note
+from planner.planning.plan import CostLine, Node, Note, Plan
 from planner.planning.words import amount, price
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.inputs.catalog.catalog import Catalog, NodeType
-    from planner.inputs.scenario.job import Job
-    from planner.inputs.scenario.offer import Offer, OfferKind
-    from planner.inputs.scenario.site import Site
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import CostLine, Node, Plan
-
 
 _W_OF_A_KW = 1000
 """Also the least kW that W for kW give: no site and no rack is fed less than one."""

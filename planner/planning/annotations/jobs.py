@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
-from planner.inputs.scenario.scenario import NO_SITE
+from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
 from planner.inputs.text.words import usd
+from planner.packing import Translation
+from planner.packing.problem import Choice
+from planner.packing.solution import Solution
 from planner.planning.eligible import beyond_quota, obstacle
 from planner.planning.plan import Alternative, PlannedJob
 from planner.planning.words import some_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from planner.inputs.scenario.scenario import ResolvedScenario
-    from planner.packing import Translation
-    from planner.packing.problem import Choice
-    from planner.packing.solution import Solution
-    from planner.sizing.candidate import Candidate, SizedJob
-
+from planner.sizing.candidate import Candidate, SizedJob
 
 _QUARTERS_NAMED = 3
 

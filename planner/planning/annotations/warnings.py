@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from itertools import count as naturals
 from math import exp, floor, lgamma, log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
 from planner.inputs.scenario.places import node_places, place_of, pool_places
+from planner.inputs.settled import Inputs, SettledOffer
 from planner.inputs.text.words import count_of, did_you_mean, usd
-from planner.packing.solution import Status
+from planner.packing.solution import Solution, Status
 from planner.packing.statement.facility import spare_nodes
 from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
 from planner.planning.figures.shares import most_saved
-from planner.planning.plan import Note
+from planner.planning.plan import Note, Plan
 from planner.planning.words import some_of
+from planner.sizing.candidate import SizedJob, Sizing
 from planner.sizing.sizer import LENGTH_UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from planner.inputs.base import SourcedFigure
-    from planner.inputs.settled import Inputs, SettledOffer
-    from planner.packing.solution import Solution
-    from planner.planning.plan import Plan
-    from planner.sizing.candidate import SizedJob, Sizing
-
 
 _JOBS_NAMED = 3
 _HELD_NAMED = 12

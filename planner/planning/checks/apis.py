@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
-from planner.planning.checks.view import View, differences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.planning.checks.view import Findings
-
+from planner.planning.checks.view import Findings, View, differences
 
 Cents = tuple[int, int]
 """Not discounted, and in present value."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from planner.inputs.catalog.catalog import NodeType
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.planning.checks.sites import LIMITED, each_takes
 from planner.planning.checks.view import (
+    Findings,
     View,
     at_once,
     differences,
@@ -18,13 +20,7 @@ from planner.planning.checks.view import (
     most_at_once,
     node_hours,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.catalog.catalog import NodeType
-    from planner.planning.checks.view import Findings
-    from planner.planning.plan import Node, NodeFacts, Occupant, PoolUse, SettingUse
+from planner.planning.plan import Node, NodeFacts, Occupant, PoolUse, SettingUse
 
 
 def _pools(view: View) -> Findings:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING
 
+from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 from planner.inputs.text.words import count_of
+from planner.planning.checks.view import Findings, View
+from planner.planning.plan import Node, Occupant
 from planner.planning.words import moment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.inputs.scenario.horizon import Run
-    from planner.planning.checks.view import Findings, View
-    from planner.planning.plan import Node, Occupant
-    from planner.sizing.candidate import Candidate
+from planner.sizing.candidate import Candidate
 
 
 def _numbers(view: View) -> Findings:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.settled import SettledOffer
 from planner.inputs.text.words import count_of, usd
 from planner.planning.checks.apis import token_cents
 from planner.planning.checks.moves import moves_cents
-from planner.planning.checks.view import View, differences, in_force
-from planner.planning.plan import Node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.settled import SettledOffer
-    from planner.planning.checks.view import Findings
-    from planner.planning.plan import Origin
-
+from planner.planning.checks.view import Findings, View, differences, in_force
+from planner.planning.plan import Node, Origin
 
 Flow = tuple[str, int, int, Fraction]
 """Kind of cost, quarter it is booked in, quarters of discount, US dollars."""

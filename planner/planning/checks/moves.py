@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.inputs.scenario.places import plain
 from planner.inputs.text.words import count_of
-from planner.planning.checks.view import View, differences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.planning.checks.view import Findings, Unit
-    from planner.planning.plan import Node
+from planner.planning.checks.view import Findings, Unit, View, differences
+from planner.planning.plan import Node
 
 
 class _Today(NamedTuple):

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import date, timedelta
 from itertools import count as naturals
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.places import plain
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.settled import SettledOffer
 from planner.inputs.text.words import count_of
 from planner.planning.checks.money import released_cents, sale_usd
-from planner.planning.checks.view import View, differences, field_differences, most_at_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import date
-
-    from planner.inputs.settled import SettledOffer
-    from planner.planning.checks.view import Findings
-    from planner.planning.plan import Acquisition, Node, Origin
+from planner.planning.checks.view import (
+    Findings,
+    View,
+    differences,
+    field_differences,
+    most_at_once,
+)
+from planner.planning.plan import Acquisition, Node, Origin
 
 
 def _horizon(view: View) -> Findings:

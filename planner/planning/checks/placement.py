@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from planner.inputs.text.words import count_of
-from planner.planning.checks.view import View, differences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.planning.checks.view import Findings, Piece
-    from planner.planning.plan import Node, Occupant
-    from planner.sizing.candidate import Candidate
+from planner.planning.checks.view import Findings, Piece, View, differences
+from planner.planning.plan import Node, Occupant
+from planner.sizing.candidate import Candidate
 
 _ROUNDED = 1e-9
 """Share of a rate that is lost where it is stored as a float."""

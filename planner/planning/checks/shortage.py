@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from planner.inputs.text.words import count_of
-from planner.planning.checks.view import View, differences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.planning.checks.view import Findings
-    from planner.planning.plan import ShortJob
+from planner.planning.checks.view import Findings, View, differences
+from planner.planning.plan import ShortJob
 
 
 def _listed(view: View) -> Iterator[str]:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil, floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from planner.inputs.catalog.catalog import NodeType
 from planner.inputs.checks.sites import cooled_by
+from planner.inputs.scenario.site import Racks, Site
 from planner.inputs.text.words import count_of
 from planner.planning.checks.view import (
+    Findings,
     View,
     differences,
     each_difference,
     field_differences,
     in_force,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.inputs.catalog.catalog import NodeType
-    from planner.inputs.scenario.site import Racks, Site
-    from planner.planning.checks.view import Findings
-    from planner.planning.plan import Node
+from planner.planning.plan import Node
 
 
 class Limited(NamedTuple):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.text.words import count_of
 from planner.planning.checks.moves import running_today
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.scenario.site import SpareGroup
-    from planner.planning.checks.view import Findings, View
-    from planner.planning.plan import Node, Occupant
-    from planner.sizing.candidate import Candidate
+from planner.planning.checks.view import Findings, View
+from planner.planning.plan import Node, Occupant
+from planner.sizing.candidate import Candidate
 
 
 class _Quarter(NamedTuple):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
 from planner.planning.checks.money import costs_of_tokens, node_costs
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import (
+    Findings,
     View,
     at_once,
     differences,
@@ -20,14 +21,8 @@ from planner.planning.checks.view import (
     most_at_once,
     node_hours,
 )
+from planner.planning.plan import Chargeback, Occupant, TeamUse
 from planner.planning.words import gpus_text, moment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from planner.planning.checks.view import Findings
-    from planner.planning.plan import Chargeback, Occupant, TeamUse
-
 
 PoolQuarter = tuple[str, str, str, int]
 """Pool and quarter."""

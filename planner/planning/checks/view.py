@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from datetime import date
-
-    from planner.inputs.base import Frozen
-    from planner.inputs.scenario.quarter import Quarter
-    from planner.inputs.settled import Inputs, SettledOffer
-    from planner.planning.plan import Node, Occupant, Plan, ShortJob
-    from planner.sizing.candidate import Candidate, SizedJob
-
+from planner.inputs.base import Frozen
+from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.settled import Inputs, SettledOffer
+from planner.planning.plan import Node, Occupant, Plan, ShortJob
+from planner.sizing.candidate import Candidate, SizedJob
 
 Unit = tuple[str, int]
 """Job and unit number."""

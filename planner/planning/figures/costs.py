@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.costs import (
     OF_A_SALE,
     PRICED,
+    CostStream,
     Entering,
     Released,
     entry_quarters,
@@ -24,25 +25,20 @@ from planner.costs import (
     sale_usd,
     spent_cents,
 )
+from planner.inputs.scenario.offer import Sale
+from planner.inputs.settled import Inputs, Setting, SettledOffer
+from planner.packing import Translation
+from planner.packing.solution import Solution
 from planner.planning.plan import (
     Acquisition,
     BreakEven,
     BudgetUse,
     CostLine,
     CostName,
+    CurrentPlacement,
     NodeRelease,
 )
 from planner.planning.words import amount, price
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.costs import CostStream
-    from planner.inputs.scenario.offer import Sale
-    from planner.inputs.settled import Inputs, Setting, SettledOffer
-    from planner.packing import Translation
-    from planner.packing.solution import Solution
-    from planner.planning.plan import CurrentPlacement
 
 
 def acquisitions(

@@ -9,35 +9,31 @@ that they add up to the plan's cost.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, token_costs
-from planner.inputs.scenario.load import HOUR_SECONDS
-from planner.packing.solution import RUNNING_COST, WHOLE_NODES
+from planner.costs import OF_A_SALE, CostStream, node_costs, owned_costs, present_cents, token_costs
+from planner.inputs.scenario.load import HOUR_SECONDS, Load
+from planner.inputs.settled import Inputs
+from planner.packing import Translation
+from planner.packing.solution import RUNNING_COST, WHOLE_NODES, Solution
 from planner.planning.figures.use import at_peak
 from planner.planning.plan import (
     ApiComparison,
     ApiUse,
     Chargeback,
+    CurrentPlacement,
     EndpointUse,
+    Node,
+    NodeUse,
+    Occupant,
     QuotaUse,
     TeamUse,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from planner.costs import CostStream
-    from planner.inputs.scenario.load import Load
-    from planner.inputs.settled import Inputs
-    from planner.packing import Translation
-    from planner.packing.solution import Solution
-    from planner.planning.plan import CurrentPlacement, Node, NodeUse, Occupant
-    from planner.sizing.candidate import SizedJob
-
+from planner.sizing.candidate import SizedJob
 
 Key = TypeVar("Key")
 

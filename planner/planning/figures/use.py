@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.plan import PoolUse, SiteUse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from planner.inputs.scenario.site import Site, SiteLimit
-    from planner.inputs.settled import Inputs
-    from planner.packing import Translation
-    from planner.packing.problem import Pool, Shape
-    from planner.planning.placing.fleet import Fleet
-    from planner.planning.placing.place import UnitPlacement
-    from planner.planning.plan import Node, NodeUse, Occupant
+from planner.inputs.scenario.site import SITE_LIMITS, Site, SiteLimit
+from planner.inputs.settled import Inputs
+from planner.packing import Translation
+from planner.packing.problem import Pool, Shape
+from planner.planning.placing.fleet import Fleet
+from planner.planning.placing.place import UnitPlacement
+from planner.planning.plan import Node, NodeUse, Occupant, PoolUse, SiteUse
 
 
 def pool_uses(

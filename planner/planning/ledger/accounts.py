@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.costs import CAPEX, NOT_PAID
 from planner.planning.ledger.traced import NOTHING, FigureReader, TracedFigure, total, where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from planner.planning.plan import Acquisition, BudgetUse, Plan
-
+from planner.planning.plan import Acquisition, BudgetUse, Plan
 
 _RUNNING = ("support", "energy", "licence", "colocation")
 """Costs that are paid by a price of their own, which moves all of them."""

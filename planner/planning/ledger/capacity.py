@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.inputs.scenario.site import SITE_LIMITS
 from planner.planning.ledger.traced import FigureReader, TracedFigure, total, where
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from planner.planning.plan import Acquisition, Plan, PoolUse
-
+from planner.planning.plan import Acquisition, Plan, PoolUse
 
 _STANDING = frozenset(limit.need for limit in SITE_LIMITS if not limit.drawn)
 """What a node takes that is switched off, too."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import add
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from planner.inputs.scenario.places import fleet_by_pool, running_units
+from planner.inputs.settled import Inputs
+from planner.packing import Translation
+from planner.packing.limits import RackSpace
+from planner.packing.solution import Racked, Solution
 from planner.packing.statement.translate import held_name
-from planner.planning.plan import Node
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from planner.inputs.settled import Inputs
-    from planner.packing import Translation
-    from planner.packing.limits import RackSpace
-    from planner.packing.solution import Racked, Solution
-    from planner.planning.plan import Origin
+from planner.planning.plan import Node, Origin
 
 
 class NodeTerm(NamedTuple):

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from planner.inputs.scenario.places import running_units
+from planner.inputs.scenario.places import NodePlace, running_units
+from planner.inputs.settled import Inputs
 from planner.inputs.text.words import usd
+from planner.packing import Translation
+from planner.planning.placing.fleet import Fleet
+from planner.planning.placing.place import UnitPlacement
 from planner.planning.plan import CurrentPlacement, Move
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from planner.inputs.scenario.places import NodePlace
-    from planner.inputs.settled import Inputs
-    from planner.packing import Translation
-    from planner.planning.placing.fleet import Fleet
-    from planner.planning.placing.place import UnitPlacement
-    from planner.sizing.candidate import SizedJob
-
+from planner.sizing.candidate import SizedJob
 
 Unit = tuple[str, int]
 """Job and unit number, from 1."""

@@ -8,22 +8,17 @@ newcomers fill the gaps.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from planner.packing.node_packing.gpu_patterns import starts
-from planner.packing.solution import Bundle, Member
+from planner.packing.problem import Part, Problem, Shape
+from planner.packing.solution import Bundle, Layout, Member
+from planner.planning.placing.fleet import Fleet
 from planner.planning.placing.shared_nodes import Group, SharedNode, empty_node, seat_all
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-
-    from planner.packing.problem import Part, Problem, Shape
-    from planner.packing.solution import Layout
-    from planner.planning.placing.fleet import Fleet
-
 
 Signature = tuple[tuple[Group, int], ...]
 Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from planner.packing.problem import WHOLE
-from planner.planning.placing.node_assignment import QuarterNodes
+from planner.inputs.catalog.catalog import GpuType
+from planner.packing import Translation
+from planner.packing.problem import WHOLE, Choice, Part, Pool
+from planner.packing.solution import Bundle, Solution
+from planner.planning.placing.fleet import Fleet
+from planner.planning.placing.node_assignment import NodeAssignment, QuarterNodes
+from planner.planning.placing.shared_nodes import Group
 from planner.planning.plan import GpuPart, NodeUse, Occupant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.inputs.catalog.catalog import GpuType
-    from planner.packing import Translation
-    from planner.packing.problem import Choice, Part, Pool
-    from planner.packing.solution import Bundle, Solution
-    from planner.planning.placing.fleet import Fleet
-    from planner.planning.placing.node_assignment import NodeAssignment
-    from planner.planning.placing.shared_nodes import Group
-
 
 Piece = tuple[int, int, int]
 """Demand, position among its members, and replica from 1."""

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from planner.packing.problem import WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.problem import Choice, Part, Pool, Problem, Shape
-
+from planner.packing.problem import WHOLE, Choice, Part, Pool, Problem, Shape
 
 Group = tuple[int, int]
 """Demand and choice: units of one group are interchangeable in a layout."""

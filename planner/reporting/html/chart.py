@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, SubElement
 
-from planner.reporting.format import styled, visible
-
-if TYPE_CHECKING:
-    from planner.reporting.document import Chart, Figure, Series
-    from planner.reporting.format import Style
+from planner.reporting.document import Chart, Figure, Series
+from planner.reporting.format import Style, styled, visible
 
 TO = "data-to"
 """Attribute of what leads somewhere, where the page says whither."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
-from planner.reporting.document import SPARE
+from planner.reporting.document import SPARE, Bar, Gantt, Meters, NodeMap
 from planner.reporting.html.chart import TO, canvas, colour_class, coloured, put
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from xml.etree.ElementTree import Element
-
-    from planner.reporting.document import Bar, Gantt, Meters, NodeMap
 
 _ROW, _TOP, _CHARACTER = 24, 24, 7.2
 _METER, _WORDS, _GAP = 90, 52, 18

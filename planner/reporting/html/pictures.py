@@ -5,19 +5,23 @@ Names from a scenario are text nodes of an XML tree and so cannot open markup.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, indent, tostring
 
-from planner.reporting.document import Bands, Chart, Frontier, Gantt, Meters, NodeMap, Tornado
+from planner.reporting.document import (
+    Bands,
+    Chart,
+    Frontier,
+    Gantt,
+    Meters,
+    NodeMap,
+    Picture,
+    Tornado,
+)
 from planner.reporting.html.chart import TO, chart_svg, put
 from planner.reporting.html.grids import gantt, meters, node_map_svg
 from planner.reporting.html.plots import bands, frontier, tornado
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from planner.reporting.document import Picture
 
 _HEAD = 34
 

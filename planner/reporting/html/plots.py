@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
+from planner.reporting.document import Bands, Frontier, Tornado
 from planner.reporting.format import shortened
 from planner.reporting.html.chart import TO, canvas, colour_class, put
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from xml.etree.ElementTree import Element
-
-    from planner.reporting.document import Bands, Frontier, Tornado
 
 _WIDTH, _LABELS, _VALUES, _TOP, _ROW = 860, 210, 110, 16, 28
 _LEFT, _RIGHT, _BOTTOM = 76, _WIDTH - 50, 250

@@ -10,26 +10,27 @@ from datetime import date
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
 from planner.reporting.document import (
+    Block,
     Bullets,
+    Cell,
+    Column,
+    Document,
     Fields,
     Figure,
     Fold,
     Heading,
     Link,
     Paragraph,
+    Picture,
     Table,
     Verbatim,
 )
 from planner.reporting.format import code_and_words, visible
 from planner.reporting.html.pictures import drawn
-
-if TYPE_CHECKING:
-    from planner.reporting.document import Block, Cell, Column, Document, Picture
 
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from planner.planning.ledger.traced import TracedFigure
+from planner.planning.plan import Plan, PoolUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -21,17 +23,10 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import listed, memory, percent, quarter_span, range_of
+from planner.reporting.format import Style, listed, memory, percent, quarter_span, range_of
 from planner.reporting.sections.cost import spare_rows
 from planner.reporting.sections.jobs import some_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import Plan, PoolUse
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan
 
 
 def _for_kept(plan: Plan) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from planner.planning.ledger.traced import NOTHING, total
+from planner.planning.ledger.traced import NOTHING, TracedFigure, total
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -14,8 +14,11 @@ from planner.reporting.document import (
     Document,
     Fields,
     Figure,
+    Getter,
     Heading,
+    Kind,
     Paragraph,
+    Row,
     Series,
     beneath,
     columns_for,
@@ -24,6 +27,7 @@ from planner.reporting.document import (
     titled,
 )
 from planner.reporting.format import (
+    Style,
     count_of,
     listed,
     money_short,
@@ -34,15 +38,8 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.purchases import action_of
 from planner.reporting.traced import TracedFile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.reporting.document import Getter, Kind, Row
-    from planner.reporting.format import Style
-    from planner.whatif.actuals import PlannedAndActual
-    from planner.whatif.compare import Amount, Comparison, Origin, Replay
+from planner.whatif.actuals import PlannedAndActual
+from planner.whatif.compare import Amount, Comparison, Origin, Replay
 
 OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from planner.costs import NOT_PAID
 from planner.planning.ledger.traced import TracedFigure, total
+from planner.planning.plan import Chargeback, Plan, QuotaUse, SparePrice
 from planner.reporting.document import (
     Blank,
     Block,
@@ -15,6 +16,7 @@ from planner.reporting.document import (
     Cell,
     Chart,
     Fields,
+    Getter,
     Heading,
     Paragraph,
     Series,
@@ -22,16 +24,9 @@ from planner.reporting.document import (
     table,
     titled,
 )
-from planner.reporting.format import code, listed, percent, quarter_span, range_of
+from planner.reporting.format import Style, code, listed, percent, quarter_span, range_of
 from planner.reporting.sections.jobs import some_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from planner.planning.plan import Chargeback, Plan, QuotaUse, SparePrice
-    from planner.reporting.document import Getter
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan
 
 _NONE = "–"
 _THOUSANDS_FROM_CENTS = 100_000_000 * 100

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from planner.planning.explain import Explanation, ModeVerdict, PlacedUnits
+from planner.planning.plan import Plan, ProvedStep, Shortage, ShortJob
 from planner.reporting.document import Block, Bullets, Document, Heading, Paragraph, Table, table
 from planner.reporting.format import (
     code,
@@ -23,13 +25,7 @@ from planner.reporting.format import (
 from planner.reporting.sections.jobs import parts_held, share_of, taken
 from planner.reporting.sections.proof import VERDICTS
 from planner.reporting.sections.sizing import Sums, peak_blocks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.planning.explain import Explanation, ModeVerdict, PlacedUnits
-    from planner.planning.plan import Plan, ProvedStep, Shortage, ShortJob
-    from planner.sizing.candidate import Candidate
+from planner.sizing.candidate import Candidate
 
 _NAMED = 3
 _OF_UNITS = ("Short", "Units short × quarters")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from planner.planning.plan import GpuPart, Plan, PlannedJob
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -32,13 +33,8 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.serving import on_apis_text
 from planner.reporting.sections.sizing import Sums
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from planner.planning.plan import GpuPart, Plan, PlannedJob
-    from planner.reporting.traced import TracedPlan
-    from planner.sizing.candidate import Candidate, Rejection
+from planner.reporting.traced import TracedPlan
+from planner.sizing.candidate import Candidate, Rejection
 
 _DERIVED_NAMED = 5
 _JOBS_SHOWN = 1000

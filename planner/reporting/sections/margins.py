@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from planner.inputs.scenario.site import SITE_LIMITS
+from planner.planning.ledger.accounts import Meets, Price
+from planner.planning.ledger.capacity import LimitMargin
+from planner.planning.ledger.traced import TracedFigure
 from planner.reporting.document import (
     Block,
     Cell,
@@ -16,20 +19,11 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import listed, signed_percent
+from planner.reporting.format import Style, listed, signed_percent
 from planner.reporting.sections.sites import limit_style, limit_title
 from planner.reporting.sections.variants import NO_PLAN, acquired_short, moved_text
-from planner.reporting.traced import TracedFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.planning.ledger.accounts import Meets, Price
-    from planner.planning.ledger.capacity import LimitMargin
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
-    from planner.whatif.results import Sensitivity, Swing, SwitchingPoint
+from planner.reporting.traced import TracedFile, TracedPlan
+from planner.whatif.results import Sensitivity, Swing, SwitchingPoint
 
 _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 _KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}

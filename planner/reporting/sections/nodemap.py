@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby, islice, product
 from string import ascii_letters, ascii_lowercase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from planner.planning.plan import Node, NodeUse, Plan
 from planner.reporting.document import (
     SPARE,
     Block,
@@ -19,14 +21,9 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import cells_of, code, count_of, filled, quarter_span
+from planner.reporting.traced import TracedPlan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-
-    from planner.planning.plan import Node, NodeUse, Plan
-    from planner.reporting.traced import TracedPlan
-
-    Shown = TypeVar("Shown", bound=Hashable)
+Shown = TypeVar("Shown", bound=Hashable)
 
 _FREE, _SEVERAL, _KEPT = "·", "+", "-"
 _LETTERS = ascii_letters[26:] + ascii_letters[:26]

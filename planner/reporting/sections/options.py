@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from planner.planning.ledger.traced import NOTHING, total, where
+from planner.planning.ledger.traced import NOTHING, TracedFigure, total, where
+from planner.planning.plan import Plan
 from planner.reporting.document import (
     Blank,
     Block,
@@ -18,6 +20,7 @@ from planner.reporting.document import (
     Fields,
     Figure,
     Heading,
+    Kind,
     Paragraph,
     Table,
     beneath,
@@ -25,6 +28,7 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import (
+    Style,
     code,
     count_of,
     listed,
@@ -36,16 +40,7 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.variants import acquired_short, traced_chance
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.results import summary_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import Plan
-    from planner.reporting.document import Kind
-    from planner.reporting.format import Style
-    from planner.whatif.results import AlternativePlan, Alternatives, Best, PlanSummary
+from planner.whatif.results import AlternativePlan, Alternatives, Best, PlanSummary, summary_of
 
 _TRACE = "how-options"
 _CHEAPEST = "the cheapest"

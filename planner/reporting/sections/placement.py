@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
+from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant, Plan
 from planner.reporting.document import (
     Bar,
     Block,
@@ -30,12 +31,7 @@ from planner.reporting.format import (
     usd,
 )
 from planner.reporting.sections.nodemap import range_of_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant, Plan
-    from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan
 
 _LINES = 400
 _RUNS, _FREE = "#", "·"

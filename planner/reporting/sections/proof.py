@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from planner.inputs.rules.facts import SETTINGS
+from planner.inputs.settled import ChangeNote
+from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
     Bullets,
+    Cell,
     Fields,
     Heading,
     Paragraph,
     Table,
+    Tone,
     columns_for,
     rest,
     table,
 )
-from planner.reporting.format import code, count_of, gap_percent, listed, percent, shortened, usd
+from planner.reporting.format import (
+    Style,
+    code,
+    count_of,
+    gap_percent,
+    listed,
+    percent,
+    shortened,
+    usd,
+)
 from planner.reporting.sections.purchases import nodes_of, price_source
 from planner.reporting.sections.variants import RiskRow, risk_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.inputs.settled import ChangeNote
-    from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
-    from planner.reporting.document import Block, Cell, Tone
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan
 
 
 def near_miss_section(plan: Plan) -> Iterator[Block]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import WEEK_HOURS, Quarter
+from planner.planning.plan import Acquisition, HourlyUse, Plan
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
     Bar,
@@ -22,6 +23,7 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import (
+    Style,
     code,
     count_of,
     gap_percent,
@@ -32,13 +34,7 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.jobs import rejections_section
 from planner.reporting.sections.releases import let_go_parts, unquoted_sales
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.planning.plan import Acquisition, HourlyUse, Plan
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan
 
 _JOBS = 6
 _MONTHS_DRAWN = 24

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from planner.planning.plan import NodeRelease, Plan
 from planner.reporting.document import Block, Bullets, Cell, columns_for, table
 from planner.reporting.format import money_short, quarter_runs, usd
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.planning.plan import NodeRelease, Plan
-    from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan
 
 
 def releases_section(traced: TracedPlan) -> Iterator[Block]:

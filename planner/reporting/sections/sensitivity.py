@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from math import inf
-from typing import TYPE_CHECKING
 
 from planner.planning.ledger.traced import TracedFigure, total
 from planner.reporting.document import (
@@ -15,6 +15,7 @@ from planner.reporting.document import (
     Bullets,
     Cell,
     Document,
+    End,
     Fields,
     Heading,
     Paragraph,
@@ -34,14 +35,8 @@ from planner.reporting.sections.variants import (
     added_text,
     moved_text,
 )
-from planner.reporting.traced import TracedFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.reporting.document import End
-    from planner.reporting.traced import TracedPlan
-    from planner.whatif.results import Corner, Moved, Pair, PlanSummary, Sensitivity, Swing
+from planner.reporting.traced import TracedFile, TracedPlan
+from planner.whatif.results import Corner, Moved, Pair, PlanSummary, Sensitivity, Swing
 
 _NAMED = 4
 """Figures that the headline names."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
 from math import log
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
+from planner.planning.ledger.traced import TracedFigure
+from planner.planning.plan import ApiComparison, Plan, PlannedJob
 from planner.reporting.document import Block, Cell, Paragraph, columns_for, rest, table
-from planner.reporting.format import copies_of, percent, quarter_runs, usd
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.planning.ledger.traced import TracedFigure
-    from planner.planning.plan import ApiComparison, Plan, PlannedJob
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
-    from planner.sizing.candidate import Candidate, ServingFigures
+from planner.reporting.format import Style, copies_of, percent, quarter_runs, usd
+from planner.reporting.traced import TracedPlan
+from planner.sizing.candidate import Candidate, ServingFigures
 
 _APIS = "how-apis"
 _SMALL = 100
@@ -246,53 +242,37 @@ def _rows(plan: Plan) -> Iterator[_Row]:
 def _rows_of_job(
     plan: Plan, at: int, job: PlannedJob, labels: Mapping[str, Sequence[str]]
 ) -> Iterator[_Row]:
-    """`labels` are the quarters in which units run so, of a job whose units change their mode."""
-    places = {one.way: place for place, one in enumerate(plan.sizings[job.sizing].candidates)}
-    for number, (way, _) in enumerate(job.ways):
-        candidate = plan.sizings[job.sizing].candidates[places[way]]
-        place = f"sizings[{job.sizing}].candidates[{places[way]}]"
-        shared = f"jobs[{at}].replicas[{number}][1]" if job.replicas else ""
-        here = labels.get(way, plan.quarters)
-        quarters = [q for q, units in enumerate(job.units) if units and plan.quarters[q] in here]
-        yield from _rows_of(plan, job, candidate, quarters, place, shared)
+    """Rows of the execution modes in which a job serves, for quarters that are alike.
 
-
-def _rows_of(
-    plan: Plan,
-    job: PlannedJob,
-    candidate: Candidate,
-    quarters: Sequence[int],
-    place: str,
-    shared: str,
-) -> Iterator[_Row]:
-    """Rows of one execution mode in these quarters, if it serves.
-
-    `shared` is where the number of its replicas stands that share traffic with others.
+    `labels` are the quarters in which units run so, of a job whose units change their mode.
     """
-    serving = candidate.serving
-    if serving is None:
-        return
-    peaks = serving.peaks
-    rates = {one.way: one.serving for one in plan.sizings[job.sizing].candidates}
+    candidates = plan.sizings[job.sizing].candidates
+    places = {one.way: place for place, one in enumerate(candidates)}
     counts = dict(job.replicas)
-
-    def alike(quarter: int) -> tuple[float, int, float]:
-        """What arrives, replicas, and what others take."""
-        beside = sum(
-            units[quarter] * other.planned_requests_per_second
-            for way, units in counts.items()
-            if way != candidate.way and (other := rates[way]) is not None
-        )
-        mine = counts.get(candidate.way)
-        here = candidate.replicas_in(quarter) if mine is None else mine[quarter]
-        return peaks[quarter], here, beside
-
-    active = [quarter for quarter in quarters if alike(quarter)[1]]
-    for (_, replicas, beside), group in groupby(active, key=alike):
-        *_, last = span = tuple(group)
-        by_quarter = f"_by_quarter[{last}]" * bool(candidate.replicas_by_quarter)
-        counted = f"{shared}[{last}]" if shared else f"{place}.replicas{by_quarter}"
-        yield _Row(job, candidate, serving, place, span, replicas, counted, beside)
+    for number, (way, _) in enumerate(job.ways):
+        candidate, serving = candidates[places[way]], candidates[places[way]].serving
+        if serving is None:
+            continue
+        others = [
+            (units, other.planned_requests_per_second)
+            for name, units in job.replicas
+            if name != way and (other := candidates[places[name]].serving) is not None
+        ]
+        here = labels.get(way, plan.quarters)
+        found = []
+        for quarter, units in enumerate(job.units):
+            mine = counts[way][quarter] if way in counts else candidate.replicas_in(quarter)
+            if units and mine and plan.quarters[quarter] in here:
+                beside = sum(replicas[quarter] * rate for replicas, rate in others)
+                found.append((quarter, (serving.peaks[quarter], mine, beside)))
+        place = f"sizings[{job.sizing}].candidates[{places[way]}]"
+        for (_, replicas, beside), alike in groupby(found, key=lambda one: one[1]):
+            span = tuple(quarter for quarter, _ in alike)
+            by_quarter = f"_by_quarter[{span[-1]}]" * bool(candidate.replicas_by_quarter)
+            counted = f"{place}.replicas{by_quarter}"
+            if job.replicas:
+                counted = f"jobs[{at}].replicas[{number}][1][{span[-1]}]"
+            yield _Row(job, candidate, serving, place, span, replicas, counted, beside)
 
 
 def _labels(plan: Plan, row: _Row) -> tuple[str, ...]:

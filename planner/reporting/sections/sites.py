@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, limits_told
+from planner.inputs.scenario.site import (
+    HEIGHT,
+    POWER,
+    SITE_LIMITS,
+    SiteLimit,
+    SpareGroup,
+    limits_told,
+)
 from planner.planning.ledger.traced import TracedFigure
+from planner.planning.plan import Node, Plan
 from planner.reporting.document import (
     Blank,
     Block,
@@ -23,16 +31,17 @@ from planner.reporting.document import (
     rest,
     table,
 )
-from planner.reporting.format import code, count_of, figure, listed, quarter_runs, quarter_span
+from planner.reporting.format import (
+    Style,
+    code,
+    count_of,
+    figure,
+    listed,
+    quarter_runs,
+    quarter_span,
+)
 from planner.reporting.sections.nodemap import range_of_ids
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.inputs.scenario.site import SiteLimit, SpareGroup
-    from planner.planning.plan import Node, Plan
-    from planner.reporting.format import Style
-    from planner.reporting.traced import TracedPlan
+from planner.reporting.traced import TracedPlan
 
 _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "mean_power_kw": "mean draw",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from planner.inputs.catalog.catalog import PriceBookHeader
+from planner.planning.plan import Plan
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -28,24 +32,16 @@ from planner.reporting.format import (
     percent,
     with_unit,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from decimal import Decimal
-
-    from planner.inputs.catalog.catalog import PriceBookHeader
-    from planner.planning.plan import Plan
-    from planner.reporting.document import Block
-    from planner.sizing.calibration import Calibration
-    from planner.sizing.candidate import (
-        Candidate,
-        DerivationStep,
-        Evidence,
-        Quantity,
-        Rejection,
-        Sizing,
-    )
-    from planner.sizing.memory import Memory
+from planner.sizing.calibration import Calibration
+from planner.sizing.candidate import (
+    Candidate,
+    DerivationStep,
+    Evidence,
+    Quantity,
+    Rejection,
+    Sizing,
+)
+from planner.sizing.memory import Memory
 
 _FIGURES: Final = {
     "memory": "memory, so the count of GPUs",

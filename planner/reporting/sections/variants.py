@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from planner.inputs.text.scalars import csv_text, flow
 from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Bands,
     Block,
+    Cell,
     Document,
+    End,
+    Figure,
     Frontier,
     Heading,
     Paragraph,
@@ -32,15 +36,16 @@ from planner.reporting.format import (
     usd,
 )
 from planner.reporting.traced import TracedFile
-from planner.whatif.risk import WORST_PER_CENT, at_percentile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from planner.reporting.document import Cell, End, Figure
-    from planner.whatif.results import Acquired, PlanSummary
-    from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans, Risk
-    from planner.whatif.sweep import SweepRow
+from planner.whatif.results import Acquired, PlanSummary
+from planner.whatif.risk import (
+    WORST_PER_CENT,
+    Chance,
+    PurchasePlan,
+    PurchasePlans,
+    Risk,
+    at_percentile,
+)
+from planner.whatif.sweep import SweepRow
 
 _NONE = "–"
 NO_PLAN = "no plan"

@@ -11,29 +11,26 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 from pydantic import Field
 
-from planner.errors import InputError
+from planner.errors import Finding, InputError
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig.decoder import read_decoder
 from planner.inputs.catalog.modelconfig.section import (
+    ModelType,
+    Section,
     model_types,
     parse_config,
     structure_keys,
 )
 from planner.inputs.reading.diagnostics import validate, validate_values
-from planner.inputs.reading.locate import InputFile, fault_of_path
+from planner.inputs.reading.document import Document
+from planner.inputs.reading.locate import InputFile, Located, fault_of_path
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.words import described, did_you_mean
-
-if TYPE_CHECKING:
-    from planner.errors import Finding
-    from planner.inputs.catalog.modelconfig.section import ModelType, Section
-    from planner.inputs.reading.document import Document
-    from planner.inputs.reading.locate import Located
 
 LARGEST_MODEL = 100_000 * 10**9
 

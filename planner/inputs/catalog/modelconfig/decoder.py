@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from planner.inputs.catalog.modelconfig.section import EXPERT_KEYS
-
-if TYPE_CHECKING:
-    from planner.inputs.catalog.modelconfig.section import Section
+from planner.inputs.catalog.modelconfig.section import EXPERT_KEYS, Section
 
 MOST_LAYERS = 10_000
 _MOST_HEADS = _MOST_EXPERTS = 100_000

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from pydantic import Field
 
@@ -17,9 +18,6 @@ from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.locate import MODEL_TYPES, shipped
 from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import described
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class ModelType(Frozen):
