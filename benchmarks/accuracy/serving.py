@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.measured import MOST_AT_ONCE, ServingMeasurement, read_serving_measurements
-from planner.sizing.flight import Flight, in_flight_at, latency_at
+from planner.sizing.flight import flight_of, in_flight_at, latency_at
 
 if TYPE_CHECKING:
     from benchmarks.accuracy.world import World
@@ -59,10 +59,10 @@ def serving_pairs(world: World) -> tuple[ServingPair, ...]:
         if run.requests_per_second is not None:
             if planned is None or run.requests_per_second > planned:
                 continue
-            replica = Flight(situation)
+            replica = flight_of(situation)
             flying = in_flight_at(replica, Fraction(run.requests_per_second), MOST_AT_ONCE)
             latency = latency_at(replica.exactly, flying)
-            crowded = Flight(world.situation(run.gpu_type, run.job(99), run.gpus))
+            crowded = flight_of(world.situation(run.gpu_type, run.job(99), run.gpus))
             late = latency_at(crowded.exactly, flying)
         pairs.append(
             ServingPair(

@@ -176,7 +176,7 @@ def checked_plan(
     time_limit_s: float,
     crosscheck: bool = False,
     progress: Callable[[str], None] = lambda _: None,
-    sizers: Sizers | None,
+    sizers: Sizers,
 ) -> Plan:
     """Place the units on nodes and check all of it; raises CheckError.
 

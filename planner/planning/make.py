@@ -44,10 +44,10 @@ def make_plan(
     `asked_gap` is the relative gap that counts as proved. `time_limit_s` is in seconds of work, as
     a usual machine does it, so that load changes no plan; ten times as many of the wall end it in
     any case, and the plan says so. With `crosscheck` other solvers are asked
-    for the bound again. Whoever plans many variants hands over the `sizers` of them and their
-    checks, where one plan alone is sized again for its check, and saves time without
-    `price_choices`: what spare nodes cost and what parts of GPUs save, told as far as the search
-    leaves time for it, and why jobs give way. Whoever wants to `watch` is shown the search.
+    for the bound again. Whoever plans many variants hands over the `sizers` of all of them, and
+    saves time without `price_choices`: what spare nodes cost and what parts of GPUs save, told as
+    far as the search leaves time for it, and why jobs give way. Whoever wants to `watch` is shown
+    the search.
 
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
@@ -65,7 +65,7 @@ def make_plan(
         except InfeasibleError as why:
             raise _with_a_second_look(inputs, why) from None
         searched_s = spent() - begun
-        plan = checked_plan(solved, crosscheck=crosscheck, sizers=sizers, **asked)
+        plan = checked_plan(solved, crosscheck=crosscheck, sizers=own, **asked)
         if price_choices:
             what_if = WhatIf(solved, asked_gap, deadline)
             plan = plan.model_copy(update=what_if.prices(plan, own, say))

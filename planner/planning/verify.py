@@ -33,8 +33,8 @@ from planner.sizing.sizers import Sizers
 def verify(inputs: Inputs, plan: Plan, sizers: Sizers | None = None) -> tuple[str, ...]:
     """Check a plan against its inputs; a sentence for each thing confirmed.
 
-    The jobs are sized again, but for what `sizers` have sized already: whoever makes many plans
-    from the same rules hands them over.
+    The jobs are sized again, but for what `sizers` have sized already: whoever makes a plan hands
+    over those that it was made with.
 
     Raises CheckError with the violations found.
     """

@@ -21,7 +21,7 @@ from planner.sizing.calibration import (
     MeasuredPair,
 )
 from planner.sizing.engine import Reasoning
-from planner.sizing.flight import Flight, in_flight_at, latency_at
+from planner.sizing.flight import flight_of, in_flight_at, latency_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,7 +61,7 @@ def _expected_tpot_ms(run: ServingMeasurement, replica: Reasoning) -> float | No
     if run.load != "open":
         expected: Exact | float | None = replica.number("tpot_ms")
     else:
-        flight = Flight(replica)
+        flight = flight_of(replica)
         flying = in_flight_at(flight, Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
         expected = latency_at(flight.exactly, flying)["tpot_ms"]
     return None if expected is None else float(expected)

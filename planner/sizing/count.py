@@ -9,6 +9,7 @@ from planner.inputs.rules.book import PLACEHOLDER
 from planner.inputs.rules.rule import needs
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.sizing.candidate import Candidate, Rejection, Trace
+from planner.sizing.engine import Reasoning
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
 from planner.sizing.subject import GPU_FACTS
 from planner.sizing.tries import COUNT_FACTS, rules_of, walk
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from planner.inputs.rules.book import RuleBook
     from planner.inputs.rules.expression import Exact
     from planner.inputs.rules.rule import Rule
-    from planner.sizing.engine import Derivation, Known, Reasoning
+    from planner.sizing.engine import Derivation, Known
     from planner.sizing.tries import Tries
 
 NEEDED: Final = (
@@ -73,17 +74,17 @@ class Counter:
 
     def __init__(self, rules: RuleBook, exclusions: tuple[Rule, ...]) -> None:
         """`exclusions` are those that hold in this scenario, the waived ones left out."""
-        counted = rules.ever_depending_on(_COUNT)
+        counted = rules.depending_on(_COUNT)
         limits = [rule for rule in exclusions if counted & needs(rule)]
         self.eligibility = tuple(rule for rule in exclusions if rule not in limits)
-        timed = rules.ever_depending_on(frozenset({"hours"}))
+        timed = rules.depending_on(frozenset({"hours"}))
         self._late = tuple(rule for rule in limits if timed & needs(rule))
         self._splits = tuple(
             rule for rule in limits if COUNT_FACTS & needs(rule) and rule not in self._late
         )
         passing = (*self._late, *self._splits)
         self._limits = tuple(rule for rule in limits if rule not in passing)
-        self._local = rules.ever_depending_on(GPU_FACTS | _COUNT)
+        self._local = rules.depending_on(GPU_FACTS | _COUNT)
 
     def refuse(self, gpu_type: str, situation: Reasoning) -> list[Rejection]:
         """Every rule that keeps the job off this GPU type, whatever the count."""
@@ -93,17 +94,32 @@ class Counter:
             if situation.holds(rule)
         ]
 
-    def place(
-        self, gpu_type: str, gpu: Mapping[str, Known], job: Tries, at_least: int = 1
-    ) -> Placement | Rejection:
-        """Size a job on one GPU type, on at least so many GPUs.
+    def place(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> Placement | Rejection:
+        """Size a job on one GPU type.
 
         Where the peak of memory is known, one count after another is tried until it fits; else the
         rules give the count. One that a rule refuses, or that is too slow, gives way to the next.
         """
-        search = _Search(gpu_type, gpu, job, at_least)
+        search = _Search(gpu_type, gpu, job)
         search.pass_over_what_cannot_fit(self._limits)
         return self._found(search)
+
+    def fewest(self, gpu: Mapping[str, Known], job: Tries) -> int | None:
+        """GPUs of the smallest count of one type on which a job may run; None if on none."""
+        search = _Search("", gpu, job)
+        search.pass_over_what_cannot_fit(self._limits)
+        found = self._settled(search)
+        return None if isinstance(found, Rejection) else ceil(_number(found, "gpus"))
+
+    def place_on(
+        self, gpu_type: str, gpu: Mapping[str, Known], job: Tries, gpus: int
+    ) -> Placement | Rejection | None:
+        """Size a job on exactly so many GPUs of a type; None where it takes another count."""
+        search = _Search(gpu_type, gpu, job, gpus)
+        at = self._tried(search)
+        if not isinstance(at, Reasoning):
+            return at
+        return self._placement(search, at) if at.number("gpus") == gpus else None
 
     def place_faster(
         self, placed: Placement, gpu: Mapping[str, Known], job: Tries
@@ -124,23 +140,30 @@ class Counter:
             yield found._replace(candidate=sooner)
 
     def _found(self, search: _Search) -> Placement | Rejection:
+        at = self._settled(search)
+        return at if isinstance(at, Rejection) else self._placement(search, at)
+
+    def _settled(self, search: _Search) -> Reasoning | Rejection:
         """Try one count after another, from where the search stands."""
-        asked = _asked(search.job)
         while True:
-            at = search.situation()
-            if at.number("gpus") is None:
-                return _unknown(search.gpu_type, "gpus", at)
-            limit = next((rule for rule in self._limits if at.holds(rule)), None)
-            if limit is not None:
-                return search.objection or _rejection(search.gpu_type, limit, at)
-            objection = self._objection(search, at)
-            if objection is None:
-                missing = next((name for name in asked if at.derive(name) is None), None)
-                if missing is not None:
-                    return _unknown(search.gpu_type, missing, at)
-                return self._placement(search, at)
-            if not search.widen(objection):
-                return objection
+            found = self._tried(search) or search.widen()
+            if found is not None:
+                return found
+
+    def _tried(self, search: _Search) -> Reasoning | Rejection | None:
+        """The job on the count that is being tried; None where it gives way to the next."""
+        at = search.situation()
+        if at.number("gpus") is None:
+            return _unknown(search.gpu_type, "gpus", at)
+        limit = next((rule for rule in self._limits if at.holds(rule)), None)
+        if limit is not None:
+            return search.objection or _rejection(search.gpu_type, limit, at)
+        objection = self._objection(search, at)
+        if objection is not None:
+            search.objection = objection
+            return None
+        missing = next((name for name in _asked(search.job) if at.derive(name) is None), None)
+        return at if missing is None else _unknown(search.gpu_type, missing, at)
 
     def hangs_on_gpu(self, rule: Rule) -> bool:
         """Whether a rule says one thing on one GPU type and another on the next."""
@@ -225,7 +248,7 @@ class _Search:
     def situation(self) -> Reasoning:
         """The job on the count that is being tried."""
         if self._gpus is None:
-            alone = self.job.job.within(self._gpu, GPU_FACTS)
+            alone = self.job.job.within(self._gpu)
             stated = alone.number("gpus")
             if stated is None:
                 return alone
@@ -246,9 +269,11 @@ class _Search:
         offered = self.situation().number("usable_gb_per_gpu")
         while offered is not None:
             need = self.job.at(self._gpus).number("needed_gb_per_gpu")
+            if need is None or need <= offered:
+                return
             larger = self.job.counted(self._gpus + 1)
             last = any(self.job.at(larger).holds(rule) for rule in limits)
-            if need is None or need <= offered or last or larger <= self._gpus:
+            if last or larger <= self._gpus:
                 return
             self._passed_over, self._gpus = self._gpus, larger
 
@@ -267,14 +292,13 @@ class _Search:
         """Take the count as enough for memory."""
         self._enough = self._enough or self._gpus
 
-    def widen(self, objection: Rejection) -> bool:
-        """Go on to the next count that the rules allow; false where a job states its own."""
-        self.objection = objection
+    def widen(self) -> Rejection | None:
+        """Go on to the next count; what was said of this one where the rules allow no other."""
         before = self._gpus or 0
         if not self.job.by_peak:
             self.settle()
         self._gpus = self.job.counted(before + 1)
-        return self._gpus > before
+        return None if self._gpus > before else self.objection
 
 
 def _asked(job: Tries) -> tuple[str, ...]:

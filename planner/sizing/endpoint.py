@@ -18,9 +18,11 @@ from planner.sizing.flight import (
     PLANNED,
     RATE,
     TOLD,
-    Flight,
+    Varied,
+    flight_of,
     in_flight_at,
     latency_at,
+    most_held,
     most_of,
     rate_with_room,
 )
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 _MANY: Final = 1000
 """Engines that never let a prompt wait."""
-_NEED: Final = "needed_gb_per_gpu"
 _TOO_SLOW: Final = "job.latency"
 
 
@@ -60,7 +61,7 @@ class Endpoint:
         `peaks` are requests per second at the peak of each quarter, over all replicas.
         """
         self._counter, self._serve, self._peaks = counter, serve, peaks
-        self._alone = Tries(job)
+        self._engine = self._alone = Tries(job)
         if serve.concurrency is None:
             self._alone = self._alone.choosing({"concurrency": _requests(1)})
         self._tries: dict[tuple[int, int | None, _Split | None], Tries] = {
@@ -143,10 +144,7 @@ class Endpoint:
         if not tries.by_peak:
             yield 1
             return
-        gpus = tries.counted(1)
-        placed = self._counter.place("", gpu, tries)
-        if not isinstance(placed, Rejection):
-            gpus = placed.candidate.gpus
+        gpus = self._counter.fewest(gpu, tries) or tries.counted(1)
         while True:
             yield gpus
             larger = tries.counted(gpus + 1)
@@ -172,8 +170,8 @@ class Endpoint:
             yield _Split(stated.prefill_engines, stated.decode_engines)
             return
         held = self._held(gpu, gpus)
-        unbounded = Flight(self._at(held or 1, None, _Split(_MANY, 1)).on(gpu, gpus))
-        at = unbounded.replica.number
+        unbounded = flight_of(self._at(held or 1, None, _Split(_MANY, 1)).on(gpu, gpus))
+        at = unbounded.situation.number
         node, prefill_s = int(at("gpus_per_node") or 0), at("prefill_s")
         taken = self._taken(unbounded, held) or 1
         decoded = unbounded.estimated(in_flight=taken)(RATE)
@@ -191,7 +189,7 @@ class Endpoint:
         held = self._held(gpu, gpus)
         if not held:
             return self._first(gpu_type, gpu)
-        flight = Flight(self._at(held, None, split).on(gpu, gpus))
+        flight = flight_of(self._at(held, None, split).on(gpu, gpus))
         taken = self._taken(flight, held)
         if not taken:
             return self._too_slow(gpu_type, gpus * sum(split or (1,)), flight)
@@ -199,11 +197,11 @@ class Endpoint:
             high = flight.exactly(in_flight=taken)(HIGH)
             held = min(held, ceil(high or held))
         chosen = self._at(held, taken if taken != held or self._targets else None, split)
-        placed = self._counter.place(gpu_type, gpu, chosen, gpus)
+        placed = self._counter.place_on(gpu_type, gpu, chosen, gpus)
+        if placed is None:
+            return self._first(gpu_type, gpu)
         if isinstance(placed, Rejection):
             return placed
-        if placed.candidate.gpus != gpus:
-            return self._first(gpu_type, gpu)
         loaded = self._loaded(placed, flight, held, taken)
         return placed._replace(candidate=loaded if split is None else _grouped(loaded, split))
 
@@ -211,20 +209,10 @@ class Endpoint:
         """The most requests that a replica has memory for; 0: not for one."""
         if self._serve.concurrency is not None:
             return self._serve.concurrency
-        usable = self._at(1, None).on(gpu, gpus).number("usable_gb_per_gpu")
-        if usable is None:
-            return 1
+        alone = self._at(1, None).on(gpu, gpus)
+        return most_held(self._engine.on(gpu, gpus), alone, self._most)
 
-        def fits(held: int) -> bool:
-            tries = self._at(held, None)
-            need = tries.at(gpus).number(_NEED)  # alike on most GPU types
-            if need is None:
-                need = tries.on(gpu, gpus).number(_NEED)
-            return need is not None and need <= usable
-
-        return most_of(self._most, fits)
-
-    def _taken(self, flight: Flight, held: int) -> int:
+    def _taken(self, flight: Varied, held: int) -> int:
         """The most requests in flight with which a replica keeps to what is asked; 0: with none.
 
         Where a wait is asked for, no more than leave it a place among those that it holds.
@@ -246,7 +234,7 @@ class Endpoint:
 
         return most_of(held, keeps)
 
-    def _too_slow(self, gpu_type: str, gpus: int, flight: Flight) -> Rejection:
+    def _too_slow(self, gpu_type: str, gpus: int, flight: Varied) -> Rejection:
         latency = latency_at(flight.exactly, 1)
         percentile = self._serve.latency.percentile if self._serve.latency else 0
         late = {
@@ -264,7 +252,7 @@ class Endpoint:
         )
         unknown = [name for name in self._targets if latency[name] is None]
         if unknown:
-            cause = flight.replica.why_unknown(unknown[0])
+            cause = flight.situation.why_unknown(unknown[0])
             said.append(f"{unknown[0]} cannot be told: nothing is known of {cause}")
         return Rejection(
             gpu_type=gpu_type,
@@ -287,7 +275,7 @@ class Endpoint:
             self._tries[key] = self._alone.choosing(facts)
         return self._tries[key]
 
-    def _loaded(self, placed: Placement, flight: Flight, held: int, taken: int) -> Candidate:
+    def _loaded(self, placed: Placement, flight: Varied, held: int, taken: int) -> Candidate:
         """The candidate with its replicas by quarter, and what its users will see."""
         situation = placed.situation
         planned = situation.number("planned_requests_per_second")

@@ -55,59 +55,60 @@ class _Open(NamedTuple):
     """What is still to be decided: names, and what tells whether their value will do."""
     assumed: tuple[str, ...]
     """What nobody stated and the settled conditions rest on."""
-    names: frozenset[str]
-    """All that is still asked for."""
+
+
+_Gathered = tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]]
+"""Inputs of a rule, what they rest on and what they assume."""
+
+_NOTHING: Final = 9
+"""Later than all facts: what a situation adds that adds none."""
+_SETTLED: Final[dict[str, int]] = {
+    **dict.fromkeys(("weight_bits", "kv_bits", "gradient_accumulation"), 1),
+    **dict.fromkeys(("gpus_tried", "gpus_for_memory", "gpus_needed"), 2),
+    **{name: 3 for name, fact in FACTS.items() if fact.origin == "gpu"},
+    **dict.fromkeys(("concurrency", "prefill_engines", "decode_engines"), 4),
+    **dict.fromkeys(("in_flight", "ttft_ms"), 5),
+}
+"""Facts that one situation adds to another, in the order in which they become known.
+
+What rests on none of them, or on earlier ones alone, is the same in all situations that differ in
+later ones, and is derived once for all of these.
+"""
+
+_Found = tuple[Derivation | None, int]
+"""A derivation, None where unknown, and the latest of `_SETTLED` that it hangs on; 0: on none."""
 
 
 class Reasoning:
     """What is known in one situation, and what the rules make of it.
 
     Situations nest: all that holds for a job holds for it on every GPU type, and is derived once.
-    `vocabulary` names what this layer may know; everything that depends on it is derived here.
     """
 
     def __init__(
-        self,
-        book: RuleBook,
-        facts: Mapping[str, Known],
-        *,
-        vocabulary: frozenset[str] = frozenset(),
-        parent: Reasoning | None = None,
+        self, book: RuleBook, facts: Mapping[str, Known], parent: Reasoning | None = None
     ) -> None:
         self._book = book
         self._facts = facts
         self._parent = parent
         self._outermost: Reasoning = parent._outermost if parent is not None else self
-        self._settled: frozenset[str] = frozenset(facts.keys() & book.by_result.keys())
+        self._adds = min((_SETTLED.get(name, 0) for name in facts), default=_NOTHING)
+        """The earliest fact that is known here and not around."""
         self._opened: dict[str, _Open | None] = {}
         self._givers: dict[str, tuple[_Open, ...]] = {}
-        self._changing: dict[tuple[frozenset[str], frozenset[str]], frozenset[str]] = {}
-        self._own: frozenset[str] = frozenset()
-        if parent is not None:
-            self._own = parent._change(vocabulary.union(facts))
-            self._settled |= parent._settled
-        self._held: dict[str, bool] = {}
-        self._derived: dict[str, Derivation | None] = {}
+        self._held: dict[str, tuple[bool, int]] = {}
+        self._derived: dict[str, _Found] = {}
 
-    def within(self, facts: Mapping[str, Known], vocabulary: frozenset[str]) -> Reasoning:
+    def within(self, facts: Mapping[str, Known]) -> Reasoning:
         """Reason on with more facts; they may settle what was derived, not restate a fact."""
-        return Reasoning(self._book, facts, vocabulary=vocabulary, parent=self)
+        return Reasoning(self._book, facts, self)
 
     def derive(self, name: str) -> Derivation | None:
         """Find a value: a fact, else what the one rule that speaks gives; None where unknown.
 
         Raises InputError where two rules claim the same value, or a formula cannot be computed.
         """
-        derived = self._derived
-        if name in derived:
-            return derived[name]
-        where = self
-        while where._parent is not None and name not in where._own:
-            where = where._parent
-        if name not in where._derived:
-            where._derived[name] = where._find(name)
-        found = derived[name] = where._derived[name]
-        return found
+        return (self._derived.get(name) or self._look_up(name))[0]
 
     def value(self, name: str) -> Value | None:
         """Just the value, None where unknown."""
@@ -121,22 +122,48 @@ class Reasoning:
 
     def holds(self, rule: Rule) -> bool:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
-        opened = self._outermost._open(rule)
-        if opened is None:
-            return False
-        if self._parent is not None and self._own.isdisjoint(opened.names):
-            return self._parent.holds(rule)
-        if rule.id not in self._held:
-            self._held[rule.id] = self._holds(opened)
-        return self._held[rule.id]
+        where, adds = self, _NOTHING
+        while True:
+            found = where._held.get(rule.id)
+            if found is not None and found[1] < adds:
+                return found[0]
+            if where._parent is None:
+                break
+            where, adds = where._parent, min(adds, where._adds)
+        found = self._holds(rule)
+        self._around(found[1])._held[rule.id] = self._held[rule.id] = found
+        return found[0]
 
-    def _holds(self, held: _Open) -> bool:
-        if not self._speaks(held):
-            return False
-        if held.rule.expression is None:
-            return True
-        gathered = self._gather(held)
-        return gathered is not None and bool(_evaluate(held.rule, gathered[0]))
+    def _holds(self, rule: Rule) -> tuple[bool, int]:
+        held = self._outermost._open(rule)
+        if held is None:
+            return False, 0
+        speaks, latest = self._speaks(held)
+        if not speaks or rule.expression is None:
+            return speaks, latest
+        gathered, later = self._gather(held)
+        return gathered is not None and bool(_evaluate(rule, gathered[0])), max(latest, later)
+
+    def _look_up(self, name: str) -> _Found:
+        """What was derived around here and is the same here; else derive it."""
+        around, adds = self._parent, self._adds
+        while around is not None:
+            known = around._derived.get(name)
+            if known is not None and known[1] < adds:
+                self._derived[name] = known
+                return known
+            adds = min(adds, around._adds)
+            around = around._parent
+        found = self._find(name)
+        self._around(found[1])._derived[name] = self._derived[name] = found
+        return found
+
+    def _around(self, latest: int) -> Reasoning:
+        """The widest situation in which all is the same that hangs on facts up to this one."""
+        where = self
+        while where._parent is not None and latest < where._adds:
+            where = where._parent
+        return where
 
     def fill(self, message: str) -> str:
         """Write a message with its {facts} filled in."""
@@ -149,15 +176,13 @@ class Reasoning:
 
     def changes_here(self, name: str) -> bool:
         """Whether a result hangs on what is known here and not around."""
-        return name in self._own
+        self.derive(name)
+        return self._derived[name][1] >= self._adds
 
     def given_alike(self, name: str) -> bool:
         """Whether one rule gives it here, whatever the values of what is known here alone."""
-        decided_here = (
-            not self._own.isdisjoint(name for name, _ in opened.conditions)
-            for opened in self._outermost._giving(name)
-        )
-        return len(self._speaking(name)) == 1 and not any(decided_here)
+        speaking, latest = self._speaking(name)
+        return len(speaking) == 1 and latest < self._adds
 
     def why_unknown(self, name: str) -> str:
         """Say what is missing: the first name on the way that nobody gives."""
@@ -171,40 +196,49 @@ class Reasoning:
     def step_of(self, rule: Rule) -> Derivation | None:
         """Derive what this rule itself gives, whatever others say; for its examples."""
         opened = self._outermost._open(rule)
-        return self._apply(opened) if opened else None
+        return self._apply(opened)[0] if opened else None
 
-    def _known(self, name: str) -> Known | None:
+    def _find(self, name: str) -> _Found:
+        latest = _SETTLED.get(name, 0)
         where: Reasoning | None = self
         while where is not None:
             if name in where._facts:
-                return where._facts[name]
+                return Derivation(where._facts[name]), latest if where._parent is not None else 0
             where = where._parent
-        return None
-
-    def _find(self, name: str) -> Derivation | None:
-        known = self._known(name)
-        if known is not None:
-            return Derivation(known)
-        speaking = self._speaking(name)
+        speaking, later = self._speaking(name)
+        latest = max(latest, later)
+        if not speaking:
+            return None, latest
         if len(speaking) > 1:
-            return self._largest_floor(name, speaking)
-        return self._apply(speaking[0]) if speaking else None
+            derivation, later = self._largest_floor(name, speaking)
+        else:
+            derivation, later = self._apply(speaking[0])
+        return derivation, max(latest, later)
 
     def applicable(self, name: str) -> tuple[Rule, ...]:
         """Rules that give `name` and speak here; a fallback only where it is alone."""
-        return tuple(one.rule for one in self._speaking(name))
+        return tuple(one.rule for one in self._speaking(name)[0])
 
-    def _speaking(self, name: str) -> Sequence[_Open]:
-        speaking = [one for one in self._outermost._giving(name) if self._speaks(one)]
-        if len(speaking) < 2:
-            return speaking
-        return [one for one in speaking if not one.rule.fallback] or speaking
+    def _speaking(self, name: str) -> tuple[Sequence[_Open], int]:
+        """Rules that give a name and speak, and the latest fact that decides which."""
+        speaking, latest = [], 0
+        for opened in self._outermost._giving(name):
+            speaks, later = self._speaks(opened)
+            latest = max(latest, later)
+            if speaks:
+                speaking.append(opened)
+        if len(speaking) > 1:
+            speaking = [one for one in speaking if not one.rule.fallback] or speaking
+        return speaking, latest
 
-    def _speaks(self, opened: _Open) -> bool:
-        for name, holds in opened.conditions:  # noqa: SIM110 - a generator would take half as long again
-            if not holds(self.value(name)):
-                return False
-        return True
+    def _speaks(self, opened: _Open) -> tuple[bool, int]:
+        latest = 0
+        for name, holds in opened.conditions:
+            derivation, later = self._derived.get(name) or self._look_up(name)
+            latest = max(latest, later)
+            if not holds(None if derivation is None else derivation.known.value):
+                return False, latest
+        return True, latest
 
     def _giving(self, name: str) -> tuple[_Open, ...]:
         """Rules that give `name` and that no fact of this outermost situation has silenced."""
@@ -230,32 +264,9 @@ class Reasoning:
                 return None
             elif known.origin == ASSUMED:
                 assumed.append(_left_open(name, known))
-        names = frozenset(name for name, _ in conditions).union(rule.inputs)
-        return _Open(rule, tuple(conditions), tuple(assumed), names)
+        return _Open(rule, tuple(conditions), tuple(assumed))
 
-    def _change(self, facts: frozenset[str]) -> frozenset[str]:
-        """What changes with these facts, for all that this situation leaves open."""
-        key = (facts, self._settled)
-        wide = self._outermost._changing.get(key)
-        if wide is None:
-            wide = self._book.depending_on(facts, self._settled, self._outermost._open)
-            self._outermost._changing[key] = wide
-        if self._parent is None:
-            return wide
-        if key not in self._changing:
-            opened = self._outermost._open
-            self._changing[key] = self._book.depending_on(
-                facts, self._settled, lambda rule: self._may_speak(opened(rule), wide)
-            )
-        return self._changing[key]
-
-    def _may_speak(self, opened: _Open | None, undecided: frozenset[str]) -> bool:
-        """Whether a rule can speak once these names, which change, are known."""
-        return opened is not None and all(
-            name in undecided or holds(self.value(name)) for name, holds in opened.conditions
-        )
-
-    def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> Derivation | None:
+    def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> _Found:
         """Several floors may hold at once, the largest counts; anything else is a contradiction."""
         if any(one.rule.kind != "floor" for one in speaking):
             clash = " and ".join(one.rule.id for one in speaking)
@@ -266,47 +277,46 @@ class Reasoning:
                     hint="narrow `applies` of one of them, or replace a rule by its id",
                 )
             )
-        floors = [floor for one in speaking if (floor := self._apply(one)) is not None]
+        applied = [self._apply(one) for one in speaking]
+        latest = max(later for _, later in applied)
+        floors = [floor for floor, _ in applied if floor is not None]
         if not floors:
-            return None
+            return None, latest
         largest = max(floors, key=lambda floor: floor.known.value)
         others = tuple(floor for floor in floors if floor is not largest)
-        return Derivation(
-            largest.known,
-            largest.rule,
-            largest.inputs,
-            largest.needs + others,
-            largest.assumed,
-        )
+        needs = largest.needs + others
+        found = Derivation(largest.known, largest.rule, largest.inputs, needs, largest.assumed)
+        return found, latest
 
-    def _apply(self, opened: _Open) -> Derivation | None:
-        gathered = self._gather(opened)
+    def _apply(self, opened: _Open) -> _Found:
+        gathered, latest = self._gather(opened)
         if gathered is None:
-            return None
+            return None, latest
         rule = opened.rule
         inputs, needs, assumed = gathered
         known = Known(_evaluate(rule, inputs), rule.gives_unit, f"rule {rule.id}")
         if rule.basis in ("assumption", "estimate") and rule.kind != "policy":
             assumed = (f"{rule.title} ({rule.id})", *assumed)
-        return Derivation(known, rule, inputs, needs, assumed)
+        return Derivation(known, rule, inputs, needs, assumed), latest
 
-    def _gather(
-        self, opened: _Open
-    ) -> tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]] | None:
-        """Inputs of a rule, what they rest on and what they assume; None if one is unknown."""
+    def _gather(self, opened: _Open) -> tuple[_Gathered | None, int]:
+        """What goes into a rule, None if a figure is unknown, and the latest fact behind it."""
         inputs: list[tuple[str, Known]] = []
         needs: list[Derivation] = []
         assumed = list(opened.assumed)
+        latest = 0
         for name, _ in opened.conditions:
-            decided = self.derive(name)
+            decided, later = self._derived.get(name) or self._look_up(name)
+            latest = max(latest, later)
             if decided is not None and decided.rule is not None:
                 needs.append(decided)
         for name, declared in opened.rule.inputs.items():
-            derivation = self.derive(name)
+            derivation, later = self._derived.get(name) or self._look_up(name)
+            latest = max(latest, later)
             if derivation is None:
                 known = _stand_in(declared)
                 if known is None:
-                    return None
+                    return None, latest
                 if known.origin == ASSUMED:
                     meaning = declared.meaning or name
                     assumed.append(f"{meaning} {value_text(known.value)} ({opened.rule.id})")
@@ -317,7 +327,7 @@ class Reasoning:
                 elif known.origin == ASSUMED:
                     assumed.append(_left_open(name, known))
             inputs.append((name, known))
-        return tuple(inputs), tuple(needs), tuple(assumed)
+        return (tuple(inputs), tuple(needs), tuple(assumed)), latest
 
 
 def _left_open(name: str, known: Known) -> str:

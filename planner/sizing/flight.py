@@ -1,4 +1,4 @@
-"""A replica with some requests in flight: how many it answers in a second, and how soon.
+"""A replica with some requests: how many it holds and answers in a second, and how soon.
 
 Searches ask the same dozen rules for hundreds of counts. Which rules these are, and what else they
 rest on, is found once; then their formulas alone are computed, in floating point. What is told of
@@ -10,12 +10,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from planner.inputs.rules.expression import exact
+from planner.inputs.rules.expression import estimator, exact
 from planner.sizing.engine import Known
 from planner.sizing.tries import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from planner.inputs.rules.expression import Exact, Expression
     from planner.sizing.engine import Reasoning
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HIGH: Final = "in_flight_high"
 PLANNED: Final = "planned_requests_per_second"
 RATE: Final = "requests_per_second_per_replica"
+_NEED: Final = "needed_gb_per_gpu"
 
 TOLD: Final = {
     "ttft_ms": "to the first token",
@@ -33,48 +34,57 @@ TOLD: Final = {
     "e2e_ms": "to the end of an answer",
 }
 
-_UNITS: Final = {"in_flight": "requests", "ttft_ms": "ms"}
-"""What is given: requests in flight, and the time to the first token where it was found before."""
+_UNITS: Final = {"concurrency": "requests", "in_flight": "requests", "ttft_ms": "ms"}
+"""Of what varies; the time to the first token where it was found before."""
+
+_BELOW: Final = 1e-9
+"""Share of what a GPU offers that requests leave free, more than floating point can be off."""
 
 
-class Flight:
-    """One replica, whose requests in flight vary."""
+class Varied:
+    """One situation, in which figures vary that are given in turn."""
 
-    def __init__(self, replica: Reasoning) -> None:
-        self.replica = replica
+    def __init__(
+        self, situation: Reasoning, results: tuple[str, ...], first: Reasoning | None = None
+    ) -> None:
+        """`results` are what may be asked for; `first` is the situation with one in flight."""
+        self.situation = situation
+        self._results, self._first = results, first or self._with({"in_flight": 1})
+        self._estimators: dict[tuple[str, ...], Callable[[dict[str, Exact | float]], None]] = {}
 
     def exactly(self, **given: Exact | float) -> Figures:
         """What the rules say with these figures."""
         return self._with(given).number
 
     def estimated(self, **given: Exact | float) -> Figures:
-        """The same to a dozen digits: rates and latency alone."""
+        """The same to a dozen digits: the results alone."""
         if self._formulas is None:
             return self.exactly(**given)
         formulas, fixed = self._formulas
-        figures = fixed | given
+        figures, names = fixed | given, tuple(given)
+        if names not in self._estimators:
+            self._estimators[names] = estimator(one for one in formulas if one[0] not in given)
         try:
-            for name, formula in formulas:
-                if name not in given:
-                    figures[name] = formula.estimate(figures)
+            self._estimators[names](figures)
         except (ArithmeticError, ValueError):
             return self.exactly(**given)
         return figures.get
 
-    def _with(self, given: dict[str, Exact | float]) -> Reasoning:
-        facts = {name: Known(exact(value), _UNITS[name], "tried") for name, value in given.items()}
-        return self.replica.within(facts, frozenset())
+    def _with(self, given: Mapping[str, Exact | float]) -> Reasoning:
+        return self.situation.within(
+            {name: Known(exact(value), _UNITS[name], "tried") for name, value in given.items()}
+        )
 
     @cached_property
     def _formulas(self) -> tuple[list[tuple[str, Expression]], dict[str, Exact | float]] | None:
         """Formulas in the order in which they need each other, and the figures that do not vary.
 
-        None where rules switch with the requests in flight, which no fixed list of them can tell.
+        None where rules switch with what is given, which no fixed list of them can tell.
         """
-        alone = self._with({"in_flight": 1})
+        alone = self._first
         formulas: list[tuple[str, Expression]] = []
         fixed: dict[str, Exact | float] = {}
-        for derived in walk(alone.derive(name) for name in (RATE, PLANNED, HIGH, *TOLD)):
+        for derived in walk(alone.derive(name) for name in self._results):
             rule = derived.rule
             if rule is None or rule.gives is None or not alone.changes_here(rule.gives):
                 continue
@@ -88,14 +98,33 @@ class Flight:
         return formulas, {name: float(value) for name, value in fixed.items()}
 
 
-def in_flight_at(flight: Flight, requests_per_second: Exact, most: int) -> int:
+def flight_of(replica: Reasoning) -> Varied:
+    """One replica, whose requests in flight vary."""
+    return Varied(replica, (RATE, PLANNED, HIGH, *TOLD))
+
+
+def most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
+    """Requests that the memory of an engine holds, `most` at most; `alone` it holds one of them."""
+    offered = alone.number("usable_gb_per_gpu")
+    if offered is None:
+        return 1
+    held, usable = Varied(engine, (_NEED,), alone), float(offered) * (1 - _BELOW)
+
+    def fits(count: int) -> bool:
+        need = held.estimated(concurrency=count)(_NEED)
+        return need is not None and need <= usable
+
+    return most_of(most, fits)
+
+
+def in_flight_at(flight: Varied, requests_per_second: Exact, most: int) -> int:
     """Requests in flight on a replica that takes so many per second; `most` if it cannot."""
     asked = float(requests_per_second)
     below = most_of(most, lambda count: (flight.estimated(in_flight=count)(RATE) or 0) < asked)
     return min(below + 1, most)
 
 
-def rate_with_room(flight: Flight, places: int) -> Exact | float:
+def rate_with_room(flight: Varied, places: int) -> Exact | float:
     """The rate up to which requests hardly ever wait for one of so many places."""
 
     def has_room(count: int) -> bool:

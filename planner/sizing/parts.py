@@ -6,7 +6,7 @@ from operator import le
 from typing import TYPE_CHECKING
 
 from planner.sizing.candidate import Rejection, way_of
-from planner.sizing.subject import GPU_FACTS, partition_facts, shared_facts
+from planner.sizing.subject import partition_facts, shared_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,7 +81,7 @@ class Parts:
         place: Place,
         update: Mapping[str, str],
     ) -> Placement | Rejection:
-        barred = counter.refuse(way, job.job.within(facts, GPU_FACTS))
+        barred = counter.refuse(way, job.job.within(facts))
         found = barred[0] if barred else place(way, facts)
         if isinstance(found, Rejection):
             return found.model_copy(update={"gpu_type": self._gpu_type, "way": way})

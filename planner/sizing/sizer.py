@@ -15,7 +15,6 @@ from planner.sizing.evidence import evidence_of
 from planner.sizing.memory import memory_at
 from planner.sizing.parts import Parts
 from planner.sizing.subject import (
-    GPU_FACTS,
     gpu_facts,
     job_facts,
     left_open,
@@ -237,8 +236,8 @@ class Sizer:
     def situation(self, job: Job, gpu_type: str, gpus: int) -> Reasoning:
         """The job on so many GPUs of a type, whatever counts the rules would choose."""
         gpu = self._gpus.get(gpu_type) or gpu_facts(gpu_type, self._catalog)
-        tried = Tries(self.reasoning(job)).at(gpus).within(gpu, GPU_FACTS)
-        return tried.within({"gpus": Known(gpus, "GPUs", "measured")}, frozenset({"gpus"}))
+        tried = Tries(self.reasoning(job)).at(gpus).within(gpu)
+        return tried.within({"gpus": Known(gpus, "GPUs", "measured")})
 
     def reasoning(
         self,
@@ -311,7 +310,7 @@ class Sizer:
         self, gpu_type: str, facts: Mapping[str, Known], job: Job, variant: _Variant
     ) -> tuple[list[Placement], tuple[Rejection, ...]] | list[Rejection]:
         """Ways to run on one GPU type with the parts that are refused, or why there is none."""
-        here = variant.reasoning.within(facts, GPU_FACTS)
+        here = variant.reasoning.within(facts)
         if refused := self._barred(gpu_type, job) + self._counter.refuse(gpu_type, here):
             return refused
         outcome = variant.place(gpu_type, facts)
@@ -431,7 +430,7 @@ class _Variant:
         chosen: Mapping[str, int],
     ) -> None:
         facts = {name: _CHOSEN[name]._replace(value=value) for name, value in chosen.items()}
-        self.reasoning = job.within(facts, frozenset(facts)) if facts else job
+        self.reasoning = job.within(facts) if facts else job
         self.tries = Tries(self.reasoning)
         self._counter, self._chosen = counter, chosen
         self._endpoint = None

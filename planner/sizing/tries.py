@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from planner.sizing.candidate import DerivationStep, Quantity
 from planner.sizing.engine import Known
-from planner.sizing.subject import GPU_FACTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,8 +91,6 @@ COUNT_FACTS: Final = frozenset({"gpus_tried"})
 TRIED: Final = "tried"
 """Origin of a count that is being tried."""
 
-_NEEDED: Final = frozenset({"gpus_needed"})
-
 
 class Tries:
     """Situations of one job by GPU count and GPU type.
@@ -119,7 +116,7 @@ class Tries:
         Whether there is a peak of memory is taken from here.
         """
         made = copy(self)
-        made.job, made._chosen, made._here = self._open.within(facts, frozenset()), facts, {}
+        made.job, made._chosen, made._here = self._open.within(facts), facts, {}
         return made
 
     @cached_property
@@ -139,7 +136,7 @@ class Tries:
         at = self._at(gpus, enough)
         key = (id(at), id(gpu))
         if key not in self._by_type:
-            self._by_type[key] = (at, gpu, at.within(gpu, GPU_FACTS))  # keeps both alive
+            self._by_type[key] = (at, gpu, at.within(gpu))  # keeps both alive
         return self._choose(self._by_type[key][2])
 
     def _at(self, gpus: int, enough: int | None) -> Reasoning:
@@ -153,20 +150,20 @@ class Tries:
                 settled["gpus_for_memory"] = _gpus(for_memory)
             if enough is not None:
                 settled["gpus_needed"] = _gpus(gpus)
-            self._by_count[key] = self._open.within(settled, COUNT_FACTS)
+            self._by_count[key] = self._open.within(settled)
         return self._by_count[key]
 
     def _choose(self, situation: Reasoning) -> Reasoning:
         if not self._chosen:
             return situation
         if situation not in self._here:
-            self._here[situation] = situation.within(self._chosen, frozenset())
+            self._here[situation] = situation.within(self._chosen)
         return self._here[situation]
 
     def counted(self, needed: int) -> int:
         """The number of GPUs that a job takes which needs so many, as the rules allow it."""
         if needed not in self._needing:
-            self._needing[needed] = self._open.within({"gpus_needed": _gpus(needed)}, _NEEDED)
+            self._needing[needed] = self._open.within({"gpus_needed": _gpus(needed)})
         allowed = self._choose(self._needing[needed]).number("gpus")
         return ceil(allowed) if allowed else needed
 

@@ -169,16 +169,15 @@ def replica(shipped, shipped_sizer):
 
     The figure of a name is asked for, with all of these in flight, or fewer.
     """
-    flight = frozenset({"concurrency", "in_flight", "ttft_ms"})
 
     def at(serve, held, gpu_type="h100-80gb-sxm", gpus=1):
         reasoning = shipped_sizer.reasoning(Job.model_validate({"serve": serve}))
-        known = reasoning.within({"concurrency": Known(held, "requests", "tried")}, flight)
+        known = reasoning.within({"concurrency": Known(held, "requests", "tried")})
         situation = Tries(known).on(gpu_facts(gpu_type, shipped), gpus)
 
         def figure(name, in_flight=held):
             flying = {"in_flight": Known(in_flight, "requests", "tried")}
-            found = situation.within(flying, flight).number(name)
+            found = situation.within(flying).number(name)
             assert found is not None, name
             return float(found)
 

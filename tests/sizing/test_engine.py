@@ -88,7 +88,7 @@ def test_what_depends_on_a_closer_situation_is_derived_there():
         formula("a/two", "y_gb", "x_gb + gpu_memory_gb", {"x_gb": "GB", "gpu_memory_gb": "GB"}),
     ]
     job = reasoning(rules, memory_gb=5)
-    gpu = job.within({"gpu_memory_gb": Known(Fraction(80), "GB", "gpu")}, frozenset())
+    gpu = job.within({"gpu_memory_gb": Known(Fraction(80), "GB", "gpu")})
     assert job.derive("y_gb") is None
     assert gpu.value("y_gb") == 90
     assert gpu.derive("x_gb") is job.derive("x_gb")

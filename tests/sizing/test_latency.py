@@ -16,7 +16,7 @@ from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
 from planner.sizing.engine import Known
-from planner.sizing.flight import Flight, latency_at
+from planner.sizing.flight import flight_of, latency_at
 from planner.sizing.subject import gpu_facts
 from planner.sizing.tries import Tries
 
@@ -48,7 +48,6 @@ rules:
     sources: [{source: house, locator: a test}]
     examples: [{name: a step, given: {decode_step_s: 0.02, in_flight: 64}, expect: 2000}]
 """
-FLIGHT = frozenset({"concurrency", "in_flight", "ttft_ms"})
 
 
 def serve(latency=None, **changes):
@@ -196,10 +195,8 @@ def test_long_prompts_and_answers_are_planned_for_at_their_percentile(on_h100):
 @pytest.mark.parametrize("model", [MODEL, "mixtral-8x7b", "deepseek-v3"])
 def test_a_search_in_floating_point_sees_what_the_rules_say(shipped_sizer, shipped, model):
     job = Job.model_validate({"serve": serve({"ttft_ms": 800}, model=model)})
-    known = shipped_sizer.reasoning(job).within(
-        {"concurrency": Known(64, "requests", "tried")}, FLIGHT
-    )
-    flight = Flight(Tries(known).on(gpu_facts(H100, shipped), 8))
+    known = shipped_sizer.reasoning(job).within({"concurrency": Known(64, "requests", "tried")})
+    flight = flight_of(Tries(known).on(gpu_facts(H100, shipped), 8))
     for count in (1, 7, 64):
         exact = latency_at(flight.exactly, count)
         assert None not in exact.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, partial
@@ -224,10 +224,6 @@ class RuleBook(Frozen):
         """What the policy rule of a setting says, in its unit; KeyError if there is none."""
         return cast("Decimal", self.setting(name).value)  # no policy is without one
 
-    def using(self, name: str) -> tuple[Rule, ...]:
-        """Rules that ask for this name and give a result."""
-        return self._users.get(name, ())
-
     @cached_property
     def asked(self) -> frozenset[str]:
         """Names that any rule asks for, or tells in its message."""
@@ -243,36 +239,22 @@ class RuleBook(Frozen):
                     found.setdefault(name, []).append(rule)
         return {name: tuple(users) for name, users in found.items()}
 
-    def ever_depending_on(self, facts: frozenset[str]) -> frozenset[str]:
+    def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
         """Names of results that these facts change in any situation; found once."""
         if facts not in self._depending:
-            self._depending[facts] = self.depending_on(facts)
+            found = set(facts)
+            waiting = list(found)
+            while waiting:
+                for rule in self._users.get(waiting.pop(), ()):
+                    if rule.gives is not None and rule.gives not in found:
+                        found.add(rule.gives)
+                        waiting.append(rule.gives)
+            self._depending[facts] = frozenset(found)
         return self._depending[facts]
 
     @cached_property
     def _depending(self) -> dict[frozenset[str], frozenset[str]]:
         return {}
-
-    def depending_on(
-        self,
-        facts: Iterable[str],
-        settled: Container[str] = (),
-        speaks: Callable[[Rule], object] = lambda _: True,
-    ) -> frozenset[str]:
-        """Names of results that change with any of these facts, directly or through other rules.
-
-        What is `settled` changes no more, and a rule for which `speaks` is false passes nothing on.
-        """
-        found = set(facts)
-        waiting = list(found)
-        while waiting:
-            for rule in self.using(waiting.pop()):
-                name = rule.gives
-                if name is None or name in found or name in settled or not speaks(rule):
-                    continue
-                found.add(name)
-                waiting.append(name)
-        return frozenset(found)
 
 
 _RULE = re.compile(r"rules\.('[^']*'|[\w-]+)")

@@ -35,7 +35,7 @@ def _jobs(view: View) -> Findings:
         yield from differences(f"{what}: (kind, derived from, by, team)", origin, known)
         if planned.sizing != sized.sizing.id or planned.sizing in wrong:
             yield f"{what}: its sizing is not what the rules give"
-    return f"{count_of(len(view.jobs), 'job')} sized again, with the same result"
+    return f"each of {count_of(len(view.jobs), 'job')} has the sizing that the rules give"
 
 
 def _once(view: View) -> Findings:
