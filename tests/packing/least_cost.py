@@ -147,6 +147,7 @@ class WithSharedSpares(Exhaustive):
             for number, choices in enumerate(way)
             if quarter in self._problem.demands[number].quarters
             for choice in choices
+            for _ in range(choice.by_quarter[quarter] if choice.by_quarter else choice.copies)
         ]
         open_to = [[pool for pool, _ in self._open_to(choice)] for _, choice in units]
         return any(

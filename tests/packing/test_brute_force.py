@@ -33,7 +33,7 @@ runs changes | shared changes
 mixed | mixed quotas | mixed budget | mixed racks | mixed growth | mixed spares | mixed mig shared
 mixed lots
 release | release dear | release power units | release growth | release budget | sell racks
-spares | rack-spares | spares window
+spares | rack-spares | spares window | spares copies
 """
 LIMITS = ("quotas", "power", "units", "racks", "ports", "growth", "spares", "rack-spares", "budget")
 """Where one of these stands first, it must decide some answer."""

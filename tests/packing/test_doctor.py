@@ -12,7 +12,7 @@ from planner.packing.solvers import doctor
 from planner.packing.solvers.doctor import cases, examine
 from planner.packing.solvers.solver import Answer, Outcome
 
-TRIVIAL, SWITCHED, CALLED_INFEASIBLE, SWITCHES = cases()
+TRIVIAL, SWITCHED, CALLED_INFEASIBLE, SWITCHES, RACKED = cases()
 LEAST = (8.89, 0.29, 0.0, 4.0)
 
 
@@ -50,6 +50,15 @@ def test_the_program_called_infeasible_has_the_solution_that_is_claimed():
     assert keeps_rows(program, LEAST, frozenset())
     cost = sum(variable.cost * v for variable, v in zip(program.variables, LEAST, strict=True))
     assert cost == pytest.approx(CALLED_INFEASIBLE.optimum, abs=1e-9)
+
+
+def test_the_program_of_racks_has_a_solution_that_costs_nothing():
+    (program,) = RACKED.programs
+    named = {"on_a": 2.0, "a": 1.0, "rented_a": 1.0, "ones": 2.0}
+    values = [named.get(variable.name, 0.0) for variable in program.variables]
+    assert keeps_rows(program, values, frozenset())
+    cost = sum(variable.cost * v for variable, v in zip(program.variables, values, strict=True))
+    assert cost == RACKED.optimum == 0.0
 
 
 def test_an_order_changes_the_place_of_columns_and_rows_and_nothing_else():

@@ -97,7 +97,7 @@ def _said(case: Case, solve: Callable[[Program], Answer], program: Program) -> t
 
 def cases() -> tuple[Case, ...]:
     """All of them."""
-    return (_trivial(), _exclusive(), _called_infeasible(), _five_binaries())
+    return (_trivial(), _exclusive(), _called_infeasible(), _five_binaries(), _racked())
 
 
 def _trivial() -> Case:
@@ -193,8 +193,34 @@ def _five_binaries() -> Case:
     )
 
 
+def _racked() -> Case:
+    """Two units run on a, of which two nodes stand in one rack, so that no b is bought."""
+    most = {"c": 0, "b": 2, "rented_a": 1, "running": 0}
+    names = ("on_a", "c", "on_b", "b", "a", "rented_a", "used_b", "running", "twos", "ones")
+    program = _program(
+        [(name, 0, most.get(name), float(name == "b"), True) for name in names],
+        [
+            ({"on_a": 0.666667, "on_b": 0.666667}, ">=", 1),
+            ({"b": -1, "used_b": 1}, "<=", 0),
+            ({"a": 1, "rented_a": 1, "twos": -2, "ones": -1}, "<=", 0),
+            ({"b": 1, "ones": -1}, "<=", 0),
+            ({"twos": 1, "ones": 1}, "<=", 2),
+            ({"on_a": 1, "a": -1, "rented_a": -1}, "<=", 0),
+            ({"c": 1 / 3, "on_b": 1, "used_b": -1}, "<=", 0),
+            ({"on_b": 1, "used_b": -1}, "<=", 0),
+        ],
+    )
+    return Case(
+        "nodes in racks",
+        "found here, against trying everything; not reported yet",
+        "HiGHS 1.15.1 called 1 optimal before its aggregator was switched off here",
+        0.0,
+        (program,),
+    )
+
+
 def _program(
-    columns: list[tuple[str, float, float, float, bool]],
+    columns: list[tuple[str, float, float | None, float, bool]],
     rows: list[tuple[dict[str, float], Sense, float]],
 ) -> Program:
     """From (name, lower, upper, cost, whole) and (terms, sense, right)."""

@@ -46,6 +46,8 @@ _EFFORTS: dict[Effort, dict[str, bool | float]] = {
 }
 """What HiGHS looks for where the relaxation is nearly whole: no solution far from it; and where few
 variables are whole: none by smaller programs, which take half the time there and win nothing."""
+_AGGREGATOR = 1 << 12
+"""The step of presolve after which HiGHS 1.15.1 calls optimal what is not: see `doctor`."""
 _TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
 """By default a count may be off by 10^-6, which is dollars in a budget of millions."""
 
@@ -196,6 +198,7 @@ def solve_integer(
         gapRel=relative_gap,
         gapAbs=0.0,
         random_seed=0,
+        presolve_rule_off=_AGGREGATOR,
         mip_allow_restart=False,  # restarts take half the time of our programs and win nothing
         **({} if node_limit is None else {"mip_max_nodes": node_limit}),
         **({} if presolve else {"presolve": "off"}),
