@@ -281,13 +281,13 @@ PEAKS_MISSED = {
     "PEFT guides": 4,
     "Qwen": 34,
     "XTuner": 2,
-    "chenyaofo": 5,
+    "chenyaofo": 4,
     "fms-acceleration": 26,
     "fsdp_qlora": 15,
     "ms-swift": 11,
-    "ms-swift 3": 8,
+    "ms-swift 3": 7,
     "torchtitan": 4,
-    "torchtune": 7,
+    "torchtune": 6,
 }
 
 
