@@ -285,7 +285,8 @@ PAGED = FULL | {"optimizer": "paged-adamw-8bit", "batch": 8, "dataset_tokens": 1
 def test_paged_states_are_in_the_peak_and_not_in_the_need(memory):
     paged = memory(1, **PAGED)
     kept = memory(1, **PAGED | {"optimizer": "adamw-8bit"})
-    states_mb = 2.1 * 8030.261248
+    embeddings = 128.256 * 4.096  # in 32 bit, as the Trainer of transformers has it
+    states_mb = 2.1 * 8030.261248 + (8 - 2.1) * embeddings
     assert paged.parts[0].mb == pytest.approx(states_mb, abs=1)
     assert paged.peak_mb == kept.peak_mb
     assert paged.nvidia_smi_mb == pytest.approx(kept.nvidia_smi_mb, abs=1)
