@@ -201,11 +201,12 @@ def _serving(made: Board, world: World) -> None:
     def group(pair: ServingPair) -> Iterator[str]:
         """The rows that a run is counted in."""
         run, model = pair.run, models[pair.run.model]
-        yield f"{run.origin}, {run.engine}, {run.load}"
+        engine = (run.engine or "").partition(" ")[0]
+        yield f"{run.origin}, {engine}, {run.load}"
         if run.load == "open":
             return
         kind = "latent attention" if model.attention == "mla" else "mixtures"
-        yield f"{run.engine}, {kind if model.experts else 'dense models'}"
+        yield f"{engine}, {kind if model.experts else 'dense models'}"
         yield f"on {run.gpu_type}"
         most = run.concurrency or 0
         yield f"{'up to 8' if most <= 8 else '9 to 64' if most <= 64 else 'more than 64'} at once"

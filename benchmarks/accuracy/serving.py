@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.measured import MOST_AT_ONCE, ServingMeasurement, read_serving_measurements
+from planner.sizing.calibrate import replica_of
 from planner.sizing.flight import flight_of, in_flight_at, latency_at
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class ServingPair:
     planned_requests_per_second: float | None
     tpot_ms: float | None
     ttft_ms: float | None
-    """Of loads that are `open`, at the median."""
+    """Mean; the median of loads that are `open`."""
     ttft_p99_ms: float | None
 
     @property
@@ -49,20 +50,22 @@ def serving_pairs(world: World) -> tuple[ServingPair, ...]:
     """
     pairs = []
     for run in read_serving(world):
-        situation = world.situation(run.gpu_type, run.job(50), run.gpus)
+        situation = replica_of(run, world.sizer)
         need, usable = situation.number("needed_gb_per_gpu"), situation.number("usable_gb_per_gpu")
         if run.load != "open" and (need is None or usable is None or need > usable):
             continue
-        latency: dict[str, Exact | float | None] = {"tpot_ms": situation.number("tpot_ms")}
-        late = latency
+        latency: dict[str, Exact | float | None] = {
+            name: situation.number(name) for name in ("tpot_ms", "ttft_ms")
+        }
+        late: dict[str, Exact | float | None] = {}
         planned = situation.number("planned_requests_per_second")
-        if run.requests_per_second is not None:
+        if run.load == "open" and run.requests_per_second is not None:
             if planned is None or run.requests_per_second > planned:
                 continue
             replica = flight_of(situation)
             flying = in_flight_at(replica, Fraction(run.requests_per_second), MOST_AT_ONCE)
             latency = latency_at(replica.exactly, flying)
-            crowded = flight_of(world.situation(run.gpu_type, run.job(99), run.gpus))
+            crowded = flight_of(replica_of(run, world.sizer, 99))
             late = latency_at(crowded.exactly, flying)
         pairs.append(
             ServingPair(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
@@ -22,7 +22,7 @@ from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import out_of_place
 from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
-from planner.inputs.scenario.job import Job, Tune
+from planner.inputs.scenario.job import Engine, Job, Tune
 from planner.inputs.scenario.spelling import Bits
 
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
@@ -141,7 +141,7 @@ class ServingMeasurement(_Run):
     e2e_ms: PositiveNumber | None = None
     """Mean time to the end of an answer."""
     engine: Name | None = None
-    """What served, with its version."""
+    """What served, with its version: `vLLM 0.6.1`."""
 
     @model_validator(mode="after")
     def _says_its_load(self) -> ServingMeasurement:
@@ -165,6 +165,14 @@ class ServingMeasurement(_Run):
         answered_ms = float(self.ttft_ms) + (self.output_tokens - 1) * float(self.tpot_ms)
         return self.concurrency * 1000 / answered_ms
 
+    @property
+    def _engine(self) -> dict[str, str]:
+        """What `serve:` says of the engine; nothing where its name is not one of an engine."""
+        name, _, version = (self.engine or "").partition(" ")
+        if name.lower() not in get_args(Engine):
+            return {}
+        return {"engine": name.lower()} | ({"engine_version": version} if version else {})
+
     def job(self, percentile: int = 50) -> Job:
         """The run as a job of a scenario that asks for its latency at a percentile."""
         serve = {
@@ -172,6 +180,7 @@ class ServingMeasurement(_Run):
             "bits": self.bits,
             "concurrency": self.concurrency or MOST_AT_ONCE,
             "gpus_per_replica": self.gpus,
+            **self._engine,
             "load": {
                 "requests_per_second": self.requests_per_second or 1,
                 "input_tokens": self.input_tokens,

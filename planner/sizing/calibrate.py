@@ -20,7 +20,7 @@ from planner.sizing.calibration import (
     MeasuredGroup,
     MeasuredPair,
 )
-from planner.sizing.engine import Reasoning
+from planner.sizing.engine import Known, Reasoning
 from planner.sizing.flight import flight_of, in_flight_at, latency_at
 
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ def _card_gb(run: Measurement, catalog: Catalog) -> Fraction | None:
     gpu = catalog.gpus.get(run.gpu_type or "")
     reported = gpu.driver_memory_mib if gpu else None
     return None if reported is None else Fraction(reported.value * _BYTES_PER_MIB, 10**9)
+
+
+def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> Reasoning:
+    """What rules say of a serving run on its own GPUs and under its own load."""
+    replica = sizer.situation(run.job(percentile), run.gpu_type, run.gpus)
+    if run.load != "closed" or run.concurrency is None:
+        return replica
+    clients = Known(run.concurrency, "requests", "measured")
+    return replica.within({"closed_loop_clients": clients})
 
 
 def _expected_tpot_ms(run: ServingMeasurement, replica: Reasoning) -> float | None:
@@ -115,7 +124,7 @@ def _slower(run: Measurement, sizer: Sizer) -> Fraction | None:
 
 def _served_slower(run: ServingMeasurement, sizer: Sizer) -> Fraction | None:
     """Measured over expected time of a serving run, the mean of what its tokens and rate say."""
-    replica = sizer.situation(run.job(), run.gpu_type, run.gpus)
+    replica = replica_of(run, sizer)
     found = []
     expected_ms = _expected_tpot_ms(run, replica)
     if run.tpot_ms is not None and expected_ms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -176,7 +177,14 @@ def _serve(serve: Serve) -> Mapping[str, Plain]:
         "context_and_concurrency_stated": serve.context is not None or serve.load is not None,
         "has_adapters": serve.adapters is not None,
         "gpu_partitioned": False,
+        "engine_release": _release(serve.engine_version),
     }
+
+
+def _release(version: str | None) -> Decimal | None:
+    """A version as a number: 0.06 is 0.6.1, and 1.02 is 1.2; None where it is not of this form."""
+    numbers = re.match(r"v?(\d+)\.(\d+)", version or "")
+    return None if numbers is None else Decimal(f"{numbers[1]}.{numbers[2]:0>2}")
 
 
 def _of_load(job: Job) -> Mapping[str, Plain]:

@@ -76,13 +76,10 @@ def test_requests_take_whole_blocks_of_the_engines_cache(size):
     }
 
 
-def test_speed_of_other_engines_is_not_guessed_and_the_spread_is_told(size):
+def test_all_engines_are_planned_at_one_speed(size):
     vllm = on(size(load=LOAD, concurrency=32), H100).serving
-    for engine, name in (("sglang", "SGLang"), ("tensorrt-llm", "TensorRT-LLM")):
-        sizing = size(load=LOAD, concurrency=32, engine=engine)
-        assert on(sizing, H100).serving == vllm
-        assert any(f"{name} is planned at the speed of vLLM" in said for said in sizing.warnings)
-    assert not any("speed" in said for said in size(load=LOAD).warnings)
+    for engine in ("sglang", "tensorrt-llm"):
+        assert on(size(load=LOAD, concurrency=32, engine=engine), H100).serving == vllm
 
 
 def test_tensorrt_llm_runs_on_nvidia_alone(size):

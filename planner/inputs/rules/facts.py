@@ -103,6 +103,18 @@ _FACTS = (
         "true/false",
         "whether it is known how many requests of which length a replica holds",
     ),
+    Fact(
+        "engine_release",
+        "job",
+        "release",
+        "version of the engine that serves: its first number, and its second in hundredths",
+    ),
+    Fact(
+        "closed_loop_clients",
+        "job",
+        "requests",
+        "clients that each ask anew when they are answered, of a measured run that had such",
+    ),
     Fact("has_adapters", "job", "true/false", "whether adapters are served"),
     Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for"),
     Fact("stated_gpus", "job", "GPUs", "number of GPUs that a job states"),

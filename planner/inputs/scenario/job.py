@@ -45,6 +45,7 @@ SERVING_SUFFIX = "-serving"
 Method = Literal["full", "lora", "qlora", "p-tuning"]
 Family = Literal["llama", "mistral", "qwen", "granite", "gemma"]
 Precision = Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8"]
+Engine = Literal["vllm", "sglang", "tensorrt-llm"]
 Optimizer = Literal[
     "adamw",
     "adamw-fused",
@@ -350,12 +351,10 @@ class Serve(Frozen):
     """What arrives; the number of replicas follows from it."""
     latency: Latency | None = None
     """How long users will wait; goes with `load`."""
-    engine: Annotated[
-        Literal["vllm", "sglang", "tensorrt-llm"] | None, AsFact("engine that serves")
-    ] = None
+    engine: Annotated[Engine | None, AsFact("engine that serves")] = None
     """Engine that serves: its defaults decide what memory it fills; vLLM if left out."""
     engine_version: str | None = None
-    """Its version, for readers and for the record; nothing is computed from it."""
+    """Its version, such as 0.6.1; vLLM before 0.8 is slower."""
     speculative: Speculative | None = None
     """How tokens are proposed and verified, several in a step; one at a time if left out."""
     disaggregated: Annotated[Disaggregated | None, Switch] = None
