@@ -442,7 +442,7 @@ class Search:
             relaxed=relaxed,
         )
         cost = self._found.cost_cents
-        if cost is not None and self._found.cents(answer.objective) >= cost:
+        if not answer.values or (cost is not None and self._found.cents(answer.objective) >= cost):
             return ()
         return answer.values
 
