@@ -1,11 +1,14 @@
-"""The search: count nodes, lay them out, cut what cannot be laid out, until bound and cost meet.
+"""The search: count nodes, lay units out on them, cut off what cannot be, until the gap is closed.
 
 1. Root: cuts that the linear relaxation violates.
-2. Bound: node counts integer, units fractional but those that span nodes, with every cut known.
+2. Bound: node counts whole, units fractional but those that span nodes, with every cut known.
 3. Units: whole units on those node counts; if there are none, both at once.
-4. Layouts: a cutting stock per pool and quarter; where units do not fit, a cut returns to step 2.
-5. Where cuts or time end first: a plan by first-fit, then exchanges of units, or more nodes than
-   are needed on paper.
+4. Layouts: a cutting stock per pool and quarter. Where units do not fit, their cuts lead to 2.
+5. First-fit: a plan at the least.
+6. Local search: exchanges of units, and fewer nodes.
+7. Reserve: more nodes, or more hours, than are needed on paper.
+
+`Search.run` has these steps in their order; each is a method below it.
 """
 
 from __future__ import annotations
@@ -17,8 +20,6 @@ from planner.errors import LimitError
 from planner.packing.apart import kept_apart
 from planner.packing.constraints.moves import moves_held
 from planner.packing.formulation.build import build_master
-from planner.packing.formulation.layout import cutting_stocks, lay_out, load_of
-from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.formulation.variants import (
     at_random,
     on_cheapest_gpus,
@@ -29,8 +30,7 @@ from planner.packing.formulation.variants import (
 from planner.packing.heuristics.start import begin, whole_near
 from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.incumbent import Incumbent, Infeasible
-from planner.packing.joint import joint_stocks
-from planner.packing.node_packing.packed import Packed
+from planner.packing.layouts import Layouts
 from planner.packing.problem import NOWHERE
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
@@ -39,17 +39,12 @@ from planner.packing.work import polled, spent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.cutting import Cut
+    from planner.packing.master import MasterProgram, PoolInQuarter
     from planner.packing.problem import Problem
     from planner.packing.solvers.program import Program
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 """Cuts before any integer program: so often, in at most this share of the time left."""
-_ROOT_GAIN = 2e-4
-"""Where demands are very many, cuts that raise the bound by less than this share are the last."""
-_SLOW = 0.1
-"""Of the time left: a linear program that takes more is not solved again for more cuts."""
 _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 """Of the time left: what all rounds may take, and of theirs, counting nodes once."""
@@ -65,6 +60,10 @@ _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
+_RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
+"""Likewise, of nodes that come and go within a quarter."""
+_NODES = 500
+"""Of the solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit, for first-fit; then, where there is no plan yet, for any plan;
 and the gap at which any will do."""
@@ -72,14 +71,11 @@ _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _DRAWN = 6
 """Ways to run units that are drawn where few units find no room in time."""
-_RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
-"""Likewise, of nodes that come and go within a quarter."""
-_NODES = 500
-"""Of the solver's tree, for each of these."""
-
 
 Nodes = tuple[tuple[int, ...], ...]
 """Nodes by supply and quarter of entry."""
+_Values = tuple[float, ...]
+"""Of the variables of the master program."""
 
 
 def search(
@@ -141,50 +137,41 @@ class Search:
         nodes: Nodes = (),
     ) -> None:
         """State the program and what lays out its units."""
-        self._nodes = nodes
-        self._cost_alone = cost_alone
-        self._problem = problem
-        self._asked_gap = asked_gap
+        self._problem, self._asked_gap = problem, asked_gap
         self._deadline = spent() + time_limit_s
         self._say = progress or (lambda _: None)
+        self._cost_alone, self._nodes = cost_alone, nodes
         self._master = build_master(problem)
+        self._layouts = Layouts(self._master, self._in_time)
+        self._found = Incumbent(
+            self._master, shapes=self._layouts.shapes, stocks=self._layouts.stocks
+        )
+        self._counted: _Values = ()
+        """The last solution of the master program, with whole units where these were asked for."""
+        self._stuck: dict[PoolInQuarter, int] = {}
+        """Pools whose units could not be laid out -> one node more than tried, or one run less."""
+        self._tried: dict[_Values, dict[PoolInQuarter, int]] = {}
+        """What could not be laid out, or is laid out already -> those pools."""
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._runs = any(shape.is_run for shape in shapes)
-        """Whether pieces share GPUs in time."""
-        runs = self._master.run_variables
-        self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
-        """Variables that are rounded."""
         self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
         self._movable = problem.quarters == 1 and not (bundles or self._master.short)
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
         self._unlike = self._many and self._movable
-        self._found = Incumbent(self._master)
-        self._found.shapes, self._stocks = cutting_stocks(self._master, self._in_time)
-        self._found.stocks = self._stocks
-        self._gpu_stocks = gpu_stocks(self._master, self._in_time)
-        self._joint_stocks = joint_stocks(self._master, self._stocks, self._in_time)
-        self._rounded: tuple[float, ...] = ()
-        """The last whole units on the bound's node counts, laid out or not."""
-        self._counted: tuple[float, ...] = ()
-        """The last solution of the master program, with whole units where these were asked for."""
-        self._stuck: dict[tuple[int, int], int] = {}
-        """Pools whose units could not be laid out -> one node more than tried, or one run less."""
-        self._in_vain: dict[tuple[float, ...], dict[tuple[int, int], int]] = {}
-        """What could not be laid out, or is laid out already -> those pools."""
+        """Whether it takes the place of layouts by pattern: hardly any pattern would repeat."""
+        runs = self._master.run_variables
+        self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
+        """Variables that are rounded."""
 
     def run(self) -> Incumbent:
-        """Search until the gap is closed or the time is over; raises as `search` does."""
-        self._say("tightening the bound")
-        self.cut_root()
-        if self._nodes:
-            self._on_known_nodes()
-        self._go_on()
+        """All steps in their order; raises as `search` does."""
+        self._steps()
         if self._found.cost_cents is None and not self._in_time():
             self._deadline, self._asked_gap = spent() + _FIRST_PLAN_S, _ANY_PLAN
-            self._in_vain = {}
-            self.cut_root()
-            self._go_on()
+            self._tried = {}
+            self._steps()
+        self._found.cuts = self._layouts.cuts
         if self._found.cost_cents is None:
             cause = "no plan was found, though time was left"
             if not self._in_time():
@@ -192,81 +179,79 @@ class Search:
             raise LimitError(f"{cause}; that is no proof that none exists")
         return self._found
 
-    def _go_on(self) -> None:
-        """Search as `run` does, from the cuts and the plan so far."""
+    def _steps(self) -> None:
+        """From the cuts and the plan so far."""
+        self._say("tightening the bound")
+        self.cut_root()  # step 1
         if not self._master.program.variables:  # nothing runs, and nothing can be had
             self._found.raise_bound(0.0, frozenset())
             self._lay_out(())
+        if self._nodes:
+            self._on_known_nodes()
         with self._within(_ROUNDS_TIME):
             for number in range(1, _ROUNDS + 1):
                 self._found.rounds = number
                 if self._closed() or self._over():
                     break
                 self._say(f"counting and laying out nodes, round {number}")
-                if not self._round() or self._left_s() <= 0:
+                if not self._round() or self._left_s() <= 0:  # steps 2 to 4
                     break
         if not self._closed():
-            self._improve()
+            self._first_fit()  # step 5
+            self._exchange()  # step 6
+            self._reserve()  # step 7
 
     def bound(self) -> int:
         """The bound of the first round, in cents."""
         self.cut_root()
-        self._bound(self._master.shared_unit_variables)
+        self._count_nodes(self._master.shared_unit_variables)
         return self._found.bound_cents
 
-    def _improve(self) -> None:
-        """A plan by first-fit at the least, then what time allows for cheaper ones."""
-        self._say("placing units by first-fit")
-        relaxed = None if self._counted else solve_linear(self._master.program)
-        if not self._counted and relaxed is None:
-            raise Infeasible(self._master)
-        begin(self._found, relaxed.values if relaxed else self._counted, _FIRST_FIT_S)
-        if self._movable:
-            self._say("exchanging units")
-            if self._unlike and self._counted and self._in_time() and not self._closed():
-                self._place(self._counted, more_nodes=True)
-            self._with_fewer_nodes()
-        if not self._unlike:
-            self._more_hours()
-            self._beyond_need()
+    # Step 1
 
-    def _closed(self) -> bool:
-        return self._found.closed(self._asked_gap)
+    def cut_root(self) -> Incumbent:
+        """Cuts that the linear relaxation violates, before any integer program is solved."""
+        with self._within(_ROOT_TIME):
+            for _ in range(_ROOT_ROUNDS):
+                relaxed = solve_linear(self._master.program)
+                if relaxed is None:
+                    raise Infeasible(self._master)
+                self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
+                if not self._layouts.cut_off(relaxed.values):
+                    break
+        return self._found
 
-    def _over(self) -> bool:
-        """Whether the time is, and there is a plan."""
-        return self._found.cost_cents is not None and not self._in_time()
-
-    def _left_s(self) -> float:
-        return self._deadline - spent()
+    # Steps 2 to 4
 
     def _round(self) -> bool:
-        """One pass of bound, units and layouts; False where another would gain nothing."""
-        cuts, counts = self._found.cuts, self._master
-        bounded = self._bound(
-            counts.unit_variables if self._unlike else counts.shared_unit_variables
-        )
-        if bounded is None or self._closed() or self._over():
+        """Count nodes and lay units out on them; False where another round would gain nothing."""
+        cuts, master = self._layouts.cuts, self._master
+        if self._unlike:
+            counted = self._count_nodes(master.unit_variables)
+            if counted and not (self._closed() or self._over()):
+                self._place(counted, more_nodes=False)
             return False
-        if not self._unlike:
-            self._rounded = ()
-            if self._on_nodes(bounded.values):
+        counted = self._count_nodes(master.shared_unit_variables)
+        if not counted or self._closed() or self._over():
+            return False
+        whole = False
+        for units in self._units_on(counted):
+            whole = True
+            if self._lay_out(units):
                 return False
-            if self._found.cuts > cuts:
-                return True
-        if self._movable and self._place(bounded.values, more_nodes=False):
+        if self._layouts.cuts > cuts:
+            return True
+        if self._movable and self._place(counted, more_nodes=False):
             return False
-        if self._unlike or self._rounded or self._over():
+        if whole or self._over():
             return False
-        whole = self._bound(frozenset())
-        if whole is None or (self._cost_alone and self._lay_out(whole.values)):
+        counted = self._count_nodes(frozenset())
+        if not counted or self._on_nodes(counted) or self._lay_out(counted):
             return False
-        if self._on_nodes(whole.values) or self._lay_out(whole.values):
-            return False
-        return self._found.cuts > cuts
+        return self._layouts.cuts > cuts
 
-    def _bound(self, relaxed: frozenset[int]) -> Answer | None:
-        """Solve the master program and keep its bound; None where time ended without values."""
+    def _count_nodes(self, relaxed: frozenset[int]) -> _Values:
+        """Solve the master program and keep its bound; nothing where time ended without values."""
         sites = bool(self._problem.limits or self._problem.racks)
         limited = sites or self._runs or bool(self._master.traffic_rows)
         answer = solve_integer(
@@ -280,9 +265,8 @@ class Search:
             raise Infeasible(self._master, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
-        if answer.values:
-            self._counted = answer.values
-        return answer if answer.values else None
+        self._counted = answer.values or self._counted
+        return answer.values
 
     def _share_of_cost(self) -> float:
         """What of a gap of the program's objective is a gap of the cost, which holds more.
@@ -293,43 +277,36 @@ class Search:
         decided = cost - self._problem.fixed_cost_cents
         return min(1.0, abs(cost / decided)) if decided else 1.0
 
-    def _on_nodes(self, counted: tuple[float, ...]) -> bool:
-        """Lay whole units out on nodes that were counted; True where that worked.
+    def _units_on(self, counted: _Values) -> Iterator[_Values]:
+        """Whole units on nodes that were counted, in one way after the other.
 
-        The units are chosen on the GPUs that cost the least, or, where the cost alone counts, on
-        any, then with the most room.
+        On the GPUs that cost the least, or, where the cost alone counts, on any; then with the most
+        room; where runs are few, also by random prices. At last on more of the nodes that come and
+        go within a quarter.
         """
-        acquired = self._master.acquire.values()
-        held = {index: float(round(counted[index])) for index in acquired}
-        held |= moves_held(self._master, counted)
-        programs = [with_room(self._master, counted)]
+        master = self._master
+        held = {index: float(round(counted[index])) for index in master.acquire.values()}
+        held |= moves_held(master, counted)
+        ways = [with_room(master, counted)]
         if not self._many:
-            any_gpus = self._master.program.priced({})
-            programs.insert(0, any_gpus if self._cost_alone else on_cheapest_gpus(self._master))
-        if self._runs and len(self._master.choice) <= _FEW_DEMANDS:
-            programs += (at_random(self._master, seed) for seed in range(_DRAWN))
-        for program in programs:
+            cheapest = master.program.priced({}) if self._cost_alone else on_cheapest_gpus(master)
+            ways.insert(0, cheapest)
+        if self._runs and len(master.choice) <= _FEW_DEMANDS:
+            ways += (at_random(master, seed) for seed in range(_DRAWN))
+        for program in ways:
             if self._over():
-                return False
+                return
             answer = self._whole_units(program.fixed(held))
             if answer.values:
-                self._rounded = self._with_whole_runs(answer.values)
-                if self._lay_out(self._rounded):
-                    return True
+                yield self._with_whole_runs(answer.values)
             if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
                 break  # room or not, these nodes do not hold whole units; or time is over
-        return self._hiring_more(held)
-
-    def _on_known_nodes(self) -> None:
-        """Lay units out on the nodes that are known to do."""
-        held = {
-            index: float(self._nodes[number][quarter])
-            for (number, quarter), index in self._master.acquire.items()
-            if number < len(self._nodes)
-        }
-        answer = self._whole_units(self._master.program.fixed(held))
-        if answer.values and not self._on_nodes(answer.values):
-            self._lay_out(self._with_whole_runs(answer.values))
+        hired = master.hired_variables
+        if hired and not self._over():
+            nodes = {index: number for index, number in held.items() if index not in hired}
+            answer = self._whole_units(master.program.fixed(nodes))
+            if answer.values:
+                yield self._with_whole_runs(answer.values)
 
     def _whole_units(self, program: Program) -> Answer:
         """Whole units, but for those that are loose, where node counts are held."""
@@ -342,16 +319,7 @@ class Search:
             effort="branching" if self._loose else "rounding",
         )
 
-    def _hiring_more(self, held: dict[int, float]) -> bool:
-        """Lay units out on these nodes, and on more of those that come and go within a quarter."""
-        hired = self._master.hired_variables
-        if not hired or self._over():
-            return False
-        nodes = {index: number for index, number in held.items() if index not in hired}
-        answer = self._whole_units(self._master.program.fixed(nodes))
-        return bool(answer.values) and self._lay_out(self._with_whole_runs(answer.values))
-
-    def _with_whole_runs(self, values: tuple[float, ...]) -> tuple[float, ...]:
+    def _with_whole_runs(self, values: _Values) -> _Values:
         """Runs in whole numbers, near a solution in which they may be fractions."""
         if not self._loose:
             return values
@@ -360,15 +328,61 @@ class Search:
             changed[index] = number
         return tuple(changed)
 
-    def _place(self, values: tuple[float, ...], *, more_nodes: bool) -> bool:
-        """Place units on the nodes of a solution by a local search; True where that worked."""
-        placed = place_unlike(
-            self._master, self._stocks, values, self._in_time, more_nodes=more_nodes
-        )
-        return placed is not None and self._found.keep(*placed)
+    def _lay_out(self, solved: _Values) -> bool:
+        """Lay out whole units, and keep the plan if all fit; else learn from the rest."""
+        values = tuple(float(round(value)) for value in solved)
+        if values in self._tried:
+            self._stuck = self._tried[values]
+            return False
+        packings, lacking = self._layouts.lay_out(values)
+        kept = not lacking and self._found.keep(values, packings)
+        if not lacking:
+            lacking = self._found.short[:1]
+        self._stuck = {key: self._otherwise(key, values) for key in lacking}
+        self._tried[values] = self._stuck
+        return kept
 
-    def _with_fewer_nodes(self) -> None:
-        """Take nodes away one by one, the dearest first, while all units find a place."""
+    def _otherwise(self, key: PoolInQuarter, values: _Values) -> int:
+        """One node more than was tried in vain, or where nodes come and go, one run less."""
+        if self._problem.pools[key[0]].hire:
+            return round(sum(usage.pieces(values) for usage in self._master.usages[key])) - 1
+        return round(self._master.nodes(*key, values)) + 1
+
+    def _on_nodes(self, counted: _Values) -> bool:
+        """Lay whole units out on nodes that were counted; True where that worked."""
+        return any(map(self._lay_out, self._units_on(counted)))
+
+    def _on_known_nodes(self) -> None:
+        """Lay units out on the nodes that are known to do."""
+        held = {
+            index: float(self._nodes[number][quarter])
+            for (number, quarter), index in self._master.acquire.items()
+            if number < len(self._nodes)
+        }
+        answer = self._whole_units(self._master.program.fixed(held))
+        if answer.values and not self._on_nodes(answer.values):
+            self._lay_out(self._with_whole_runs(answer.values))
+
+    # Steps 5 to 7
+
+    def _first_fit(self) -> None:
+        """A plan at the least."""
+        self._say("placing units by first-fit")
+        values = self._counted
+        if not values:
+            relaxed = solve_linear(self._master.program)
+            if relaxed is None:
+                raise Infeasible(self._master)
+            values = relaxed.values
+        begin(self._found, values, _FIRST_FIT_S)
+
+    def _exchange(self) -> None:
+        """Place units by the local search; then take nodes away, while all find a place."""
+        if not self._movable:
+            return
+        self._say("exchanging units")
+        if self._unlike and self._counted and self._in_time() and not self._closed():
+            self._place(self._counted, more_nodes=True)
         supplies = self._problem.supplies
         offers = [
             (supplies[number].unit_cost_cents[quarter] or 0, index)
@@ -384,38 +398,42 @@ class Search:
                 if not self._place(tuple(values), more_nodes=False):
                     break
 
-    def _in_time(self) -> bool:
-        return self._deadline > polled()
+    def _place(self, values: _Values, *, more_nodes: bool) -> bool:
+        """Place units on the nodes of a solution by the local search; True where that worked."""
+        stocks = self._layouts.stocks
+        placed = place_unlike(self._master, stocks, values, self._in_time, more_nodes=more_nodes)
+        return placed is not None and self._found.keep(*placed)
 
-    def _more_hours(self) -> None:
-        """Leave some room on nodes that come and go, where runs take more than was counted.
+    def _reserve(self) -> None:
+        """Count more than is needed on paper, as long as that is cheaper than the plan.
 
-        Where one more hour is paid as a week, others may do.
+        Some room on nodes that come and go, as runs may take more hours than were counted; where
+        one more hour is paid as a week, others may do. Then a share of all nodes, and at last a
+        node more of those on which units did not fit.
         """
+        if self._unlike:
+            return
         for share in _RESERVES_FOR_HOURS if self._master.hired_variables else ():
-            program = with_reserve(self._master, share, hired=True)
-            answer = self._cheaper(program, self._loose)
-            if answer is None:
-                return
-            self._lay_out(self._with_whole_runs(answer.values))
-
-    def _beyond_need(self) -> None:
-        """Count more nodes than are needed on paper, as long as that is cheaper than the plan."""
+            values = self._cheaper(with_reserve(self._master, share, hired=True), self._loose)
+            if not values:
+                break
+            self._lay_out(self._with_whole_runs(values))
         for share in _RESERVES:
-            answer = self._cheaper(with_reserve(self._master, share), self._master.unit_variables)
-            if answer is None or self._on_nodes(answer.values):
+            units = self._master.unit_variables
+            values = self._cheaper(with_reserve(self._master, share), units)
+            if not values or self._on_nodes(values):
                 return
-        at_least: dict[tuple[int, int], int] = {}
+        at_least: dict[PoolInQuarter, int] = {}
         for _ in range(_ROUNDS):
             at_least |= self._stuck
-            answer = self._cheaper(with_at_least(self._master, at_least), frozenset())
-            if answer is None or self._lay_out(answer.values) or not self._stuck:
+            values = self._cheaper(with_at_least(self._master, at_least), frozenset())
+            if not values or self._lay_out(values) or not self._stuck:
                 return
 
-    def _cheaper(self, program: Program, relaxed: frozenset[int]) -> Answer | None:
+    def _cheaper(self, program: Program, relaxed: frozenset[int]) -> _Values:
         """A solution of a variant of the master program that costs less than the plan so far."""
         if self._closed() or not self._in_time():
-            return None
+            return ()
         answer = solve_integer(
             program,
             time_limit_s=self._left_s() * _BOUND_TIME,
@@ -425,14 +443,23 @@ class Search:
         )
         cost = self._found.cost_cents
         if not answer.values or (cost is not None and self._found.cents(answer.objective) >= cost):
-            return None
-        return answer
+            return ()
+        return answer.values
 
-    def cut_root(self) -> Incumbent:
-        """Cuts that the linear relaxation violates, before any integer program is solved."""
-        with self._within(_ROOT_TIME):
-            self._cut_relaxation()
-        return self._found
+    # When to end
+
+    def _closed(self) -> bool:
+        return self._found.closed(self._asked_gap)
+
+    def _over(self) -> bool:
+        """Whether the time is, and there is a plan."""
+        return self._found.cost_cents is not None and not self._in_time()
+
+    def _in_time(self) -> bool:
+        return self._deadline > polled()
+
+    def _left_s(self) -> float:
+        return self._deadline - spent()
 
     @contextmanager
     def _within(self, share: float) -> Iterator[None]:
@@ -443,73 +470,3 @@ class Search:
             yield
         finally:
             self._deadline = deadline
-
-    def _cut_relaxation(self) -> None:
-        before = 0.0
-        for _ in range(_ROOT_ROUNDS):
-            begun = spent()
-            relaxed = solve_linear(self._master.program)
-            if relaxed is None:
-                raise Infeasible(self._master)
-            self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
-            slow = spent() - begun > _SLOW * self._left_s()
-            if self._unlike and before and relaxed.objective < before * (1 + _ROOT_GAIN):
-                break
-            before = relaxed.objective
-            cuts = []
-            for pool, quarter in self._master.usages:
-                if not self._in_time():
-                    break
-                stock = self._stocks[pool]
-                load, nodes = load_of(self._master, stock, (pool, quarter), relaxed.values)
-                cut = stock.separate(load, nodes)
-                if cut:
-                    cuts.append((pool, cut))
-            if not self._add(cuts) + self._cut_shared(relaxed.values) or slow:
-                break
-
-    def _cut_shared(self, values: tuple[float, ...]) -> int:
-        """Cut the GPUs that a solution shares by memory, where they are too few; how many cuts."""
-        cuts = cut_shared(self._master, self._gpu_stocks, values)
-        self._found.cuts += cuts
-        return cuts
-
-    def _add(self, cuts: list[tuple[int, Cut]]) -> int:
-        """State each new cut once for its kind of node; how many there are."""
-        for pool, cut in dict.fromkeys(cuts):
-            self._master.add_cut(self._problem.pools[pool], cut)
-            self._found.cuts += 1
-        return len(cuts)
-
-    def _lay_out(self, solved: tuple[float, ...]) -> bool:
-        """Lay out every pool and quarter; keep the plan if all fit, else learn from the rest."""
-        values = tuple(float(round(value)) for value in solved)
-        if values in self._in_vain:
-            self._stuck = self._in_vain[values]
-            return False
-        packings: dict[tuple[int, int], Packed] = {}
-        cuts: list[tuple[int, Cut]] = []
-        self._stuck = self._in_vain[values] = {}
-        for pool, quarter in self._master.usages:
-            stock = self._stocks[pool]
-            key = (pool, quarter)
-            packed = lay_out(self._master, stock, key, values, self._in_time)
-            if packed is None and pool in self._joint_stocks:
-                packed = self._joint_stocks[pool].lay_out(self._master, key, values)
-            if isinstance(packed, Packed):
-                packings[pool, quarter] = packed
-                continue
-            self._stuck[pool, quarter] = round(self._master.nodes(pool, quarter, values)) + 1
-            cuts += [(pool, packed)] if packed else []
-        self._add(cuts)
-        if self._stuck:
-            self._cut_shared(values)
-            return False
-        kept = self._found.keep(values, packings)
-        for key in self._found.short[:1]:
-            if self._problem.pools[key[0]].hire:
-                runs = sum(usage.pieces(values) for usage in self._master.usages[key])
-                self._stuck[key] = round(runs) - 1
-            else:
-                self._stuck[key] = round(self._master.nodes(*key, values)) + 1
-        return kept

@@ -42,12 +42,12 @@ class _Anew(Search):
         """Begin at other prices and with more budgets, with the cuts and the plan so far."""
         self._deadline = spent() + time_limit_s
         self._problem, self._asked_gap = problem, asked_gap
-        self._master = _repriced(self._master, problem)
+        self._master = self._layouts.master = _repriced(self._master, problem)
         before = self._found
         self._found = Incumbent(self._master, shapes=before.shapes, stocks=before.stocks)
         if before.cost_cents is not None:
             self._found.keep(before.values, before.packings)
-        self._rounded, self._stuck, self._in_vain = (), {}, {}
+        self._stuck, self._tried = {}, {}
 
 
 def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:

@@ -1,0 +1,143 @@
+"""Lays out what was counted: the units of each pool and quarter on its nodes, or a cut.
+
+What is tried for one pool: first-fit and column generation over patterns of whole GPUs, parts of
+GPUs onto GPUs and these onto nodes, and patterns of whole nodes with their parts at last.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.packing.constraints.growth import free_to_hold
+from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
+from planner.packing.joint import joint_stocks
+from planner.packing.node_packing.cutting import Cut, CuttingStock
+from planner.packing.node_packing.gpu_patterns import OPENED
+from planner.packing.node_packing.shared_gpus import lay_out_bundles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from planner.packing.master import MasterProgram, PoolInQuarter
+    from planner.packing.node_packing.packed import Packed
+    from planner.packing.problem import Shape
+
+
+class Layouts:
+    """Lays out the counts of a master program, and states cuts in it."""
+
+    def __init__(self, master: MasterProgram, go_on: Callable[[], bool]) -> None:
+        """`go_on` is asked in long searches."""
+        self.master, self._go_on = master, go_on
+        self.shapes, self.stocks = cutting_stocks(master, go_on)
+        self._gpu_stocks = gpu_stocks(master, go_on)
+        self._joint_stocks = joint_stocks(master, self.stocks, go_on)
+        self.cuts = 0
+        """That were stated."""
+
+    def cut_off(self, values: tuple[float, ...]) -> int:
+        """State the cuts that a fractional solution violates; how many there are."""
+        cuts = []
+        for pool, quarter in self.master.usages:
+            if not self._go_on():
+                break
+            stock = self.stocks[pool]
+            cut = stock.separate(*load_of(self.master, stock, (pool, quarter), values))
+            if cut:
+                cuts.append((pool, cut))
+        return self._state(cuts, values)
+
+    def lay_out(
+        self, values: tuple[float, ...]
+    ) -> tuple[dict[PoolInQuarter, Packed], list[PoolInQuarter]]:
+        """Layouts of whole units, and the pools where they do not fit, with what cuts them off."""
+        packings: dict[PoolInQuarter, Packed] = {}
+        cuts: list[tuple[int, Cut]] = []
+        lacking = []
+        for key in self.master.usages:
+            packed = self._laid_out(key, values)
+            if packed is None and key[0] in self._joint_stocks:
+                packed = self._joint_stocks[key[0]].lay_out(self.master, key, values)
+            if packed is None or isinstance(packed, Cut):
+                lacking.append(key)
+                cuts += [(key[0], packed)] if packed else []
+            else:
+                packings[key] = packed
+        self._state(cuts, values if lacking else None)
+        return packings, lacking
+
+    def _laid_out(self, key: PoolInQuarter, values: tuple[float, ...]) -> Packed | Cut | None:
+        """What stays, on the nodes of a plan; a cut that it violates; or None for neither."""
+        master, stock = self.master, self.stocks[key[0]]
+        load, nodes = load_of(master, stock, key, values, stays=True)
+        if round(nodes) < 0:  # counts that were rounded each by itself may leave fewer than none
+            return None
+        asked = [round(units) for units in load]
+        packed = stock.pack(asked, round(nodes))
+        if key not in master.opened or isinstance(packed, Cut):
+            return packed
+        kind = master.problem.pools[key[0]]
+        opened = round(master.opened[key].units(values))
+        asked[stock.shapes.index(OPENED)] -= opened
+        most = opened + free_to_hold(master, kind.gpu_type, key[1], values)
+        pieces = master.parts(*key, values)
+        whole = stock.shapes, asked
+        return lay_out_bundles(kind, whole, pieces, round(nodes), most, self._go_on)
+
+    def _state(self, cuts: Sequence[tuple[int, Cut]], values: tuple[float, ...] | None) -> int:
+        """State each cut once for its kind of node, and those of GPUs that values share.
+
+        Returns how many there are.
+        """
+        new = dict.fromkeys(cuts)
+        for pool, cut in new:
+            self.master.add_cut(self.master.problem.pools[pool], cut)
+        stated = len(new)
+        if values is not None:
+            stated += cut_shared(self.master, self._gpu_stocks, values)
+        self.cuts += stated
+        return stated
+
+
+def cutting_stocks(
+    master: MasterProgram, go_on: Callable[[], bool]
+) -> tuple[dict[int, tuple[Shape, ...]], dict[int, CuttingStock]]:
+    """By pool that runs something: what the indices of its patterns mean, and its stock."""
+    pools = master.problem.pools
+    kinds: dict[tuple[str, Shape], set[Shape]] = {}
+    for number, quarter in master.usages:
+        pool = pools[number]
+        kept = kinds.setdefault((pool.gpu_type, pool.node), set())
+        laid = master.on_nodes(number, quarter)
+        kept.update(usage.shape for usage in laid if not usage.span)
+    made = {
+        (gpu_type, node): CuttingStock(node, sorted(held), go_on)
+        for (gpu_type, node), held in kinds.items()
+    }
+    stocks = {
+        number: made[pool.gpu_type, pool.node]
+        for number, pool in enumerate(pools)
+        if (pool.gpu_type, pool.node) in made
+    }
+    return {number: stock.shapes for number, stock in stocks.items()}, stocks
+
+
+def load_of(
+    master: MasterProgram,
+    stock: CuttingStock,
+    key: PoolInQuarter,
+    values: tuple[float, ...],
+    *,
+    stays: bool = False,
+) -> tuple[list[float], float]:
+    """What shares nodes, by the shapes of the stock, and the nodes left for it.
+
+    GPUs opened for parts count as pieces of `OPENED`, and their pieces do not count. A run counts
+    by its share of the quarter, or where only what `stays` is asked for, not at all.
+    """
+    position = {shape: index for index, shape in enumerate(stock.shapes)}
+    load = [0.0] * len(position)
+    for usage in master.on_nodes(*key):
+        if not usage.span and not (stays and usage.asked.is_run):
+            load[position[usage.shape]] += usage.units(values) * usage.share
+    return load, master.shared_nodes(*key, values)
