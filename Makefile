@@ -9,13 +9,14 @@ STAMP := $(VENV)/.installed
 
 FUZZ ?= 500
 DRAWN := tests/inputs tests/rules/test_expression.py tests/exchange/test_portfolio.py tests/packing \
-	tests/sizing/test_tuning_memory.py tests/plan/test_random_portfolios.py tests/plan/test_teams.py \
+	tests/sizing/test_tuning_memory.py tests/sizing/test_properties.py tests/plan/test_random_portfolios.py tests/plan/test_teams.py \
 	tests/cli/test_saved.py
 EXAMPLE := docs/examples/quickstart
-# What stands here is run, not another checkout that a shell names.
-unexport PYTHONPATH
+# What stands here is run, not another checkout that a shell names; what is compiled is kept, for
+# the processes that tests start.
+unexport PYTHONPATH PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test fuzz mutations bench accuracy examples clean
+.PHONY: demo test types pytest fuzz mutations bench accuracy examples clean
 
 demo: $(STAMP)
 	$(BIN)/planner plan scenarios/quarterly.yaml
@@ -23,9 +24,14 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
 	$(BIN)/planner rules test
+	$(MAKE) --jobs 2 --no-print-directory types pytest
+
+types: $(STAMP)
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy
+
+pytest: $(STAMP)
 	$(BIN)/python -W 'ignore:Unable to activate pytest' -m slipcover -m pytest -n 2 --dist worksteal
 	$(BIN)/python -m tests.branches .coverage.json
 

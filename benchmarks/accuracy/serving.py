@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.origins import HERE
@@ -37,12 +38,14 @@ class ServingPair:
         return None if measured is None or planned is None else planned <= measured
 
 
+@cache
 def read_serving(world: World) -> tuple[ServingMeasurement, ...]:
     """Read the table that ships; raises InputError for a row that is wrong."""
     file = HERE / "serving.csv"
     return read_serving_measurements(file, world.catalog, shown_as=file.name)
 
 
+@cache
 def serving_pairs(world: World) -> tuple[ServingPair, ...]:
     """Compare every run that a replica would be planned for.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.origins import HERE, read_origins
@@ -35,6 +35,7 @@ class World:
         policies = Policies()
         settings = settled_settings(self.rules, policies)
         self.sizer = Sizer(self.catalog, self.rules, settings, policies)
+        self._situation = cache(self.sizer.situation)
 
     @cached_property
     def runs(self) -> tuple[MeasuredPair, ...]:
@@ -78,4 +79,4 @@ class World:
 
     def situation(self, gpu_type: str, job: Job, gpus: int) -> Reasoning:
         """The job on so many GPUs of a type, whatever counts the rules would choose."""
-        return self.sizer.situation(job, gpu_type, gpus)
+        return self._situation(job, gpu_type, gpus)

@@ -15,10 +15,10 @@ def objects() -> int:
 
 
 def test_plans_one_after_another_leave_nothing_behind():
-    growth_of_plans(20, warm_up=19)
+    growth_of_plans(10, warm_up=9)
     before = objects()
-    grown = growth_of_plans(60, warm_up=30)
-    assert objects() - before < 500
+    grown = growth_of_plans(40, warm_up=20)
+    assert objects() - before < 300
     assert grown < 8 * 2**20
 
 

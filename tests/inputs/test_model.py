@@ -33,7 +33,6 @@ MIXTURE = PLAIN | {"experts": 8, "experts_per_token": 2, "expert_intermediate": 
     ("figures", "told"),
     [
         (PLAIN | {"kv_heads": 5}, "32 heads cannot share 5 KV heads evenly"),
-        (PLAIN | {"kv_heads": 64}, "32 heads cannot share 64 KV heads evenly"),
         (PLAIN | {"active_parameters_b": 9}, "`active_parameters_b` 9 is more than all 8"),
         (PLAIN | {"experts_per_token": 2}, "without `experts` there is no"),
         (PLAIN | {"experts": 8}, "`experts` needs `experts_per_token` and `expert_intermediate`"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.inputs.layers.override import RelativeChange
 from planner.inputs.load import load_inputs
+from tests.properties.questions import drawing
 
 pytestmark = pytest.mark.usefixtures("small_world")
 
@@ -131,6 +132,7 @@ def test_a_star_deletes_every_one_that_is_stated(write):
     assert len(inputs.changes) == 2
 
 
+@drawing(50)
 @given(
     st.decimals(0, 10**6, places=2),
     st.decimals(-99, 500, places=2),

@@ -11,7 +11,7 @@ import pytest
 
 from planner.errors import LimitError
 from planner.packing.limits import SpendLimit
-from planner.packing.problem import Choice, Demand, HourlyTerms, Quota, Shape, Supply
+from planner.packing.problem import Choice, Demand, HourlyTerms, Shape, Supply
 from planner.packing.solution import Status
 from tests.packing.by_the_hour import least_with_hours
 from tests.packing.meaning import SLOT, SLOTS, slots
@@ -53,13 +53,6 @@ def by_the_hour(build, demands, hire=HOURLY, maximum=None) -> Problem:
     return problem
 
 
-def test_eighty_small_runs_pay_for_their_gpu_hours(hours_of):
-    rng = random.Random(1)
-    asked = [(rng.choice((1, 2, 4)), rng.randint(2, 15)) for _ in range(80)]
-    gpu_hours = sum(gpus * hours for gpus, hours in asked)
-    assert hours_of(*(runs(1, *one) for one in asked)) == -(-gpu_hours // 8)
-
-
 def test_runs_that_are_apart_in_time_do_not_pay_for_the_time_between(hours_of):
     early, late = runs(1, 1, 5, until=10), runs(1, 1, 5, earliest=1000)
     assert hours_of(early, late) == 10
@@ -76,31 +69,6 @@ def test_what_an_offer_gives_at_once_has_its_price_under_limited_offers(build, s
     assert solution.tags[0].cents == pytest.approx(NODE)
     terms = {name: cents for name, cents in solution.bound_terms if abs(cents) > 0.5}
     assert terms == {"limited offers": pytest.approx(10 * HOUR - NODE)}
-
-
-def test_a_minimum_is_paid_each_time(hours_of):
-    assert hours_of(runs(1, 8, 3), hire=HourlyTerms(1, 24)) == 24
-    assert hours_of(runs(3, 8, 10), hire=HourlyTerms(1, 24)) == 30
-
-
-def test_weeks_are_paid_whole(hours_of):
-    assert hours_of(runs(1, 8, 3), hire=HourlyTerms(168, 168)) == 168
-    assert hours_of(runs(2, 8, 100), hire=HourlyTerms(168, 168)) == 336
-    assert hours_of(runs(3, 8, 100), hire=HourlyTerms(336, 336)) == 336
-
-
-def test_no_more_nodes_at_once_than_the_offer_gives(hours_of):
-    together = runs(2, 8, 10, until=12)
-    assert hours_of(together) == 20
-    assert hours_of(together, maximum=2) == 20
-    assert hours_of(together, maximum=1) is None
-    assert hours_of(runs(2, 8, 10), maximum=1) == 20
-
-
-def test_a_quota_counts_the_gpus_that_are_had_at_once(hours_of):
-    mine = runs(2, 4, 10, owner="team")
-    assert hours_of(mine) == 10
-    assert hours_of(mine, quotas=(Quota("quota", "team", None, (4,)),), proved=False) == 20
 
 
 def test_a_budget_counts_the_hours(build, solve):

@@ -63,14 +63,6 @@ def test_very_many_unlike_units_are_levelled_within_their_quotas(build, solve, f
     assert solution.gap < 0.02
 
 
-def test_a_quota_that_no_plan_keeps_is_named_with_the_raise_that_would_do(few_or_many, refused):
-    error = refused(few_or_many(quota(6)))
-    assert error.headline == (
-        "no plan exists: the quota of red is 6 GPUs, at least 12 GPUs are needed"
-    )
-    assert error.remedies == ("raise the quota of red by 6 GPUs, to 12 GPUs",)
-
-
 def test_the_raise_is_the_least_that_whole_units_need(build, refused):
     """Four units of 3 GPUs: 8 is two short of a third unit, and four need 12."""
     units = replace(build.units(4, ("h100", 3, 0, 0)), owner="red")

@@ -10,12 +10,10 @@ import pytest
 from planner.errors import LimitError
 from planner.packing.constraints.quotas import hold_by_hour
 from planner.packing.formulation.build import build_master
-from planner.packing.infeasibility.conflict import conflict_of
 from planner.packing.node_packing.list_schedule import Placed
-from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
+from planner.packing.problem import Choice, Demand, RunWindow, Shape
 from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import triage
-from tests.packing.conftest import translated
 from tests.packing.draws import quota
 from tests.packing.meaning import SLOT, slots
 
@@ -45,41 +43,11 @@ def asked(build):
     return problem
 
 
-def starts(solution):
-    """First weeks of all runs."""
-    members = (
-        member
-        for pool in solution.layouts[0]
-        for layout in pool
-        for bundle in layout.bundles
-        for member in bundle.members
-    )
-    return sorted(member.start // SLOT for member in members)
-
-
-def test_two_runs_one_after_the_other_keep_the_quota_of_one(asked, plan):
-    assert plan(asked([runs(2, 4, slots(6, 0, 13))], quota(4))) is not None
-    assert plan(asked([runs(2, 4, slots(7, 0, 13))], quota(4))) is None
-    assert plan(asked([runs(2, 4, slots(7, 0, 13))], quota(8))) is not None
-
-
 def test_whole_runs_decide_and_not_their_gpu_weeks(asked, plan):
     """Three runs of five GPUs and five weeks are 75 of 104 GPU-weeks, and only one fits at once."""
     three = runs(3, 5, slots(5, 0, 13))
     assert plan(asked([three], quota(8))) is None
     assert plan(asked([three], quota(10))) is not None
-
-
-def test_the_quota_alone_decides_when_runs_start(asked, plan):
-    """One node holds both at once; the quota lets them start apart."""
-    first, second = starts(plan(asked([runs(2, 4, slots(6, 0, 13))], quota(4))))
-    assert second - first >= 6
-
-
-def test_what_never_stops_leaves_the_rest_to_runs(asked, plan):
-    stays, run = runs(1, 2, ALWAYS), runs(2, 4, slots(6, 0, 13))
-    assert plan(asked([stays, run], quota(6))) is not None
-    assert plan(asked([stays, run], quota(5))) is None
 
 
 @pytest.mark.parametrize(("start", "kept"), [(6 * SLOT, True), (6 * SLOT - 1, False)])
@@ -92,26 +60,11 @@ def test_a_plan_in_which_runs_meet_beyond_their_quota_is_not_kept(asked, start, 
     assert hold_by_hour(master, values, {0: both}) is kept
 
 
-def test_runs_of_another_owner_are_not_counted(asked, plan):
-    """Three alike run at once: one of red, and two of blue."""
-    now = slots(6, 0, 6)
-    problem = asked([runs(1, 2, now), runs(2, 2, now, owner="blue")], quota(2))
-    assert plan(problem).bought == ((1,),)
-
-
 def test_a_quota_that_keeps_runs_apart_may_take_a_node_more(asked, plan, solve):
     """Both runs of red fit the hours that blue leaves at once, and one after the other do not."""
     blue, red = runs(1, 8, slots(6, 0, 6), owner="blue"), runs(2, 4, slots(6, 0, 13))
     assert plan(asked([blue, red])).bought == ((1,),)
     assert solve(asked([blue, red], quota(4))).bought == ((2,),)
-
-
-def test_quotas_by_quarter_hold_in_the_weeks_of_each(asked, plan):
-    both = runs(2, 4, slots(6, 0, 13), quarters=(0, 1))
-    now = runs(1, 4, slots(3, 0, 3), quarters=(1,))
-    assert plan(asked([both, now], quota(4, 8), quarters=2)) is not None
-    assert plan(asked([both, now], quota(4, 4), quarters=2)) is None
-    assert plan(asked([both, now], quota(None, 8), quarters=2)) is not None
 
 
 def test_a_quota_of_a_gpu_type_counts_the_weeks_there(build, plan):
@@ -146,15 +99,6 @@ def test_the_bound_is_what_the_terms_say_where_weeks_of_a_quota_cost_money(build
     assert terms["quotas of the teams"] < -1
     sums = 2 * solution.tags[0].cents + sum(terms.values())
     assert sums == pytest.approx(solution.bound_cents, abs=1)
-
-
-def test_a_conflict_names_the_quota_and_the_least_raise(asked):
-    """Fifteen weeks of runs in thirteen: two must be at once."""
-    conflict = conflict_of(translated(asked([runs(3, 3, slots(5, 0, 13))], quota(4))))
-    assert conflict is not None
-    assert [one.said for one in conflict.members] == ["the quota of red (4 GPUs)"]
-    ((mended,),) = conflict.remedies
-    assert mended[0].mended(mended[1]) == "raise the quota of red by 2 GPUs, to 6 GPUs"
 
 
 def test_jobs_give_way_where_the_weeks_of_a_quota_are_used_up(asked):

@@ -273,15 +273,6 @@ def at_site(build, told):
     return raised
 
 
-def test_too_little_power_is_named_with_what_would_do(build, at_site):
-    limit = Limit("power at main", ((0, 10_200),), (25_000,), "W")
-    error = at_site(build.units(4, ("h100", 8, 0, 0)), [build.pool(owned=1)], limits=[limit])
-    assert error.headline == ("no plan exists: power at main is 25 kW, at least 40.8 kW are needed")
-    assert "power at main: 25 kW, owned nodes take 10.2 kW" in error.reasons
-    assert "chat: 2 of 4 units without room (2027Q1)" in error.reasons
-    assert error.remedies == ("raise power at main by 15.8 kW, to 40.8 kW",)
-
-
 def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, at_site, monkeypatch):
     def hurried(translation):
         conflict = conflict_of(translation)

@@ -7,31 +7,16 @@ takes one GPU of a bought L40S server. The second server for `big` is bought, th
 
 from __future__ import annotations
 
+from contextlib import chdir
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
+from functools import cache
 from itertools import accumulate, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.inputs.catalog.catalog import (
-    Catalog,
-    GpuType,
-    NodeType,
-    PriceBook,
-    PriceBookHeader,
-    Source,
-)
-from planner.inputs.reading.locate import InputFile
-from planner.inputs.rules.book import RuleBook
-from planner.inputs.rules.rule import Rule
-from planner.inputs.scenario.horizon import Horizon
-from planner.inputs.scenario.job import Fixed, Job
-from planner.inputs.scenario.offer import FleetEntry, Offer
-from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import ResolvedScenario
-from planner.inputs.settled import Inputs, Setting, Settings, SettledOffer
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
 from planner.planning.assemble import SolvedPortfolio, assemble
@@ -43,149 +28,62 @@ from planner.sizing.candidate import (
     SizedJob,
     Sizing,
 )
+from tests.stated import stated
 
 if TYPE_CHECKING:
+    from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
-EIGHT, FOUR = "eight-h100", "four-l40s"
-SITE = "main"
+OWN = """\
+price_book: {id: book-1, date: 2027-01-01, illustrative: true, notice: Prices are illustrative.}
+sources: {maker: {title: Data sheet}}
+nodes:
+  eight-h100:
+    vendor: maker
+    product: Server with 8
+    gpu_type: h100-80gb-sxm
+    gpus: {value: 8, source: maker}
+    cpu_cores: {value: 64, source: maker}
+    host_memory_gb: {value: 1024, source: maker, basis: assumption, note: as its sibling}
+    mean_power_kw: {value: 7, source: maker}
+    scale_out_fabric: {value: 400 Gb/s, source: maker}
+  four-l40s:
+    vendor: maker
+    product: Server with 4
+    gpu_type: l40s-48gb
+    gpus: {value: 4, source: maker}
+    cpu_cores: {value: 32, source: maker}
+    host_memory_gb: {value: 512, source: maker}
+    mean_power_kw: {value: 2.5, source: maker}
+purchase:
+  four-l40s: {price_usd: 60000.50, date: 2026-12-01, source: maker, basis: published}
+"""
+SCENARIO = """\
+format: 1
+name: four jobs
+use: {catalog: [own.yaml]}
+horizon: {first_quarter: 2027Q1, quarters: 3, as_of: 2026-12-15}
+fleet: {first: {node_type: eight-h100, count: 1}}
+offers:
+  buy-h100: {node_type: eight-h100, kind: buy, price_usd: 300000, quote: 7,
+             price_date: 2026-12-01, lead_time_weeks: 12, maximum: 2}
+  buy-l40s: {node_type: four-l40s, kind: buy}
+  rent-h100: {node_type: eight-h100, kind: rent, price_usd_per_gpu_hour: 4.14, quote: 7,
+              price_date: 2026-12-01, maximum: 1}
+finance: {discount_rate_per_year: 8%, useful_life_years: 5, energy_usd_per_kwh: 0.1, pue: 1.5}
+policies: {headroom: 0, run_utilization: 90%}
+jobs: {big: {fixed: {gpus: 1}}, chat: {fixed: {gpus: 1}}, small: {fixed: {gpus: 1}},
+       tune: {fixed: {gpus: 1}}}
+"""
 
 
-def figure(value: Any, basis: str = "published", note: str | None = None) -> Any:
-    return {"value": value, "source": "maker", "basis": basis, "note": note}
-
-
-def gpu_type(family: str, memory_gb: int) -> GpuType:
-    return GpuType(
-        vendor="nvidia",
-        family=family,
-        form_factor="sxm",
-        memory_gb=figure(Decimal(memory_gb)),
-        kubernetes_resource="nvidia.com/gpu",
-    )
-
-
-def node_type(gpu: str, gpus: int, kw: str, *, fabric: str | None) -> NodeType:
-    return NodeType(
-        vendor="maker",
-        product=f"Server with {gpus}",
-        gpu_type=gpu,
-        gpus=figure(gpus),
-        cpu_cores=figure(8 * gpus),
-        host_memory_gb=figure(Decimal(128 * gpus), "assumption", "as its sibling"),
-        mean_power_kw=figure(Decimal(kw)),
-        scale_out_fabric=figure(fabric) if fabric else None,
-    )
-
-
-CATALOG = Catalog(
-    sources={"maker": Source(title="Data sheet")},
-    gpus={H100: gpu_type("h100", 80), L40S: gpu_type("l40s", 48)},
-    nodes={
-        EIGHT: node_type(H100, 8, "7", fabric="400 Gb/s"),
-        FOUR: node_type(L40S, 4, "2.5", fabric=None),
-    },
-    models={},
-    prices=PriceBook(
-        header=PriceBookHeader(
-            id="book-1",
-            date=date(2027, 1, 1),
-            illustrative=True,
-            notice="Prices are illustrative.",
-        )
-    ),
-)
-
-
-def setting(value: str, unit: str, *, assumed: bool = False) -> Setting:
-    origin = "rule policies/x" if assumed else "scenario"
-    return Setting(value=Decimal(value), unit=unit, origin=origin, assumed=assumed)
-
-
-SETTINGS = Settings(
-    headroom=setting("0", "share"),
-    discount_rate_per_year=setting("0.08", "share"),
-    useful_life_years=setting("5", "years"),
-    support_share_per_year=setting("0.1", "share", assumed=True),
-    energy_usd_per_kwh=setting("0.10", "USD/kWh"),
-    pue=setting("1.5", "ratio"),
-    hours_per_quarter=setting("2190", "hours"),
-    run_utilization=setting("0.9", "share"),
-)
-
-
-def policy(name: str, unit: str, value: int) -> Rule:
-    rule_id = f"policies/{name.replace('_', '-')}"
-    return Rule(id=rule_id, title=name, kind="policy", sets=name, unit=unit, value=Decimal(value))
-
-
-LIMITS = (
-    ("far_off_price_factor", "times", 3),
-    ("steep_discount_rate", "share", 1),
-    ("steep_growth_per_quarter", "share", 2),
-    ("stale_price_days", "days", 180),
-    ("long_lead_time_weeks", "weeks", 104),
-    ("far_off_need_factor", "times", 10),
-    ("idle_budget_factor", "times", 50),
-    ("odd_parameters_share", "share", 1),
-    ("steep_share_kept_free", "share", 1),
-    ("energy_usd_per_kwh", "USD/kWh", 1),
-    ("useful_life_years", "years", 5),
-    ("support_share_per_year", "share", 1),
-    ("usual_colocation_usd_per_kw_month", "USD/kW/month", 184),
-    ("usual_licence_usd_per_gpu_year", "USD/GPU/year", 4500),
-)
-"""Beyond which a figure is remarked on."""
-
-
-def offer(name: str, node: str, kind: Any, price: str, **changes: Any) -> SettledOffer:
-    figures: dict[str, Any] = {
-        "name": name,
-        "node_type": node,
-        "sites": (SITE,),
-        "kind": kind,
-        "unit_price_usd": Decimal(price),
-        "price_text": f"${price}",
-        "price_origin": "quote 7",
-        "price_date": "2026-12-01",
-        "illustrative": False,
-        "lead_time_weeks": 0,
-        "maximum": None,
-    }
-    return SettledOffer(**{**figures, **changes})
-
-
-OFFERS = (
-    offer("buy-h100", EIGHT, "buy", "300000", lead_time_weeks=12, maximum=2),
-    offer("buy-l40s", FOUR, "buy", "60000.50", illustrative=True),
-    offer("rent-h100", EIGHT, "rent", "72532.80", maximum=1),
-)
-
-SCENARIO = ResolvedScenario(
-    format=1,
-    name="four jobs",
-    horizon=Horizon(first_quarter=Quarter(2027, 1), quarters=3, as_of=date(2026, 12, 15)),
-    fleet={"first": FleetEntry(node_type=EIGHT, count=1, site=SITE)},
-    offers={
-        "buy-h100": Offer(node_type=EIGHT, kind="buy", price_usd=Decimal(300000), quote="7"),
-        "buy-l40s": Offer(node_type=FOUR, kind="buy"),
-        "rent-h100": Offer(
-            node_type=EIGHT, kind="rent", price_usd_per_gpu_hour=Decimal("4.14"), quote="7"
-        ),
-    },
-    jobs={name: Job(fixed=Fixed(gpus=1)) for name in ("big", "chat", "small", "tune")},
-)
-
-INPUTS = Inputs(
-    scenario=SCENARIO,
-    catalog=CATALOG,
-    catalog_of_files=CATALOG,
-    rules=RuleBook.of(policy(*limit) for limit in LIMITS),
-    settings=SETTINGS,
-    offers=OFFERS,
-    files=(InputFile(role="scenario", path="four.yaml", sha256="0" * 64),),
-)
+@cache
+def four_jobs() -> Inputs:
+    """What the scenario says; how its jobs are sized is stated below, in round figures."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        Path("own.yaml").write_text(OWN, encoding="utf-8")
+        return stated(Path(), SCENARIO)
 
 
 def step(rule: str, gpus: int) -> DerivationStep:
@@ -324,7 +222,7 @@ def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
 
 @pytest.fixture
 def case() -> Case:
-    translation = translate(INPUTS, JOBS)
+    translation = translate(four_jobs(), JOBS)
 
     def on(job: str, unit: int, gpu: str = H100, units: int = 1):
         return part(translation, job, unit, gpu, units)
@@ -339,7 +237,7 @@ def case() -> Case:
     )
     bought = ((0, 1, 0), (0, 1, 0), (0, 0, 0))
     rented = ((0, 0, 0), (0, 0, 0), (0, 1, 1))
-    return Case(INPUTS, JOBS, translation, solution_of(translation, layouts, bought, rented))
+    return Case(four_jobs(), JOBS, translation, solution_of(translation, layouts, bought, rented))
 
 
 @pytest.fixture
@@ -354,9 +252,10 @@ def first_fit(needs: list[tuple[int, int, tuple[int, ...]]]) -> Case:
         for number, (gpus, replicas, units) in enumerate(needs)
     )
     offers = tuple(
-        item.model_copy(update={"lead_time_weeks": 0, "maximum": None}) for item in OFFERS
+        item.model_copy(update={"lead_time_weeks": 0, "maximum": None})
+        for item in four_jobs().offers
     )
-    inputs = INPUTS.model_copy(update={"offers": offers})
+    inputs = four_jobs().model_copy(update={"offers": offers})
     translation = translate(inputs, jobs)
     pools = translation.problem.pools
     layouts, wanted = [], []

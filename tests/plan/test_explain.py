@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from planner.errors import InputError
 from planner.planning.explain import explain
 
 H100, L40S = "h100-80gb-sxm", "l40s-48gb"
@@ -53,10 +50,3 @@ def test_places_are_told_by_quarter_and_node(plan):
         ("2027Q2", (1, 2), (0, 1, 2, 3)),
         ("2027Q3", (1, 2), (0, 1, 2, 3)),
     ]
-
-
-def test_an_unknown_job_is_answered_with_the_nearest_names(plan):
-    with pytest.raises(InputError) as caught:
-        explain(plan, "chatt")
-    assert caught.value.findings[0].hint == "did you mean 'chat'?"
-    assert "the plan has no job 'chatt'" in str(caught.value)

@@ -50,19 +50,15 @@ def refusals(*rules):
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        (SIZE | {"formula": "parameters_b ** 2"}, "power"),
-        (SIZE | {"formula": "parameters_b * width"}, "uses width, which `inputs` does not declare"),
         (SIZE | {"formula": "parameters_b > 2"}, "must give a number"),
         (SIZE | {"value": 3}, "either `formula` or `value`"),
         (SIZE | {"result": None}, "needs a `result`"),
         (SIZE | {"inputs": SIZE["inputs"] | {"layers": "layers"}}, "which no formula uses"),
         (SIZE | {"sets": "pue"}, "only a policy"),
-        (SIZE | {"id": "X y"}, "id"),
         (REFUSAL | {"message": None}, "needs a `message`"),
         (REFUSAL | {"formula": "1 + 1"}, "must be a comparison"),
         (REFUSAL | {"applies": {}}, "needs `applies` or a `formula`"),
         (REFUSAL | {"value": 3}, "gives no `result`"),
-        (SETTING | {"value": None}, "needs `sets`, `value` and `unit`"),
         (SETTING | {"applies": {"kind": "tune"}}, "holds always"),
     ],
 )
@@ -117,20 +113,12 @@ def test_conditions_can_be_said_in_words():
     ("rules", "says"),
     [
         (
-            (REFUSAL | {"applies": {"methd": "lora"}},),
-            "x/no.applies.methd: 'methd' is neither a fact nor the result of a rule",
-        ),
-        (
             (REFUSAL | {"applies": {"method": "lorra"}},),
             "x/no.applies.method: 'lorra' is not one of full, lora, qlora, p-tuning",
         ),
         ((REFUSAL | {"applies": {"method": 3}},), "'3' is no text for method"),
         ((REFUSAL | {"applies": {"method": {"min": 3}}},), "has no minimum or maximum"),
         ((REFUSAL | {"message": "not {gpu}"},), "{gpu} is neither a fact"),
-        (
-            (SIZE | {"inputs": {"parameters_b": "GB"}},),
-            "parameters_b is in '10^9 parameters', not in 'GB'",
-        ),
         (
             (SIZE | {"inputs": {"kind": "text"}, "formula": "kind * 2"},),
             "a formula calculates with numbers",
@@ -143,9 +131,7 @@ def test_conditions_can_be_said_in_words():
             (SIZE, SIZE | {"id": "x/z", "result": {"name": "size_gb", "unit": "MB"}}),
             "gives size_gb in 'MB'",
         ),
-        ((SETTING | {"sets": "puee"},), "'puee' is not a setting"),
         ((SETTING | {"unit": "share"},), "pue is in 'ratio', not in 'share'"),
-        ((SETTING, SETTING | {"id": "x/other"}), "sets pue, which x/other sets as well"),
         (
             (
                 SIZE | {"inputs": {"b_gb": "GB"}, "formula": "b_gb"},

@@ -91,6 +91,7 @@ def test_a_deadline_takes_more_gpus_than_memory_needs(sizing):
     enough = on(sizing(tune=job), "h100-80gb-sxm")
     hurried = on(sizing(tune=job | {"deadline_hours": enough.hours * 0.7}), "h100-80gb-sxm")
     assert hurried.gpus == 2 * enough.gpus
+    assert hurried.hours <= enough.hours * 0.7
     assert hurried.decided_by == "deadline"
     assert hurried.memory.peak_mb < enough.memory.peak_mb
 

@@ -10,24 +10,8 @@ from planner.inputs.scenario.scenario import Policies
 TUNING = [{"parameters_b": 8, "method": method} for method in ("full", "lora", "qlora", "p-tuning")]
 
 
-@pytest.mark.parametrize("job", TUNING, ids=[job["method"] for job in TUNING])
-def test_nothing_is_tuned_on_gaudi_3(rejections, job):
-    assert rejections("gaudi3-128gb", tune=job) == ["exclusions/no-tuning-on-gaudi3"]
-
-
 def test_gaudi_3_serves(candidate):
     assert candidate("gaudi3-128gb", serve={"parameters_b": 8}).gpus == 1
-
-
-@pytest.mark.parametrize("job", TUNING, ids=[job["method"] for job in TUNING])
-def test_tuning_asks_for_no_partition(size, job):
-    sizing = size(tune=job | {"gpu_partition": "3g.40gb"})
-    assert sizing.candidates == ()
-    partition = [
-        one for one in sizing.rejections if one.rule == "exclusions/no-tuning-on-partitioned-gpu"
-    ]
-    assert len(partition) == 8
-    assert "3g.40gb" in partition[0].message
 
 
 @pytest.mark.parametrize(

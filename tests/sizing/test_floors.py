@@ -20,11 +20,6 @@ POINTS = [
 BINDING = [point for point in POINTS if point[0] in ("70b-lora", "8b-large", "8b-lora-long")]
 
 
-@pytest.mark.parametrize(("name", "job", "gpus"), POINTS, ids=[point[0] for point in POINTS])
-def test_a_published_point_is_met_on_its_own_gpu(candidate, name, job, gpus):
-    assert candidate("a100-80gb-sxm", tune=job).gpus == gpus
-
-
 @pytest.mark.parametrize(("name", "job", "gpus"), BINDING, ids=[point[0] for point in BINDING])
 def test_a_larger_job_is_held_to_the_point(candidate, name, job, gpus):
     for larger in (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.inputs.scenario.job import Job
+from tests.properties.questions import drawing
 
 METHODS = ("full", "lora", "qlora", "p-tuning")
 sizes = st.integers(min_value=1, max_value=400)
-quick = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite
@@ -33,7 +33,7 @@ def counts(sizing):
     return {one.gpu_type: one.gpus for one in sizing.candidates}
 
 
-@quick
+@drawing(20)
 @given(job_of(), sizes, sizes)
 def test_more_parameters_never_take_fewer_gpus(shared_sizer, make, one, other):
     small, large = sorted((one, other))
@@ -43,7 +43,7 @@ def test_more_parameters_never_take_fewer_gpus(shared_sizer, make, one, other):
     assert more.keys() <= fewer.keys()
 
 
-@quick
+@drawing(20)
 @given(job_of(), sizes)
 def test_more_memory_per_gpu_never_takes_more_gpus(shared_sizer, make, size):
     found = counts(shared_sizer.size(Job.model_validate(make(size))))
@@ -57,7 +57,7 @@ def tighter(sizer):
     return sizer(headroom="0.15")
 
 
-@quick
+@drawing(20)
 @given(job_of(), sizes)
 def test_more_headroom_never_takes_fewer_gpus(shared_sizer, tighter, make, size):
     job = Job.model_validate(make(size))
@@ -65,7 +65,7 @@ def test_more_headroom_never_takes_fewer_gpus(shared_sizer, tighter, make, size)
     assert all(free[gpu_type] <= gpus for gpu_type, gpus in kept.items())
 
 
-@quick
+@drawing(20)
 @given(job_of(), sizes)
 def test_what_is_planned_fits_what_the_gpus_offer(tighter, make, size):
     for one in tighter.size(Job.model_validate(make(size))).candidates:
@@ -73,7 +73,7 @@ def test_what_is_planned_fits_what_the_gpus_offer(tighter, make, size):
         assert one.gpus in (1, 2, 4) or one.gpus % 8 == 0
 
 
-@quick
+@drawing(20)
 @given(st.integers(min_value=1, max_value=10_000_000))
 def test_memory_is_rounded_up_to_the_mb_and_never_beyond(shared_sizer, thousandths):
     gb = Decimal(thousandths) / 10_000

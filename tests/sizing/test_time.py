@@ -85,17 +85,6 @@ def test_a_mixture_of_experts_computes_with_its_active_parameters(candidate):
     assert float(step.result.value) == pytest.approx(6 * (12.879925 - 0.131072), rel=1e-4)
 
 
-def test_a_deadline_raises_the_count_to_the_next_allowed_one(candidate):
-    job = JOB | {"dataset_tokens": 10**9, "batch": 8}
-    alone = candidate("a100-80gb-sxm", tune=job)
-    raised = candidate("a100-80gb-sxm", tune=job | {"deadline_hours": 30})
-    assert (alone.gpus, alone.hours > 60) == (1, True)
-    assert raised.gpus > 2
-    assert raised.decided_by == "deadline"
-    assert raised.hours <= 30
-    assert raised.gpu_memory_mb == alone.gpu_memory_mb
-
-
 def test_a_deadline_that_no_count_meets_is_a_rejection_with_hours_and_limit(size):
     sizing = size(tune=JOB | {"dataset_tokens": 10**12, "deadline_hours": 100})
     refused = {one.gpu_type: one for one in sizing.rejections}
@@ -172,15 +161,6 @@ def test_embeddings_that_the_catalog_does_not_tell_apart_are_assumed_to_be_two_m
     )
     assert "(memory/shape/embeddings-unknown)" in silent
     assert "memory/shape/embeddings" not in stated
-
-
-def test_what_the_job_states_is_not_assumed(size):
-    sizing = size(
-        tune={"model": "llama-3.1-8b", "method": "qlora", "base_bits": 8, "adapter_rank": 8}
-    )
-    text = "\n".join(sizing.assumptions)
-    assert "LoRA rank" not in text
-    assert "base-4bit" not in text
 
 
 SHORT = {
