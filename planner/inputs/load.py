@@ -76,23 +76,6 @@ def _given_once(paths: Sequence[Path]) -> list[Located]:
     return files
 
 
-def load_inputs(
-    scenario: Path,
-    *,
-    catalog: Sequence[Path] = (),
-    rules: Sequence[Path] = (),
-    variations: Sequence[str] = (),
-    settings: Sequence[str] = (),
-) -> Inputs:
-    """Read a scenario with all that it stands on: shipped files, its `use:` files, given files.
-
-    `variations` are names of its overrides and scenarios, `settings` are written `path=value`;
-    both are applied in order. Raises InputError with all mistakes of all files, each in its place.
-    """
-    overrides = tuple(map(Override.parse, settings))
-    return Question(scenario, catalog=catalog, rules=rules).inputs(variations, overrides)
-
-
 class Question:
     """A scenario of which any number of variants can be asked for; its files are read once."""
 
@@ -120,7 +103,7 @@ class Question:
         self._book = cache(gathered_rules)
 
     def inputs(self, variations: Sequence[str] = (), settings: Sequence[Override] = ()) -> Inputs:
-        """One variant with everything it stands on; raises InputError as `load_inputs` does."""
+        """One variant with all that it stands on; raises InputError with every mistake."""
         return self._asked(tuple(variations), tuple(settings))
 
     def _inputs(self, variations: tuple[str, ...], settings: tuple[Override, ...]) -> Inputs:
