@@ -39,7 +39,7 @@ from planner.reporting.format import (
 from planner.reporting.sections.purchases import action_of
 from planner.reporting.traced import TracedFile
 from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.compare import Amount, Comparison, Origin, Replay
+from planner.whatif.compare import Amount, ChangedOrigin, Comparison, Replay
 
 OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
@@ -381,7 +381,7 @@ def replay_document(replayed: Replay, most: int) -> Document:
 
 
 def _causes(replayed: Replay) -> Block:
-    def said(one: Origin, value: str | None) -> str:
+    def said(one: ChangedOrigin, value: str | None) -> str:
         if value is None:
             return "not there"
         return f"sha256 {value[:_DIGITS]}…" if one.what == "file" else value

@@ -27,7 +27,7 @@ from planner.inputs.catalog.modelconfig.section import (
     structure_keys,
 )
 from planner.inputs.reading.diagnostics import validate, validate_values
-from planner.inputs.reading.document import Document
+from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, fault_of_path
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.words import described, did_you_mean
@@ -231,7 +231,7 @@ class _Entries(Frozen):
 
 
 def catalogued_models(
-    document: Document, file: Located, ids: frozenset[str]
+    document: YamlDocument, file: Located, ids: frozenset[str]
 ) -> tuple[dict[str, Model], tuple[InputFile, ...]]:
     """Read the configurations that these entries of `models` name: models by id, files read.
 
