@@ -161,7 +161,10 @@ def _abandon_stdout() -> None:
 
 GROUPS = {
     "Decide": {
-        "init": ("tables", "Write a first scenario of a few answers, or of what a cluster tells."),
+        "init": (
+            "tables",
+            "Write a first scenario from a few answers, or from a cluster.",
+        ),
         "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
         "size": ("size", "Size one job on every GPU type, the cheapest first."),
         "measure": ("size", "Run one tuning job for some steps on the GPU at hand."),
@@ -170,12 +173,12 @@ GROUPS = {
     "Understand": {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
         "compare": ("plan", "Show what differs between two plans, and why."),
-        "replay": ("plan", "Make a saved plan again and say whether it is the same."),
-        "view": ("view", "Look at plans, compare them and ask what if, on a local page."),
+        "replay": ("plan", "Plan a saved plan again and say whether the result is the same."),
+        "view": ("view", "Open a local page that shows plans, compares them and asks what if."),
     },
     "Ask what if": {
         "sweep": ("whatif", "Plan many variants of a scenario, a row each."),
-        "sensitivity": ("whatif", "Show which figures cost and recommendation hang on."),
+        "sensitivity": ("whatif", "Show which figures the cost and the recommendation depend on."),
         "alternatives": (
             "whatif",
             "Show plans that differ where people care, beside the cheapest.",
@@ -195,7 +198,7 @@ GROUPS = {
         "rules": ("knowledge", "List, show and test the rules."),
         "catalog": ("knowledge", "List and show the facts."),
         "schema": ("knowledge", "Print the JSON Schema of a scenario."),
-        "doctor": ("knowledge", "Say whether the installed solver can be trusted."),
+        "doctor": ("knowledge", "Test whether the installed solver can be trusted."),
     },
 }
 """Commands by what one wants to do: the module that has the function of each, and what it does in

@@ -81,7 +81,7 @@ def schema() -> None:
 @click.command()
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
-    """Put small programs on which released solvers have lied to the solver installed here.
+    """Test the installed solver on small programs that released solvers have got wrong.
 
     Exit code 0: every answer of the solver that plans rest on is right. 5: one is wrong.
     """

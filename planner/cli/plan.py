@@ -48,7 +48,7 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 @click.option(
     "--crosscheck",
     is_flag=True,
-    help="Ask other solvers for the bound, too, each for as long as the time limit.",
+    help="Also ask other solvers for the bound, each for up to the time limit.",
 )
 @click.option(
     "--write-lp",
@@ -60,7 +60,7 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 @click.option(
     "--full",
     is_flag=True,
-    help="Print all of the plan: schedule, use, sites, teams, assumptions, sources and proof.",
+    help="Print the whole plan: schedule, use, sites, teams, assumptions, sources and proof.",
 )
 @format_option
 @click.pass_context
@@ -187,9 +187,9 @@ _OF_COMPARISON = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
 @out_option(*_OF_COMPARISON)
 @file_option(
     "--actuals",
-    says="What came, a CSV file (quarter, job or node_type, count), beside the plan of BEFORE.",
+    says="A CSV file (quarter, job or node_type, count) of what came of the plan BEFORE.",
 )
-@click.option("--exit-code", is_flag=True, help="End with exit code 1 where anything differs.")
+@click.option("--exit-code", is_flag=True, help="Exit with code 1 if anything differs.")
 @effort_options
 @format_choice("github")
 @asking

@@ -39,10 +39,12 @@ _MADE: Mapping[str, tuple[str, ...]] = {
     metavar="NAME=PLAN.json",
     help="Another plan to show beside this one, such as `rent only=out/plan.json`. Repeatable.",
 )
-@file_option("--since", metavar="LAST.json", says="Say what changed since this plan.")
+@file_option(
+    "--since", metavar="LAST.json", says="An earlier plan: the documents say what changed since."
+)
 @file_option(
     "--actuals",
-    says="With --since: what came of that plan, a CSV file (quarter, job or node_type, count).",
+    says="With --since: a CSV file (quarter, job or node_type, count) of what came of that plan.",
 )
 @click.option(
     "--edition",
@@ -58,7 +60,7 @@ _MADE: Mapping[str, tuple[str, ...]] = {
     type=click.Choice(("none", "options", "all")),
     default="options",
     show_default=True,
-    help="What to plan where no results of `alternatives` and `sensitivity` lie beside PLAN.json.",
+    help="What to plan if PLAN.json has no results of `alternatives` and `sensitivity` beside it.",
 )
 @jobs_option
 @effort_options
