@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.options import Group, on_options, with_hint
+from planner.cli.options import CommandGroup, on_options, with_hint
 from planner.cli.screen import error_pen, warnings_told
 from planner.errors import ExitCode, PlannerError
 from planner.reporting.findings import render_error
@@ -211,7 +211,7 @@ COMMANDS = {name: known for group in GROUPS.values() for name, known in group.it
 OBJECTS_BETWEEN_SCANS = 1_000_000
 
 
-class _Planner(Group):
+class _Planner(CommandGroup):
     """A group that loads a command's module only when the command is called for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -276,7 +276,7 @@ def _flags(command: click.Command) -> set[str]:
 _SHOWN = 5
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Commands that tell what an unknown one may have meant, or which there are."""
 
     def resolve_command(

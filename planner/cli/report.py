@@ -9,7 +9,7 @@ import click
 
 import planner
 from planner.cli.options import FILE, effort_options, file_option, folder_option, jobs_option
-from planner.cli.screen import Progress, write
+from planner.cli.screen import ProgressLine, write
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def report(  # noqa: PLR0913 - click's options
     kept |= {_SENSITIVITY: moved.to_json()} if moved else {}
     unmade = [name for name in _MADE[wanted] if name not in kept]
     out.require_free((*out.changed(kept), *unmade), read)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         made = planner.report(
             plan,
             options=asked,

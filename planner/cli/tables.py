@@ -13,7 +13,7 @@ from planner.api.folder import Folder
 from planner.cli.options import (
     FILE,
     NEW_FILE,
-    Group,
+    CommandGroup,
     asking,
     file_option,
     folder_option,
@@ -175,7 +175,7 @@ def import_(
     say_written(folder, [out.name])
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def export() -> None:
     """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
 

@@ -17,7 +17,7 @@ from planner.cli.options import (
     share_option,
     work_options,
 )
-from planner.cli.screen import Progress, print_result, say_written, write
+from planner.cli.screen import ProgressLine, print_result, say_written, write
 from planner.errors import ExitCode
 from planner.reporting.format import count_of
 
@@ -49,7 +49,7 @@ def _answer(
     loaded = planner.load(scenario, **changes)
     if out is not None:
         out.require_free(files, loaded.read_from)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = question(loaded, progress=progress, **asked)
     if out is not None:
         write(found, out)
@@ -140,7 +140,7 @@ def sweep(
     GRID is a file that names the scenario and what is changed. Rows that the folder has already
     are not planned again. Exit code 4: a row was not proved within the limits.
     """
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = planner.sweep(
             grid,
             out=out.path,
@@ -193,7 +193,7 @@ def risk(
     likely and greatest value. It also searches for what to buy for the bad cases: purchase plans
     are compared in all futures, with rents and placements adapted to each.
     """
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = planner.risk(
             futures,
             samples=samples,

@@ -31,7 +31,7 @@ from planner import (
     Scenario,
     SensitivityResult,
 )
-from planner.view.executions import Execution, Executions, Kind, Task, lines_of
+from planner.view.executions import Execution, Executions, Task, TaskKind, lines_of
 from planner.view.levers import levers_of, offers_of, settings_of, words_of
 from planner.view.study import Opened, Study
 
@@ -358,7 +358,7 @@ class Viewer:
             )
         else:
             path = self._study.plan_path(of)
-            found: Kind = "alternatives" if kind == "alternatives" else "sensitivity"
+            found: TaskKind = "alternatives" if kind == "alternatives" else "sensitivity"
             title = f"{found.capitalize()} of {self._open(of).plan.title}"
             task = Task(found, title, plans=(str(path),), back=_address(found, of=of))
         return self._begun(task)

@@ -17,11 +17,11 @@ import pytest
 
 from planner.inputs.catalog.catalog import (
     Catalog,
+    FactSource,
     GpuType,
     NodeType,
     PriceBook,
     PriceBookHeader,
-    Source,
 )
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
@@ -80,7 +80,7 @@ def node_type(gpu: str, gpus: int, kw: str, *, fabric: str | None) -> NodeType:
 
 
 CATALOG = Catalog(
-    sources={"maker": Source(title="Data sheet")},
+    sources={"maker": FactSource(title="Data sheet")},
     gpus={H100: gpu_type("h100", 80), L40S: gpu_type("l40s", 48)},
     nodes={
         EIGHT: node_type(H100, 8, "7", fabric="400 Gb/s"),

@@ -19,10 +19,10 @@ MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
 """In the folder of the catalog, and no files of it: how configurations and inventories are read."""
 _NO_FACTS = {MODEL_TYPES, PRODUCT_NAMES}
 
-Kind = Literal["catalog", "rules", "scenarios"]
+FolderKind = Literal["catalog", "rules", "scenarios"]
 
 
-def shipped(kind: Kind) -> Path:
+def shipped(kind: FolderKind) -> Path:
     """Give the folder of shipped catalog, rules or scenarios; raises InputError if it is gone."""
     package = Path(__file__).resolve().parents[2]
     for folder in (package / "_data" / kind, package.parent / kind):

@@ -7,18 +7,18 @@ from fractions import Fraction
 
 from planner.planning.ledger.traced import NOTHING, TracedFigure, total
 from planner.reporting.document import (
+    AnyRow,
     Block,
     Bullets,
     Cell,
     Chart,
+    ColumnKind,
     Document,
     Fields,
     Figure,
     Getter,
     Heading,
-    Kind,
     Paragraph,
-    Row,
     Series,
     beneath,
     columns_for,
@@ -143,10 +143,10 @@ def _short(text: str | None) -> str:
 
 
 def _changes(
-    rows: Sequence[Row],
+    rows: Sequence[AnyRow],
     most: int,
-    mark: Callable[[Row], str],
-    *columns: tuple[str, Kind, Getter[Row]],
+    mark: Callable[[AnyRow], str],
+    *columns: tuple[str, ColumnKind, Getter[AnyRow]],
 ) -> Iterator[Block]:
     """At most so many rows, each with its mark first, and how many more there are."""
     if rows:
