@@ -14,7 +14,7 @@ from benchmarks.portfolios import catalogue, quarterly, runs_beside, unique
 from benchmarks.start import starts
 from benchmarks.table import Row
 from planner.errors import LimitError
-from planner.inputs.load import load_inputs
+from planner.inputs.load import Question
 from planner.packing.answer import answer
 from planner.packing.search import search
 from planner.planning.make import make_plan
@@ -127,7 +127,7 @@ def runs_beside_endpoints(sizes: tuple[int, ...]) -> Iterator[Row]:
 def shipped() -> Iterator[Row]:
     """Scenarios of the project, planned and checked in full."""
     for name in ("quickstart", "quarterly", "data-centre"):
-        question = load_inputs(_SCENARIOS / f"{name}.yaml")
+        question = Question(_SCENARIOS / f"{name}.yaml").inputs()
         started = time.perf_counter()
         proof = make_plan(question).proof
         took = starts(time.perf_counter() - started)

@@ -7,12 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from planner.inputs.load import load_inputs
+from planner.inputs.layers.override import Override
+from planner.inputs.load import Question
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from planner.inputs.settled import Inputs
+
+
+def load_inputs(
+    scenario: Path,
+    *,
+    catalog: Sequence[Path] = (),
+    rules: Sequence[Path] = (),
+    variations: Sequence[str] = (),
+    settings: Sequence[str] = (),
+) -> Inputs:
+    """Read a scenario with all that it stands on: shipped files, its `use:` files, given files.
+
+    `variations` are names of its overrides and scenarios, `settings` are written `path=value`;
+    both are applied in order. Raises InputError with all mistakes of all files, each in its place.
+    """
+    overrides = tuple(map(Override.parse, settings))
+    return Question(scenario, catalog=catalog, rules=rules).inputs(variations, overrides)
 
 
 def edited(text: str, *changes: tuple[str, str]) -> str:

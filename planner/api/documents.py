@@ -106,7 +106,7 @@ class ReportResult(Result):
 
     @property
     def sensitivity(self) -> SensitivityResult | None:
-        """What its cost hangs on; None where that is not known."""
+        """What its cost depends on; None where that is not known."""
         return next((one for one in self._results if isinstance(one, SensitivityResult)), None)
 
     def rows(self) -> list[Row]:

@@ -211,7 +211,7 @@ class StoredAnswer(Result, Generic[K]):
 
 
 class SensitivityResult(StoredAnswer[Sensitivity]):
-    """Which figures the cost hangs on, and at which values the recommendation turns."""
+    """Which figures the cost depends on, and at which values the recommendation changes."""
 
     _name = "sensitivity"
     _kind = Sensitivity
@@ -266,7 +266,7 @@ def sensitivity(
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> SensitivityResult:
-    """Show which figures the cost hangs on, and at which values the recommendation turns.
+    """Show which figures the cost depends on, and at which values the recommendation changes.
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
     a time: by the share `swing` of their values, lead times by so many `weeks`. Where another

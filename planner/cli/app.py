@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.options import Group, on_options, with_hint
+from planner.cli.options import CommandGroup, on_options, with_hint
 from planner.cli.screen import error_pen, warnings_told
 from planner.errors import ExitCode, PlannerError
 from planner.reporting.findings import render_error
@@ -161,7 +161,10 @@ def _abandon_stdout() -> None:
 
 GROUPS = {
     "Decide": {
-        "init": ("tables", "Write a first scenario of a few answers, or of what a cluster tells."),
+        "init": (
+            "tables",
+            "Write a first scenario from a few answers, or from a cluster.",
+        ),
         "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
         "size": ("size", "Size one job on every GPU type, the cheapest first."),
         "measure": ("size", "Run one tuning job for some steps on the GPU at hand."),
@@ -170,12 +173,12 @@ GROUPS = {
     "Understand": {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
         "compare": ("plan", "Show what differs between two plans, and why."),
-        "replay": ("plan", "Make a saved plan again and say whether it is the same."),
-        "view": ("view", "Look at plans, compare them and ask what if, on a local page."),
+        "replay": ("plan", "Plan a saved plan again and say whether the result is the same."),
+        "view": ("view", "Open a local page that shows plans, compares them and asks what if."),
     },
     "Ask what if": {
         "sweep": ("whatif", "Plan many variants of a scenario, a row each."),
-        "sensitivity": ("whatif", "Show which figures cost and recommendation hang on."),
+        "sensitivity": ("whatif", "Show which figures the cost and the recommendation depend on."),
         "alternatives": (
             "whatif",
             "Show plans that differ where people care, beside the cheapest.",
@@ -195,7 +198,7 @@ GROUPS = {
         "rules": ("knowledge", "List, show and test the rules."),
         "catalog": ("knowledge", "List and show the facts."),
         "schema": ("knowledge", "Print the JSON Schema of a scenario."),
-        "doctor": ("knowledge", "Say whether the installed solver can be trusted."),
+        "doctor": ("knowledge", "Test whether the installed solver can be trusted."),
     },
 }
 """Commands by what one wants to do: the module that has the function of each, and what it does in
@@ -208,7 +211,7 @@ COMMANDS = {name: known for group in GROUPS.values() for name, known in group.it
 OBJECTS_BETWEEN_SCANS = 1_000_000
 
 
-class _Planner(Group):
+class _Planner(CommandGroup):
     """A group that loads a command's module only when the command is called for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import planner
-from planner.cli.options import Group, catalog_option, rules_option
+from planner.cli.options import CommandGroup, catalog_option, rules_option
 from planner.cli.screen import print_exact, print_result
 from planner.errors import ExitCode
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _KINDS = ("gpus", "nodes", "models", "prices")
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def rules() -> None:
     """List and show the rules of sizing and policy, and run their worked examples."""
 
@@ -49,7 +49,7 @@ def test_rules(ctx: click.Context, rules: tuple[Path, ...]) -> None:
         ctx.exit(ExitCode.INPUT)
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def catalog() -> None:
     """List and show the facts: GPU types, node types, models and prices."""
 
@@ -81,7 +81,7 @@ def schema() -> None:
 @click.command()
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
-    """Put small programs on which released solvers have lied to the solver installed here.
+    """Test the installed solver on small programs that released solvers have got wrong.
 
     Exit code 0: every answer of the solver that plans rest on is right. 5: one is wrong.
     """

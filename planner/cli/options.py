@@ -175,7 +175,7 @@ quiet_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_heed,
-    help="Say nothing of the progress of long work.",
+    help="Print no messages about progress.",
 )
 """Heeded by `Progress`."""
 
@@ -209,7 +209,7 @@ jobs_option = click.option(
     type=int,
     metavar="N",
     show_default="the cores at hand",
-    help="Plans to make at the same time, each in a process of its own.",
+    help="How many plans to make at the same time, each in a process of its own.",
 )
 _cluster_option = click.option(
     "--cluster",
@@ -276,7 +276,7 @@ def _flags(command: click.Command) -> set[str]:
 _SHOWN = 5
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Commands that tell what an unknown one may have meant, or which there are."""
 
     def resolve_command(

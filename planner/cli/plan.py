@@ -21,7 +21,14 @@ from planner.cli.options import (
     out_option,
     quiet_option,
 )
-from planner.cli.screen import Progress, page_width, print_exact, print_result, say_written, write
+from planner.cli.screen import (
+    ProgressLine,
+    page_width,
+    print_exact,
+    print_result,
+    say_written,
+    write,
+)
 from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.text.words import did_you_mean
 
@@ -48,7 +55,7 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 @click.option(
     "--crosscheck",
     is_flag=True,
-    help="Ask other solvers for the bound, too, each for as long as the time limit.",
+    help="Also ask other solvers for the bound, each for up to the time limit.",
 )
 @click.option(
     "--write-lp",
@@ -60,7 +67,7 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 @click.option(
     "--full",
     is_flag=True,
-    help="Print all of the plan: schedule, use, sites, teams, assumptions, sources and proof.",
+    help="Print the whole plan: schedule, use, sites, teams, assumptions, sources and proof.",
 )
 @format_option
 @click.pass_context
@@ -89,7 +96,7 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
     if lp and beside:
         beside.require_free((lp.name,), read)
     try:
-        with Progress() as progress:
+        with ProgressLine() as progress:
             made = planner.plan(
                 asked,
                 previous=from_,
@@ -141,7 +148,7 @@ def replay(ctx: click.Context, plan_json: Path, format_: str) -> None:
     Exit code 0: identical, byte for byte. 1: not; each input file, version and figure that has
     changed is named. A plan.json that was edited by hand is refused with 2.
     """
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = planner.replay(plan_json, progress=progress)
     print_result(found, format_)
     if not found.identical:
@@ -187,9 +194,9 @@ _OF_COMPARISON = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
 @out_option(*_OF_COMPARISON)
 @file_option(
     "--actuals",
-    says="What came, a CSV file (quarter, job or node_type, count), beside the plan of BEFORE.",
+    says="A CSV file (quarter, job or node_type, count) of what came of the plan BEFORE.",
 )
-@click.option("--exit-code", is_flag=True, help="End with exit code 1 where anything differs.")
+@click.option("--exit-code", is_flag=True, help="Exit with code 1 if anything differs.")
 @effort_options
 @format_choice("github")
 @asking
@@ -213,7 +220,7 @@ def compare(
     if out is not None:
         read = (one for side in sides for one in side.read_from)
         out.require_free(_OF_COMPARISON, (*read, *filter(None, [actuals])))
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = planner.compare(
             *sides, labels=(before, after), actuals=actuals, progress=progress, **effort
         )

@@ -9,7 +9,7 @@ import click
 
 import planner
 from planner.cli.options import FILE, effort_options, file_option, folder_option, jobs_option
-from planner.cli.screen import Progress, write
+from planner.cli.screen import ProgressLine, write
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
@@ -39,10 +39,12 @@ _MADE: Mapping[str, tuple[str, ...]] = {
     metavar="NAME=PLAN.json",
     help="Another plan to show beside this one, such as `rent only=out/plan.json`. Repeatable.",
 )
-@file_option("--since", metavar="LAST.json", says="Say what changed since this plan.")
+@file_option(
+    "--since", metavar="LAST.json", says="An earlier plan: the documents say what changed since."
+)
 @file_option(
     "--actuals",
-    says="With --since: what came of that plan, a CSV file (quarter, job or node_type, count).",
+    says="With --since: a CSV file (quarter, job or node_type, count) of what came of that plan.",
 )
 @click.option(
     "--edition",
@@ -58,7 +60,7 @@ _MADE: Mapping[str, tuple[str, ...]] = {
     type=click.Choice(("none", "options", "all")),
     default="options",
     show_default=True,
-    help="What to plan where no results of `alternatives` and `sensitivity` lie beside PLAN.json.",
+    help="What to plan if PLAN.json has no results of `alternatives` and `sensitivity` beside it.",
 )
 @jobs_option
 @effort_options
@@ -97,7 +99,7 @@ def report(  # noqa: PLR0913 - click's options
     kept |= {_SENSITIVITY: moved.to_json()} if moved else {}
     unmade = [name for name in _MADE[wanted] if name not in kept]
     out.require_free((*out.changed(kept), *unmade), read)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         made = planner.report(
             plan,
             options=asked,

@@ -128,7 +128,7 @@ _FIRST_LINE_SECONDS, _MOST_SECONDS = 10.0, 60.0
 """Before the first line in a pipe; each pause is twice the one before, up to the most."""
 
 
-class Progress:
+class ProgressLine:
     """Call it with what is being done; it shows the latest, if there is somebody to see it."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class Progress:
         self._over = threading.Event()
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         ctx = click.get_current_context(silent=True)
         if not (ctx and ctx.meta.get(QUIET)):
             shows = self._spin if sys.stderr.isatty() else self._write

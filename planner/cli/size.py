@@ -185,13 +185,17 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
 )
 @file_option("--measured", says="Your own measured runs (CSV): they correct what is expected.")
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
-@click.option("--mig", is_flag=True, help="Serving: on MIG partitions as well.")
-@click.option("--shared-gpus", is_flag=True, help="Serving: beside others on a GPU as well.")
+@click.option("--mig", is_flag=True, help="Serving: also size it on MIG partitions.")
 @click.option(
-    "--faster", is_flag=True, help="Tuning: on more and more GPUs, a shorter run on each."
+    "--shared-gpus",
+    is_flag=True,
+    help="Serving: also size it for GPUs that it shares with other jobs.",
+)
+@click.option(
+    "--faster", is_flag=True, help="Tuning: also size it on more GPUs, where a run takes less time."
 )
 @click.option("--gpu-type", multiple=True, metavar="ID", help="Only this GPU type. Repeatable.")
-@click.option("--sums", is_flag=True, help="Show host, peak memory, and every sum, too.")
+@click.option("--sums", is_flag=True, help="Also show host needs, peak memory, and every sum.")
 @format_option
 @asking
 def size(
@@ -254,13 +258,13 @@ def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> p
     metavar="PATH",
     says="A model's config.json (Hugging Face), instead of `--model`.",
 )
-@click.option("--gpu-type", metavar="ID", help="Type of the GPU here, if its name does not tell.")
+@click.option("--gpu-type", metavar="ID", help="The type of this GPU, if its name does not tell.")
 @click.option(
     "--steps",
     default=4,
     show_default=True,
     metavar="N",
-    help="Optimizer steps that are timed, after one that is not.",
+    help="How many optimizer steps to time, after a first one that is not timed.",
 )
 @catalog_option
 def measure(steps: int, **given: Any) -> None:  # noqa: ANN401 - click's values

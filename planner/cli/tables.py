@@ -13,7 +13,7 @@ from planner.api.folder import Folder
 from planner.cli.options import (
     FILE,
     NEW_FILE,
-    Group,
+    CommandGroup,
     asking,
     file_option,
     folder_option,
@@ -79,12 +79,14 @@ _QUESTIONS = {
     help="Jobs of a table (CSV, Excel), or servers: `kubectl get nodes -o json`, `nvidia-smi -q "
     "-x`. Repeatable.",
 )
-@file_option("--mapping", says="What the columns of the table are called, as for `planner import`.")
+@file_option(
+    "--mapping", says="A YAML file that names the columns of the table, as for `planner import`."
+)
 @click.option("--sheet", metavar="NAME", help="Sheet of a workbook, if several are visible.")
 @click.option("--serve", metavar="MODELS", help="Models to serve: `llama-3.1-8b 900 users, …`.")
 @click.option("--tune", metavar="MODELS", help="Models to tune: `llama-3.1-8b lora, …`.")
-@click.option("--own", metavar="SERVERS", help="Servers that are owned: `2 xe9680-h100, …`.")
-@click.option("--offer", metavar="OFFERS", help="What may be had: `buy xe9680-h200, …`.")
+@click.option("--own", metavar="SERVERS", help="Servers that you own: `2 xe9680-h100, …`.")
+@click.option("--offer", metavar="OFFERS", help="What you may buy or rent: `buy xe9680-h200, …`.")
 @click.option("--quarters", metavar="SPAN", help="First and last quarter: `2027Q1..2027Q4`.")
 @click.option("--as-of", metavar="DATE", help="Day of the plan; today if not given.")
 def init(out: Path, force: bool, sources: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
@@ -137,8 +139,10 @@ def _ask(name: str, mistakes: InputError | None) -> str | None:
 @click.option(
     "--sheet", metavar="NAME", help="Sheet of a workbook; its only visible one if not given."
 )
-@click.option("--template", is_flag=True, help="Print a CSV file of jobs to write over.")
-@click.option("--full", is_flag=True, help="The template with every column that there is.")
+@click.option(
+    "--template", is_flag=True, help="Print a CSV file of example jobs to replace with yours."
+)
+@click.option("--full", is_flag=True, help="With --template: include every column.")
 def import_(
     file: Path | None,
     out: Path | None,
@@ -171,7 +175,7 @@ def import_(
     say_written(folder, [out.name])
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def export() -> None:
     """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
 

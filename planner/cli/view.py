@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65535),
     default=0,
     show_default="any that is free",
-    help="Port of 127.0.0.1 to answer at.",
+    help="The port of 127.0.0.1 to listen on.",
 )
-@click.option("--open", "open_", is_flag=True, help="Open the page in a browser, too.")
+@click.option("--open", "open_", is_flag=True, help="Also open the page in a browser.")
 def view(folder: Path, *, port: int, open_: bool) -> None:
     """Show the plans of FOLDER on a local page, compare them, and ask what if.
 

@@ -17,7 +17,7 @@ from planner.cli.options import (
     share_option,
     work_options,
 )
-from planner.cli.screen import Progress, print_result, say_written, write
+from planner.cli.screen import ProgressLine, print_result, say_written, write
 from planner.errors import ExitCode
 from planner.reporting.format import count_of
 
@@ -49,7 +49,7 @@ def _answer(
     loaded = planner.load(scenario, **changes)
     if out is not None:
         out.require_free(files, loaded.read_from)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = question(loaded, progress=progress, **asked)
     if out is not None:
         write(found, out)
@@ -81,8 +81,10 @@ def alternatives(
 @click.argument("scenario", type=FILE)
 @share_option("--swing", "20%", "Share of its value by which each figure is moved either way.")
 @number_option("--weeks", 4, "Weeks by which lead times are moved either way.")
-@share_option("--precision", "1%", "Share of the value to which a turn is found.")
-@number_option("--pairs", 3, "Pairs of the figures that matter most, to move together.")
+@share_option(
+    "--precision", "1%", "How closely a switching value is found, as a share of the value."
+)
+@number_option("--pairs", 3, "How many pairs of the most important figures to move together.")
 @out_option(*_OF_SENSITIVITY)
 @asking
 @work_options
@@ -95,7 +97,7 @@ def sensitivity(
     format_: str,
     **moved: Any,  # noqa: ANN401 - swing, weeks, precision and pairs
 ) -> None:
-    """Show which figures the cost hangs on, and at which values the recommendation turns.
+    """Show which figures the cost depends on, and at which values the recommendation changes.
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
     a time. Where another purchase results, the value at which that happens is found. The figures
@@ -138,7 +140,7 @@ def sweep(
     GRID is a file that names the scenario and what is changed. Rows that the folder has already
     are not planned again. Exit code 4: a row was not proved within the limits.
     """
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = planner.sweep(
             grid,
             out=out.path,
@@ -165,7 +167,7 @@ def sweep(
 
 @click.command()
 @click.argument("futures", type=FILE)
-@number_option("--samples", 200, "Futures to draw and plan.")
+@number_option("--samples", 200, "How many futures to draw and plan.")
 @folder_option("the results, made if needed; what was stopped carries on from there")
 @number_option(
     "--plans",
@@ -191,7 +193,7 @@ def risk(
     likely and greatest value. It also searches for what to buy for the bad cases: purchase plans
     are compared in all futures, with rents and placements adapted to each.
     """
-    with Progress() as progress:
+    with ProgressLine() as progress:
         found = planner.risk(
             futures,
             samples=samples,

@@ -17,7 +17,7 @@ from planner.exchange.needs import (
     RACK_LABEL,
     SITE_LABEL,
     Pods,
-    Pool,
+    PoolName,
     as_stated,
     cluster_names,
     held_at_once,
@@ -48,7 +48,7 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
     """
     pods = pods_of(plan, quarter)
     refuse_shares(pods, "no node tells Kueue how much memory its GPUs have left")
-    nodes: defaultdict[Pool, int] = defaultdict(int)
+    nodes: defaultdict[PoolName, int] = defaultdict(int)
     for node in plan.nodes:
         nodes[node.node_type, node.site] += quarter in node.in_service
     pools = sorted(pool for pool, count in nodes.items() if count)
@@ -81,7 +81,7 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
     return {"kueue.yaml": _sums(plan, quarter, there, quotas, other) + documents(objects)}
 
 
-def _flavors(pools: Sequence[Pool]) -> dict[Pool, str]:
+def _flavors(pools: Sequence[PoolName]) -> dict[PoolName, str]:
     """What each pool is called, node type before site."""
     joined = {pool: "-".join(pool) for pool in pools}
     names = cluster_names(joined.values())
@@ -105,7 +105,7 @@ def _flavors(pools: Sequence[Pool]) -> dict[Pool, str]:
 
 
 def _in_service(
-    plan: Plan, quarter: str, flavors: Mapping[Pool, str]
+    plan: Plan, quarter: str, flavors: Mapping[PoolName, str]
 ) -> dict[tuple[str, str], int]:
     """By flavor and resource, all that its nodes have."""
     found: defaultdict[tuple[str, str], int] = defaultdict(int)
@@ -119,7 +119,7 @@ def _in_service(
     return dict(found)
 
 
-def _quotas(pods: Sequence[Pods], flavors: Mapping[Pool, str]) -> _Quotas:
+def _quotas(pods: Sequence[Pods], flavors: Mapping[PoolName, str]) -> _Quotas:
     held: defaultdict[tuple[str, str, str], list[tuple[tuple[int, int], int]]] = defaultdict(list)
     for one in pods:
         amounts = {

@@ -68,7 +68,7 @@ def renamed(what: str, names: Mapping[str, str]) -> list[str]:
 
 _MIB, _MB = 2**20, 10**6
 
-Pool = tuple[str, str]
+PoolName = tuple[str, str]
 """Node type and site."""
 
 
@@ -97,7 +97,7 @@ class Pods:
     job: str
     kind: str
     team: str | None
-    pool: Pool
+    pool: PoolName
     need: Need
     hours: tuple[tuple[int, int], ...]
     """Of each: from when to when it holds all this, in hours of the quarter; those that hold it
@@ -134,7 +134,7 @@ def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
             )
         )
     jobs = {job.name: job for job in plan.jobs}
-    found: defaultdict[tuple[str, Pool, Need], list[tuple[int, int]]] = defaultdict(list)
+    found: defaultdict[tuple[str, PoolName, Need], list[tuple[int, int]]] = defaultdict(list)
     for node, item, most in _occupants(plan, quarter, nodes):
         need = _need(node, item, facts[node.node_type].kubernetes_resource, most)
         found[item.job, (node.node_type, node.site), need].append(item.held_hours)

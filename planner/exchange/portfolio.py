@@ -19,7 +19,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate, validate_values
 from planner.inputs.reading.document import parts_of
-from planner.inputs.reading.grid import Cell, Grid
+from planner.inputs.reading.grid import Grid, GridCell
 from planner.inputs.reading.reader import parse_document, read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
@@ -165,7 +165,7 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
     named = _column_of_names(grid, columns)
     attempts = Attempts()
     jobs: Jobs = {}
-    first: dict[str, Cell] = {}
+    first: dict[str, GridCell] = {}
     for row in grid.rows:
         name = row[named]
         if name.text in first:
@@ -240,13 +240,13 @@ def _column_of_names(grid: Grid, columns: Columns) -> int:
     )
 
 
-def _job(cells: Mapping[str, Cell], name: Cell, columns: Columns) -> dict[str, Any]:
+def _job(cells: Mapping[str, GridCell], name: GridCell, columns: Columns) -> dict[str, Any]:
     """One row, checked as a job by itself."""
     findings: list[Finding] = []
-    said: dict[str, tuple[object, Cell]] = {}
-    by_kind: list[tuple[Cell, tuple[str, ...]]] = []
+    said: dict[str, tuple[object, GridCell]] = {}
+    by_kind: list[tuple[GridCell, tuple[str, ...]]] = []
 
-    def say(path: str, cell: Cell, value: Callable[[], object]) -> None:
+    def say(path: str, cell: GridCell, value: Callable[[], object]) -> None:
         if path in said:
             findings.append(cell.finding("another cell of the row says it, too", path))
         try:
@@ -306,7 +306,7 @@ def _meant(text: str, words: Mapping[str, Meaning]) -> Meaning | None:
     return words.get(text, folded.get(text.casefold()))
 
 
-def _placed(finding: Finding, cells: Mapping[str, Cell], name: Cell) -> Finding:
+def _placed(finding: Finding, cells: Mapping[str, GridCell], name: GridCell) -> Finding:
     """A mistake at the cell of its column, or at the name of the job where it has none."""
     path = finding.path or ""
     column = max((one for one in cells if path.startswith(one)), key=len, default=None)
@@ -324,7 +324,7 @@ def _put(data: dict[str, Any], column: str, value: object) -> None:
         data[last] = value
 
 
-def _fault_of_text(cell: Cell) -> str | None:
+def _fault_of_text(cell: GridCell) -> str | None:
     """Why a cell cannot be taken as text: what it shows is not what was meant."""
     if cell.is_number:
         return f"{cell.text} is a number to the spreadsheet: type it into a cell of type text"
@@ -334,7 +334,7 @@ def _fault_of_text(cell: Cell) -> str | None:
     return f"unresolved placeholder {found[0]!r}" if found else None
 
 
-def _value(cell: Cell, column: str) -> object:
+def _value(cell: GridCell, column: str) -> object:
     path = parts_of(column)
     if _SHAPE.is_text(path):
         if fault := _fault_of_text(cell):

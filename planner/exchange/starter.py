@@ -59,16 +59,16 @@ _PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
 
 Ask: TypeAlias = "Callable[[str, InputError | None], str | None]"
 """Is asked a question by its name; again, with the mistakes, for an answer that cannot be taken."""
-Answer: TypeAlias = "str | Sequence[str] | None"
+AnswerText: TypeAlias = "str | Sequence[str] | None"
 
 
 class Answers(NamedTuple):
     """What was answered, as people write it; None where nothing was."""
 
-    serve: Answer = None
-    tune: Answer = None
-    own: Answer = None
-    offer: Answer = None
+    serve: AnswerText = None
+    tune: AnswerText = None
+    own: AnswerText = None
+    offer: AnswerText = None
     quarters: str | None = None
 
 

@@ -24,7 +24,7 @@ from openpyxl.workbook.workbook import Workbook as OpenedWorkbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
-from planner.inputs.reading.grid import Cell, Grid
+from planner.inputs.reading.grid import Grid, GridCell
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.scalars import ILLEGAL_CHARACTER, character_name
 from planner.inputs.text.words import did_you_mean, one_of
@@ -68,7 +68,7 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
     return Grid(header, tuple(body), f"sheet {name!r}", hidden)
 
 
-def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[Cell, ...]]) -> Iterator[str]:
+def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[GridCell, ...]]) -> Iterator[str]:
     """Rows and columns that hold something and are not shown, by hand or by a filter."""
     filled = [coordinate_to_tuple(_place(cell)) for row in rows for cell in row if cell.text]
     dark_rows = {row for row, one in sheet.row_dimensions.items() if one.hidden}
@@ -96,7 +96,7 @@ def _hidden_sheets(sheets: Sequence[Worksheet]) -> Iterator[str]:
             yield f"hidden sheet {one.title!r}: not read; show it, and name it with `--sheet`"
 
 
-def _place(cell: Cell) -> str:
+def _place(cell: GridCell) -> str:
     """`B7` of `Sheet1!B7`."""
     return (cell.address or "").rpartition("!")[2]
 
@@ -208,21 +208,21 @@ class _Reading:
             for column in range(area.min_col, area.max_col + 1)
         }
 
-    def rows(self) -> Iterator[tuple[Cell, ...]]:
+    def rows(self) -> Iterator[tuple[GridCell, ...]]:
         for shown, written in zip(
             self._values.iter_rows(), self._formulas.iter_rows(), strict=True
         ):
             yield tuple(map(self._cell, shown, written))
 
-    def _cell(self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell) -> Cell:
+    def _cell(self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell) -> GridCell:
         address = f"{self._values.title}!{shown.coordinate}"
-        cell = Cell("", self._shown_as, address=address)
+        cell = GridCell("", self._shown_as, address=address)
         fault = self._fault(shown, written)
         if fault is not None:
             self.findings.append(cell.finding(*fault))
             return cell
         is_number = shown.data_type == "n" and shown.value is not None
-        return Cell(_text(shown.value), self._shown_as, address=address, is_number=is_number)
+        return GridCell(_text(shown.value), self._shown_as, address=address, is_number=is_number)
 
     def _fault(
         self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell

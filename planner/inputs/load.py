@@ -21,8 +21,8 @@ from planner.inputs.layers.composed import read_layers, stated
 from planner.inputs.layers.override import Override
 from planner.inputs.measured import MeasuredRuns, Measurement, ServingMeasurement, read_measured
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
-from planner.inputs.reading.document import Document, dotted
 from planner.inputs.reading.document import Path as DocumentPath
+from planner.inputs.reading.document import YamlDocument, dotted
 from planner.inputs.reading.locate import (
     AS_DICT,
     AS_TEXT,
@@ -76,23 +76,6 @@ def _given_once(paths: Sequence[Path]) -> list[Located]:
     return files
 
 
-def load_inputs(
-    scenario: Path,
-    *,
-    catalog: Sequence[Path] = (),
-    rules: Sequence[Path] = (),
-    variations: Sequence[str] = (),
-    settings: Sequence[str] = (),
-) -> Inputs:
-    """Read a scenario with all that it stands on: shipped files, its `use:` files, given files.
-
-    `variations` are names of its overrides and scenarios, `settings` are written `path=value`;
-    both are applied in order. Raises InputError with all mistakes of all files, each in its place.
-    """
-    overrides = tuple(map(Override.parse, settings))
-    return Question(scenario, catalog=catalog, rules=rules).inputs(variations, overrides)
-
-
 class Question:
     """A scenario of which any number of variants can be asked for; its files are read once."""
 
@@ -120,7 +103,7 @@ class Question:
         self._book = cache(gathered_rules)
 
     def inputs(self, variations: Sequence[str] = (), settings: Sequence[Override] = ()) -> Inputs:
-        """One variant with everything it stands on; raises InputError as `load_inputs` does."""
+        """One variant with all that it stands on; raises InputError with every mistake."""
         return self._asked(tuple(variations), tuple(settings))
 
     def _inputs(self, variations: tuple[str, ...], settings: tuple[Override, ...]) -> Inputs:
@@ -159,7 +142,7 @@ class Question:
         }
         return inputs.model_copy(update=said)
 
-    def _listed(self, document: Document, path: DocumentPath) -> Decimal | None:
+    def _listed(self, document: YamlDocument, path: DocumentPath) -> Decimal | None:
         """The price book's figure for the price of an offer, which a relative change moves."""
         if len(path) != 3 or path[0] != "offers":
             return None
@@ -189,7 +172,7 @@ class Question:
     def _read(
         self,
         role: UsedRole,
-        scenario: Document,
+        scenario: YamlDocument,
         read: Callable[[tuple[Located, ...]], tuple[R, tuple[InputFile, ...]]],
     ) -> tuple[R, tuple[InputFile, ...]]:
         """Shipped files first, given ones last: who speaks later wins.
@@ -213,7 +196,7 @@ class Question:
     def scenario_files(self) -> tuple[InputFile, ...]:
         """The scenario and what it extends, with the digests of what they state."""
         *bases, scenario = self.layers.documents
-        roles: list[tuple[Literal["scenario", "base"], Document]] = [("scenario", scenario)]
+        roles: list[tuple[Literal["scenario", "base"], YamlDocument]] = [("scenario", scenario)]
         roles += [("base", base) for base in reversed(bases)]
         return tuple(
             InputFile(
@@ -245,7 +228,7 @@ def _measured_runs(
 
 
 def inputs_from(
-    document: Document,
+    document: YamlDocument,
     facts: Callable[[], tuple[Catalog, tuple[InputFile, ...]]],
     book: Callable[[], tuple[RuleBook, tuple[InputFile, ...]]],
     runs: Callable[[Catalog], tuple[MeasuredRuns, tuple[InputFile, ...]]] | None = None,

@@ -254,7 +254,7 @@ def read_serving_measurements(
     return _rows(path, shown_as, catalog, _SERVING_COLUMNS, required, measurement)
 
 
-Run = TypeVar("Run", Measurement, ServingMeasurement)
+MeasuredRun = TypeVar("MeasuredRun", Measurement, ServingMeasurement)
 
 
 def _rows(
@@ -263,8 +263,8 @@ def _rows(
     catalog: Catalog,
     columns: Sequence[str],
     required: Sequence[str],
-    build: Callable[[TableRow], Run],
-) -> tuple[Run, ...]:
+    build: Callable[[TableRow], MeasuredRun],
+) -> tuple[MeasuredRun, ...]:
     name = str(path) if shown_as is None else shown_as
     runs, findings = [], []
     for row in table_rows(read_text(path, name), name, columns, required, row="run"):

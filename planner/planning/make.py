@@ -17,10 +17,10 @@ from planner.packing.statement.nowhere import solved_with_apis
 from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
 from planner.planning.assemble import SolvedPortfolio, checked_plan
+from planner.planning.choices import ChoicePrices, near_misses, other_types
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan
 from planner.planning.triage import Unfit, give_way, roots
-from planner.planning.what_if import WhatIf, near_misses, other_types
 from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 
@@ -67,10 +67,10 @@ def make_plan(
         searched_s = spent() - begun
         plan = checked_plan(solved, crosscheck=crosscheck, sizers=own, **asked)
         if price_choices:
-            what_if = WhatIf(solved, asked_gap, deadline)
-            plan = plan.model_copy(update=what_if.prices(plan, own, say))
+            choices = ChoicePrices(solved, asked_gap, deadline)
+            plan = plan.model_copy(update=choices.prices(plan, own, say))
             say("asking what would save a node")
-            misses = tuple(near_misses(plan, what_if, own, max(searched_s, _LEAST_ASKED_S)))
+            misses = tuple(near_misses(plan, choices, own, max(searched_s, _LEAST_ASKED_S)))
             plan = plan.model_copy(update={"near_misses": misses})
     if not clock.ended:
         return plan

@@ -11,7 +11,7 @@ from pathlib import Path
 from planner.errors import CheckError, Finding, InputError
 from planner.inputs.layers.composed import stated
 from planner.inputs.load import Question
-from planner.inputs.reading.document import Document
+from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
 from planner.inputs.settled import Inputs
 from planner.planning.plan import Plan, Provenance
@@ -34,7 +34,7 @@ class Saved:
 
     label: str
     plan: Plan
-    question: Document
+    question: YamlDocument
     """The whole scenario as plain data."""
     inputs: Inputs | None
     """Those that it was made from; None where they are not all as they were."""

@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeVar
 
 from planner.reporting.format import Style, count_of, styled
 
-Row = TypeVar("Row")
+AnyRow = TypeVar("AnyRow")
 Key = TypeVar("Key")
-Getter = Callable[[Row], "Cell"]
+Getter = Callable[[AnyRow], "Cell"]
 
 SPARE = ""
 """Stands for a job on the GPUs of a node that is kept empty."""
@@ -122,14 +122,14 @@ class Table:
     """What the table shows, where the heading above does not say it."""
 
 
-Kind = Literal["text", "name", "number"]
+ColumnKind = Literal["text", "name", "number"]
 """Of a column: words that may break, a name that must not, figures at the right."""
 _NO_SUMS: Mapping[str, Cell] = MappingProxyType({})
 
 
 def table(
-    rows: Iterable[Row],
-    *columns: tuple[str, Kind, Getter[Row]],
+    rows: Iterable[AnyRow],
+    *columns: tuple[str, ColumnKind, Getter[AnyRow]],
     sums: Mapping[str, Cell] = _NO_SUMS,
     caption: str = "",
     without: Collection[str] = (),
@@ -152,8 +152,8 @@ def table(
 
 
 def columns_for(
-    keys: Iterable[tuple[str, Key]], cell: Callable[[Any, Key], Cell], kind: Kind = "number"
-) -> tuple[tuple[str, Kind, Getter[Any]], ...]:
+    keys: Iterable[tuple[str, Key]], cell: Callable[[Any, Key], Cell], kind: ColumnKind = "number"
+) -> tuple[tuple[str, ColumnKind, Getter[Any]], ...]:
     """Columns of a table that differ in a key alone, such as a quarter: titles with their keys."""
 
     def of(key: Key) -> Getter[Any]:

@@ -158,7 +158,7 @@ _CHART_LOOKS = {"bar": "fill", "line": "line"}
 _COLOURS = ("#0B62A8", "#D97400", "#00805A", "#A83E8D", "#6D5BD0", "#8A6D00", "#C2382E", "#2F7F8F")
 
 
-class Traced(NamedTuple):
+class ListedFigure(NamedTuple):
     """A figure of the workbook and where it stands."""
 
     sheet: str
@@ -218,7 +218,7 @@ class Sheet:
                 case _:
                     self.draw(in_words((block,)))
 
-    def finish(self) -> list[Traced]:
+    def finish(self) -> list[ListedFigure]:
         """Write the figures, sums as formulas where their terms stand here; tell where all are."""
         places = {figure.sum: place for place, figure in reversed(self._figures.items())}
         for place, figure in self._figures.items():
@@ -233,7 +233,7 @@ class Sheet:
         self._looks.print_setup(self._sheet)
         self._keep_heads()
         return [
-            Traced(self._name, xl_rowcol_to_cell(*place), figure)
+            ListedFigure(self._name, xl_rowcol_to_cell(*place), figure)
             for place, figure in sorted(self._figures.items())
         ]
 
@@ -456,7 +456,7 @@ def render(document: Document, title: str) -> bytes:
         book.set_properties({"title": title, "created": _MADE})
         book.set_calc_mode("auto")
         looks = Looks(book)
-        traced: list[Traced] = []
+        traced: list[ListedFigure] = []
         names: set[str] = set()
         for heading, blocks in _sections(document):
             sheet = Sheet(book, _name(heading, names), looks)
@@ -486,7 +486,7 @@ def _name(heading: str, taken: set[str]) -> str:
     return name
 
 
-def _list_sums(book: Workbook, looks: Looks, traced: list[Traced]) -> None:
+def _list_sums(book: Workbook, looks: Looks, traced: list[ListedFigure]) -> None:
     sheet = book.add_worksheet(_SUMS)
     for column, head in enumerate(("Sheet", "Cell", "Figure", "Sum over plan.json")):
         sheet.write_string(0, column, head, looks.head(right=column == 2))

@@ -31,7 +31,7 @@ from planner import (
     Scenario,
     SensitivityResult,
 )
-from planner.view.executions import Execution, Executions, Kind, Task, lines_of
+from planner.view.executions import Execution, Executions, Task, TaskKind, lines_of
 from planner.view.levers import levers_of, offers_of, settings_of, words_of
 from planner.view.study import Opened, Study
 
@@ -55,7 +55,7 @@ _MOST_LISTED = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class FormFields:
     """What a browser asks: fields of the address, or of the form that it sends."""
 
     fields: dict[str, list[str]]
@@ -68,7 +68,7 @@ class Ask:
         return self.fields.get(key, [])
 
 
-Page: TypeAlias = Callable[[Ask], Response]
+Page: TypeAlias = Callable[[FormFields], Response]
 
 
 class Viewer:
@@ -122,12 +122,14 @@ class Viewer:
         elif page in self._files:
             kind = "text/css" if page.endswith(".css") else "text/javascript"
             return Response(self._files[page], 200, _HEADERS, kind)
-        response = await run_in_threadpool(self._shown, pages.get(page), Ask(parse_qs(given)))
+        response = await run_in_threadpool(
+            self._shown, pages.get(page), FormFields(parse_qs(given))
+        )
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
 
-    def _shown(self, page: Page | None, ask: Ask) -> Response:
+    def _shown(self, page: Page | None, ask: FormFields) -> Response:
         if page is None:
             return self._page("error.html", "There is no such page", 404, lines=())
         try:
@@ -152,7 +154,7 @@ class Viewer:
         about = {"of": of, "body": body, "sections": sections, **self._run_of(of), **more}
         return self._page(template, result.title, **about)
 
-    def _study_page(self, ask: Ask) -> Response:  # noqa: ARG002 - the same for all
+    def _study_page(self, ask: FormFields) -> Response:  # noqa: ARG002 - the same for all
         plans = self._study.plans()
         whole = [one for one in plans if not one.broken]
         last: dict[str, int] = {}
@@ -201,13 +203,13 @@ class Viewer:
         short = words if len(words) <= 40 else words[:40].rpartition("-")[0]
         return {"run": run, "keep_as": short}
 
-    def _plan_page(self, ask: Ask) -> Response:
+    def _plan_page(self, ask: FormFields) -> Response:
         opened, of = self._open(ask["of"]), ask["of"]
         jobs = enumerate(opened.plan.jobs, 1)
         links = {f"job-{place}": _address("job", of=of, name=job["job"]) for place, job in jobs}
         return self._page_of("plan.html", of, opened.plan, links, told=opened.told)
 
-    def _job_page(self, ask: Ask) -> Response:
+    def _job_page(self, ask: FormFields) -> Response:
         plan = self._open(ask["of"]).plan
         names = [row["job"] for row in plan.jobs]
         if not names:
@@ -215,7 +217,7 @@ class Viewer:
         found = planner.explain(plan, ask["name"] or names[0])
         return self._page_of("job.html", ask["of"], found, names=names[:_MOST_LISTED])
 
-    def _document(self, ask: Ask) -> Response:
+    def _document(self, ask: FormFields) -> Response:
         """A document as `planner report` writes it: a page of its own, with its own policy."""
         plan = self._open(ask["of"]).plan
         found, moved = self._beside(ask["of"], plan)
@@ -239,7 +241,7 @@ class Viewer:
             swings if swings and swings.answers(plan) else None,
         )
 
-    def _alternatives_page(self, ask: Ask) -> Response:
+    def _alternatives_page(self, ask: FormFields) -> Response:
         of, plan = ask["of"], self._open(ask["of"]).plan
         found, _ = self._beside(of, plan)
         asks = {
@@ -249,7 +251,7 @@ class Viewer:
         }
         return self._sought("alternatives", of, plan, found, asks)
 
-    def _sensitivity_page(self, ask: Ask) -> Response:
+    def _sensitivity_page(self, ask: FormFields) -> Response:
         of, plan = ask["of"], self._open(ask["of"]).plan
         _, found = self._beside(of, plan)
         asks = {}
@@ -280,7 +282,7 @@ class Viewer:
         told = [(asks[anchor][0], link) for anchor, link in links.items()]
         return self._page_of("sought.html", of, found, links, asks=told, kind=kind)
 
-    def _compare_page(self, ask: Ask) -> Response:
+    def _compare_page(self, ask: FormFields) -> Response:
         names, before, after = self._names(), ask["before"], ask["after"]
         if not (before and after):
             return self._page("compare.html", "Compare", names=names, ask=ask, body="")
@@ -297,7 +299,7 @@ class Viewer:
 
     # What if
 
-    def _what_if_page(self, ask: Ask, wrong: tuple[str, ...] = ()) -> Response:
+    def _what_if_page(self, ask: FormFields, wrong: tuple[str, ...] = ()) -> Response:
         scenario, plan = self._scenario(ask["of"])
         return self._page(
             "what-if.html",
@@ -319,7 +321,7 @@ class Viewer:
         plan = self._open(of).plan
         return plan.scenario(), plan
 
-    def _ask(self, ask: Ask) -> Response:
+    def _ask(self, ask: FormFields) -> Response:
         """Plan in the background what a form asks; mistakes are told on the form."""
         scenario, plan = self._scenario(ask["of"])
         own = (lever for _, _, its in offers_of(scenario) for lever in its)
@@ -343,7 +345,7 @@ class Viewer:
             )
         )
 
-    def _seek(self, ask: Ask) -> Response:
+    def _seek(self, ask: FormFields) -> Response:
         """Begin what takes many plans: causes of a difference, alternatives, sensitivity."""
         kind, of = ask["kind"], ask["of"]
         if kind == "causes":
@@ -356,7 +358,7 @@ class Viewer:
             )
         else:
             path = self._study.plan_path(of)
-            found: Kind = "alternatives" if kind == "alternatives" else "sensitivity"
+            found: TaskKind = "alternatives" if kind == "alternatives" else "sensitivity"
             title = f"{found.capitalize()} of {self._open(of).plan.title}"
             task = Task(found, title, plans=(str(path),), back=_address(found, of=of))
         return self._begun(task)
@@ -372,13 +374,13 @@ class Viewer:
 
     # Work in the background
 
-    def _run(self, ask: Ask) -> Execution:
+    def _run(self, ask: FormFields) -> Execution:
         run = self.runs.get(ask["id"])
         if run is None:
             raise InputError(Finding("is not there any more", path=ask["id"] or "run"))
         return run
 
-    def _run_page(self, ask: Ask) -> Response:
+    def _run_page(self, ask: FormFields) -> Response:
         run = self._run(ask)
         task, body, sections = run.task, "", ""
         if run.state == "done":
@@ -389,12 +391,12 @@ class Viewer:
             body, sections = run.value
         return self._page("run.html", task.title, run=run, body=body, sections=sections)
 
-    def _state(self, ask: Ask) -> Response:
+    def _state(self, ask: FormFields) -> Response:
         run = self._run(ask)
         seconds = round(run.elapsed_seconds)
         return JSONResponse({"over": run.is_over, "doing": run.doing, "seconds": seconds})
 
-    def _cancel(self, ask: Ask) -> Response:
+    def _cancel(self, ask: FormFields) -> Response:
         run = self._run(ask)
         if run.state == "done":
             self.runs.drop(run.name)
@@ -402,7 +404,7 @@ class Viewer:
         run.end("cancelled")
         return _to(_address("run", id=run.name))
 
-    def _keep(self, ask: Ask) -> Response:
+    def _keep(self, ask: FormFields) -> Response:
         """Write a plan beside its scenario, and what was changed as a file that extends that."""
         run, name = self._done(ask["id"]), ask["name"].strip()
         if not _NAME.fullmatch(name):

@@ -22,14 +22,14 @@ from planner import CheckError, InfeasibleError, InputError, PlannerError, Resul
 
 _AT_A_TIME, _KEPT = 2, 12
 State = Literal["waiting", "at work", "done", "failed", "cancelled"]
-Kind = Literal["plan", "causes", "alternatives", "sensitivity"]
+TaskKind = Literal["plan", "causes", "alternatives", "sensitivity"]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """What is asked for, as plain data that any process understands."""
 
-    kind: Kind
+    kind: TaskKind
     title: str
     scenario: str = ""
     """Path of what to plan; likewise `apply`, `set`, and where catalog and rules are."""
@@ -246,7 +246,7 @@ def _sought(find: Callable[..., Result], task: Task, progress: Callable[[str], N
     find(scenario, progress=progress).write(Path(task.plans[0]).parent)
 
 
-_DO: dict[Kind, Callable[[Task, Callable[[str], None]], Any]] = {
+_DO: dict[TaskKind, Callable[[Task, Callable[[str], None]], Any]] = {
     "plan": _plan,
     "causes": _causes,
     "alternatives": partial(_sought, planner.alternatives),

@@ -10,7 +10,7 @@ from planner.errors import InfeasibleError, InputError, LimitError
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import inputs_from
-from planner.inputs.reading.document import Document
+from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.settled import Inputs
@@ -22,7 +22,7 @@ from planner.planning.saved import Saved
 class SideInputs:
     """All that a plan was made from, so that parts of it can be exchanged."""
 
-    question: Document
+    question: YamlDocument
     catalog: Catalog
     rules: RuleBook
 
@@ -38,7 +38,7 @@ class Side:
     label: str
     """As the user named it."""
     plan: Plan
-    question: Document
+    question: YamlDocument
     """The whole scenario as plain data."""
     source: SideInputs | None
     """None where the plan cannot be made again; then `missing` says why."""

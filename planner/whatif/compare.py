@@ -455,7 +455,7 @@ def _without(plan: Plan, other: Plan) -> tuple[str, ...]:
     )
 
 
-class Origin(Frozen):
+class ChangedOrigin(Frozen):
     """Something that a plan comes from and that is not as it was."""
 
     what: Literal["file", "version"]
@@ -475,7 +475,7 @@ class Replay(Frozen):
     """Input files that the plan records."""
     proved: bool
     """Whether the saved plan is; one that is not may come out otherwise on a slower machine."""
-    origins: tuple[Origin, ...]
+    origins: tuple[ChangedOrigin, ...]
     """Files and versions that differ."""
     parts: tuple[str, ...]
     """Keys of plan.json that differ."""
@@ -545,18 +545,20 @@ def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) 
     return carried_over(inputs, read(earlier), earlier) if earlier else inputs
 
 
-def _origins(recorded: Provenance, present: Provenance) -> Iterator[Origin]:
+def _origins(recorded: Provenance, present: Provenance) -> Iterator[ChangedOrigin]:
     versions = (
         ("planner", recorded.planner_version, present.planner_version),
         ("solver", recorded.solver, present.solver),
     )
     for name, old, new in versions:
         if old != new:
-            yield Origin(what="version", name=name, recorded=old, present=new)
+            yield ChangedOrigin(what="version", name=name, recorded=old, present=new)
     before, after = (
         {(role, path): digest for role, path, digest in made_by.files}
         for made_by in (recorded, present)
     )
     for key in dict.fromkeys((*before, *after)):
         if before.get(key) != after.get(key):
-            yield Origin(what="file", name=key[1], recorded=before.get(key), present=after.get(key))
+            yield ChangedOrigin(
+                what="file", name=key[1], recorded=before.get(key), present=after.get(key)
+            )

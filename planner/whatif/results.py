@@ -26,9 +26,9 @@ from planner.inputs.settled import Inputs
 from planner.planning.plan import Plan, Shortage
 from planner.planning.store import digest_of, each_once
 
-Result = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
+PlanOutcome = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
 
-_EXIT_CODES: dict[Result, ExitCode] = {
+_EXIT_CODES: dict[PlanOutcome, ExitCode] = {
     "proved": ExitCode.PROVED,
     "not proved": ExitCode.LIMIT,
     "infeasible": ExitCode.INFEASIBLE,
@@ -65,7 +65,7 @@ class JobShort(Frozen):
 class PlanSummary(Frozen):
     """One plan in short, or why there is none."""
 
-    result: Result
+    result: PlanOutcome
     reason: str = ""
     """In the user's words, where there is no plan."""
     cost_cents: int | None = None

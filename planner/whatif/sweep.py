@@ -23,7 +23,7 @@ from planner.inputs.base import Frozen, Name
 from planner.inputs.layers.composed import base_path
 from planner.inputs.layers.override import OPTION, Override, move_written
 from planner.inputs.reading.diagnostics import Attempts, read_as
-from planner.inputs.reading.document import Document, Path
+from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.scenario.spelling import Format
@@ -73,7 +73,7 @@ class SweepFile(Frozen):
 class SweepGrid:
     """A sweep file, read."""
 
-    document: Document
+    document: YamlDocument
     scenario: FilePath
     rows: tuple[tuple[Variant, Mapping[str, Path]], ...]
     """Each with the place in the file of each of its settings."""
@@ -99,7 +99,7 @@ class SweepGrid:
 
 
 def unknown_names(
-    document: Document, planner: VariantPlanner, names: Iterable[tuple[Path, str]]
+    document: YamlDocument, planner: VariantPlanner, names: Iterable[tuple[Path, str]]
 ) -> Iterator[Finding]:
     """Of names with their places in a file, those of no scenario or override."""
     known = planner.question.layers.names
@@ -110,7 +110,7 @@ def unknown_names(
             yield document.finding(place, message, did_you_mean(name, known) or some)
 
 
-def placed(document: Document, finding: Finding, places: Mapping[str, Path]) -> Finding:
+def placed(document: YamlDocument, finding: Finding, places: Mapping[str, Path]) -> Finding:
     """A mistake in a setting, at the place in a file that it is from."""
     place = places.get(finding.source_line or "")
     if finding.file != OPTION or place is None:
@@ -172,7 +172,7 @@ def _single(
         yield Variant(row.apply, tuple(places)), {one.text: at for one, at in places.items()}
 
 
-def _override(document: Document, path: str, at: Path) -> Override:
+def _override(document: YamlDocument, path: str, at: Path) -> Override:
     """What the file sets at a path; raises InputError for what is no path."""
     move = move_written(document, at)
     try:

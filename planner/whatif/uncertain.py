@@ -23,7 +23,7 @@ from planner.inputs.base import Count, Frozen, Name, Number, share
 from planner.inputs.layers.composed import base_path
 from planner.inputs.layers.override import Override, matching
 from planner.inputs.reading.diagnostics import read_as
-from planner.inputs.reading.document import Document, Path, parts_of
+from planner.inputs.reading.document import Path, YamlDocument, parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Serve
@@ -339,7 +339,7 @@ class _Value:
 class Futures:
     """A file of uncertainties, read."""
 
-    document: Document
+    document: YamlDocument
     file: FuturesFile
     scenario: FilePath
     asked: Variant
@@ -371,7 +371,7 @@ class Futures:
         drawn = (self._settings(values, self._draws(number)) for number in range(futures))
         return [base.with_more(Variant((), tuple(one for one, _ in pairs))) for pairs in drawn]
 
-    def _values(self, document: Document, inputs: Inputs, name: str) -> list[_Value]:
+    def _values(self, document: YamlDocument, inputs: Inputs, name: str) -> list[_Value]:
         found: list[_Value] = []
         for number, text in enumerate(self.file.uncertain[name].of):
             place: Path = ("uncertain", name, "of", number)
@@ -436,7 +436,7 @@ def _root(square: Fraction) -> Fraction:
 
 
 def _numbers(
-    document: Document, path: tuple[str, ...]
+    document: YamlDocument, path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], Decimal]]:
     """Numbers that are stated at a path, or by key in the mapping there."""
     try:

@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 
 from benchmarks.load import growth_of_plans, write_with_nodes
-from planner.inputs.load import load_inputs
+from tests.stated import load_inputs
 
 
 def objects() -> int:

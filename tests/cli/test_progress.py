@@ -7,7 +7,7 @@ import time
 import pytest
 
 from planner.cli import screen
-from planner.cli.screen import Progress
+from planner.cli.screen import ProgressLine
 
 
 class Terminal(io.StringIO):
@@ -37,7 +37,7 @@ def wait_for(text, stream):
 def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
     terminal = stderr_is(Terminal())
     monkeypatch.setattr(screen, "_SHORT_SECONDS", 0.01)
-    with Progress() as say:
+    with ProgressLine() as say:
         say("sizing jobs")
         wait_for("sizing jobs", terminal)
         say("counting nodes")
@@ -47,18 +47,18 @@ def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
 def test_a_short_one_says_nothing(stderr_is, monkeypatch):
     terminal = stderr_is(Terminal())
     monkeypatch.setattr(screen, "_SHORT_SECONDS", 120)
-    with Progress() as say:
+    with ProgressLine() as say:
         say("sizing jobs")
     assert terminal.getvalue() == ""
 
 
 def test_a_pipe_gets_a_line_now_and_then_and_none_of_a_short_run(stderr_is, monkeypatch):
     pipe = stderr_is(io.StringIO())
-    with Progress() as say:
+    with ProgressLine() as say:
         say("sizing jobs")
     assert pipe.getvalue() == ""
     monkeypatch.setattr(screen, "_FIRST_LINE_SECONDS", 0.01)
-    with Progress() as say:
+    with ProgressLine() as say:
         say("sizing jobs")
         wait_for("sizing jobs (", pipe)
         say("counting nodes")
@@ -81,7 +81,7 @@ def test_lines_become_rarer_the_longer_it_takes(stderr_is, monkeypatch):
             return False
 
     stderr_is(io.StringIO())
-    waiting = Progress()
+    waiting = ProgressLine()
     monkeypatch.setattr(waiting, "_over", Over())
     waiting._write()
     assert pauses == [10, 20, 40, 60, 60, 60]

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
+from tests.stated import load_inputs
 
 # What the extra `measure` brings is of several GB, and no part of the extra `dev`.
 collect_ignore = [] if find_spec("torch") and find_spec("peft") else ["test_training_run.py"]

@@ -24,12 +24,12 @@ from planner.exchange.portfolio import (
 )
 from planner.exchange.workbook import workbook_grid
 from planner.inputs.layers.composed import read_layers
-from planner.inputs.load import load_inputs
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.locate import shipped
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.text.scalars import PLACEHOLDER, csv_text, plain_cell
 from tests.properties.questions import drawing
+from tests.stated import load_inputs
 
 REST = """\
 horizon: {first_quarter: 2027Q1, quarters: 2}

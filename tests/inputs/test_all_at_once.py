@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from planner.cli.app import planner
 from planner.errors import InputError
-from planner.inputs.load import load_inputs
+from tests.stated import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

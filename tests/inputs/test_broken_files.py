@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.load import load_catalog, load_inputs, load_rules
+from planner.inputs.load import load_catalog, load_rules
 from tests.inputs.hints import BY_THE_WRITER, follow
+from tests.stated import load_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

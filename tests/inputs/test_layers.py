@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.inputs.layers.composed import read_layers, resolved
 from planner.inputs.layers.override import Override
-from planner.inputs.load import Question, load_inputs
+from planner.inputs.load import Question
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.text.scalars import flow
 from tests.properties.questions import drawing
+from tests.stated import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

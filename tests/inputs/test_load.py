@@ -6,9 +6,10 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.layers.composed import stated
-from planner.inputs.load import load_catalog, load_inputs, load_rules
+from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.settled import settled_settings
+from tests.stated import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

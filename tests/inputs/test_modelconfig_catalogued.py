@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.load import load_catalog, load_inputs
+from planner.inputs.load import load_catalog
+from tests.stated import load_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,8 +3,9 @@
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.load import load_catalog, load_inputs, load_rules
+from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.text.words import folded
+from tests.stated import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from planner.errors import InputError
 from planner.inputs.layers.override import RelativeChange
-from planner.inputs.load import load_inputs
 from tests.properties.questions import drawing
+from tests.stated import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")
 

@@ -6,10 +6,10 @@ import pytest
 from pydantic import ValidationError
 
 from planner.errors import InputError
-from planner.inputs.load import load_inputs
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.team import Team
+from tests.stated import load_inputs
 
 YEAR = Horizon(first_quarter=Quarter(2027, 1), quarters=4)
 

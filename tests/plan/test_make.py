@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
-from planner.inputs.load import load_inputs
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers, size_portfolio
-from tests.stated import stated
+from tests.stated import load_inputs, stated
 
 SCENARIO = """
 format: 1

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from planner.errors import InfeasibleError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.reporting import markdown
@@ -18,7 +17,7 @@ from planner.reporting.documents import justification_document, quarterly_docume
 from planner.reporting.plan import FULL, plan_document
 from planner.whatif.alternatives import _keeping
 from tests.plan.edits import entry, refused, stating
-from tests.stated import own_nodes
+from tests.stated import load_inputs, own_nodes
 
 CATALOG = own_nodes(
     old={

@@ -25,11 +25,11 @@ from planner.packing.work import spent
 from planner.planning.assemble import SolvedPortfolio
 from planner.planning.checks import gpus
 from planner.planning.checks.view import View
+from planner.planning.choices import ChoicePrices
 from planner.planning.explain import explain
 from planner.planning.plan import NodeUse, PartitionSaving
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
-from planner.planning.what_if import WhatIf
 from tests.plan.edits import changed, pieces, refused
 
 H100 = "h100-80gb-sxm"
@@ -303,7 +303,7 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(case, ways, left
     translation = translate(inputs, jobs)
     solution = solve(translation)
     asked = SolvedPortfolio(inputs, jobs, translation, solution)
-    saving = WhatIf(asked, 1e-4, spent() + left_s).partition_saving()
+    saving = ChoicePrices(asked, 1e-4, spent() + left_s).partition_saving()
     node_cents = min(
         supply.unit_cost_cents[0]
         for supply in translation.problem.supplies

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InfeasibleError
-from planner.inputs.load import load_inputs
 from planner.inputs.scenario.job import Fixed, Job
 from planner.packing import translate
 from planner.planning.assemble import SolvedPortfolio, assemble
@@ -26,7 +25,7 @@ from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
 from tests.plan.edits import changed, entry, pieces, refused, stating, within
 from tests.properties.questions import drawing
-from tests.stated import own_nodes
+from tests.stated import load_inputs, own_nodes
 
 CATALOG = own_nodes(
     eight={"gpu_type": "h100-80gb-sxm", "mean_power_kw": 10, "scale_out_fabric": "400 GbE"},

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.inputs.load import load_inputs
 from planner.inputs.reading.reader import parse_document
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
 from tests.properties.questions import QUESTIONS, drawing, written
+from tests.stated import load_inputs
 
 ROOT = Path(__file__).parents[2]
 IN_ORDER = {"apply", "scenarios", "price_breaks", "catalog", "rules"}

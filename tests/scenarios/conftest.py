@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
+from tests.stated import load_inputs
 
 if TYPE_CHECKING:
     from planner.inputs.settled import Inputs

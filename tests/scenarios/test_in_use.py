@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.errors import CheckError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.planning.rolling_horizon import carried_over
 from planner.planning.store import dumps
 from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
-from tests.stated import stated
+from tests.stated import load_inputs, stated
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,10 @@ import pytest
 from pydantic import BaseModel
 
 from planner.inputs.base import AsFact
-from planner.inputs.load import load_inputs, load_rules
+from planner.inputs.load import load_rules
 from planner.inputs.scenario.scenario import ScenarioFile, Variations
 from planner.inputs.scenario.schema import scenario_schema
+from tests.stated import load_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from planner.inputs.checks.sites import cooled_by
-from planner.inputs.load import load_catalog, load_inputs
+from planner.inputs.load import load_catalog
 from planner.inputs.scenario.site import SITE_LIMITS
 from planner.planning.make import make_plan
+from tests.stated import load_inputs
 
 SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../docs/schema/scenario.schema.json"

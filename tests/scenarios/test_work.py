@@ -12,12 +12,12 @@ import pytest
 
 from benchmarks.portfolios import quarterly, runs_beside, unique
 from planner.errors import LimitError
-from planner.inputs.load import load_inputs
 from planner.packing import work
 from planner.packing.apart import kept_apart
 from planner.packing.search import Search
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
+from tests.stated import load_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

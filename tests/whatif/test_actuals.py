@@ -3,9 +3,9 @@
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.load import load_inputs
 from planner.planning.make import make_plan
 from planner.whatif.actuals import outcomes, read_actuals
+from tests.stated import load_inputs
 
 HEADER = "quarter,job,node_type,count\n"
 

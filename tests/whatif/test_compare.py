@@ -7,7 +7,7 @@ import pytest
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.layers.override import Override
-from planner.inputs.load import Question, load_inputs
+from planner.inputs.load import Question
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.planning.make import make_plan
 from planner.planning.plan import GpuPart
@@ -25,6 +25,7 @@ from planner.whatif.causes import (
     waterfall,
 )
 from planner.whatif.compare import compare
+from tests.stated import load_inputs
 from tests.whatif.conftest import SCENARIO
 
 

@@ -32,7 +32,7 @@ NodeGpus = Annotated[PositiveCount, Field(le=256)]
 ModelBits = Annotated[PositiveCount, Field(le=32)]
 
 
-class Source(Frozen):
+class FactSource(Frozen):
     """Where figures were read."""
 
     title: str
@@ -401,7 +401,7 @@ class Neighbours(Frozen):
 class CatalogFile(Frozen):
     """One YAML file of the catalog; later files extend or replace entries by id."""
 
-    sources: dict[str, Source] = Field(default_factory=dict)
+    sources: dict[str, FactSource] = Field(default_factory=dict)
     gpus: dict[str, GpuType] = Field(default_factory=dict)
     nodes: dict[str, NodeType] = Field(default_factory=dict)
     models: dict[str, Model] = Field(default_factory=dict)
@@ -414,7 +414,7 @@ class CatalogFile(Frozen):
 class Catalog(Frozen):
     """All facts, merged from the shipped files and the user's own."""
 
-    sources: dict[str, Source]
+    sources: dict[str, FactSource]
     gpus: dict[str, GpuType]
     nodes: dict[str, NodeType]
     models: dict[str, Model]

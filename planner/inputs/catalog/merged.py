@@ -21,11 +21,11 @@ from planner.inputs.catalog.catalog import (
 )
 from planner.inputs.catalog.modelconfig.config import catalogued_models
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
-from planner.inputs.reading.document import Document, Path, Refused
+from planner.inputs.reading.document import Path, Refused, YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, open_documents
 from planner.inputs.text.words import described, did_you_mean, difference, folded
 
-_Origin = dict[tuple[str, str], Document]
+_Origin = dict[tuple[str, str], YamlDocument]
 """By section and id: the file that has the last word."""
 
 _SECTIONS = ("sources", "gpus", "nodes", "models", "neighbours", "purchase", "rent")
@@ -35,7 +35,7 @@ _EXTENDED = ("gpus", "nodes")
 
 class _Part(NamedTuple):
     group: str
-    document: Document
+    document: YamlDocument
     content: CatalogFile
     configurations: tuple[InputFile, ...]
     """Files that its models are read from."""
@@ -66,10 +66,10 @@ def merged_catalog(files: Sequence[Located]) -> tuple[Catalog, tuple[InputFile, 
 
 
 def _validated(
-    opened: Sequence[tuple[Located, Document, InputFile]], attempts: Attempts
+    opened: Sequence[tuple[Located, YamlDocument, InputFile]], attempts: Attempts
 ) -> list[_Part]:
     parts: list[_Part] = []
-    books: dict[str, Document] = {}
+    books: dict[str, YamlDocument] = {}
     earlier: dict[str, dict[str, Any]] = {section: {} for section in _EXTENDED}
     attempts.findings += _alike(opened)
     for file, written, _ in opened:
@@ -87,9 +87,9 @@ def _validated(
     return parts
 
 
-def _alike(opened: Sequence[tuple[Located, Document, InputFile]]) -> Iterator[Finding]:
+def _alike(opened: Sequence[tuple[Located, YamlDocument, InputFile]]) -> Iterator[Finding]:
     """Ids that look like those of an earlier file: they neither replace them nor can be told."""
-    met: dict[tuple[str, str], tuple[str, Document]] = {}
+    met: dict[tuple[str, str], tuple[str, YamlDocument]] = {}
     for _, document, _ in opened:
         for section in ("gpus", "nodes", "models"):
             entries = document.data.get(section)
@@ -103,8 +103,8 @@ def _alike(opened: Sequence[tuple[Located, Document, InputFile]]) -> Iterator[Fi
 
 
 def _extended(
-    document: Document, earlier: dict[str, dict[str, Any]], findings: list[Finding]
-) -> Document:
+    document: YamlDocument, earlier: dict[str, dict[str, Any]], findings: list[Finding]
+) -> YamlDocument:
     """The document with what its entries take over; its own entries join the earlier ones."""
     data = dict(document.data)
     for section in _EXTENDED:
@@ -130,7 +130,7 @@ def _extended(
 
 
 def _content(
-    file: Located, document: Document, attempts: Attempts
+    file: Located, document: YamlDocument, attempts: Attempts
 ) -> tuple[CatalogFile, tuple[InputFile, ...]] | None:
     """What is known of one file, with the models that it leaves to a configuration, and of those.
 
@@ -198,7 +198,7 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
 
 
 def _faults_of(
-    node: NodeType, catalog: Catalog, path: Path, document: Document
+    node: NodeType, catalog: Catalog, path: Path, document: YamlDocument
 ) -> Iterator[Finding]:
     if node.gpu_type not in catalog.gpus:
         yield document.finding(
@@ -211,7 +211,7 @@ def _faults_of(
         yield document.finding((*path, "max_power_kw"), fault, hint)
 
 
-def _unknown_sources(catalog: Catalog, documents: Sequence[Document]) -> Iterator[Finding]:
+def _unknown_sources(catalog: Catalog, documents: Sequence[YamlDocument]) -> Iterator[Finding]:
     """A figure whose source nobody can look up is a bare figure."""
     for document in documents:
         for path, source in _cited(document.data, ()):

@@ -28,7 +28,7 @@ from planner.inputs.checks.sites import (
     spare_groups,
     taken_already,
 )
-from planner.inputs.reading.document import Document, Path
+from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.scenario.finance import TOTAL
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job
@@ -45,7 +45,7 @@ _CheckOfEntry = Callable[[Whole, Path, Any], Iterator[Fault]]
 
 
 def inconsistencies(
-    document: Document, scenario: ResolvedScenario, catalog: Catalog
+    document: YamlDocument, scenario: ResolvedScenario, catalog: Catalog
 ) -> Iterator[Finding]:
     """Find what contradicts itself, the horizon, or the catalog; unknown names are passed over."""
     whole = Whole(scenario, catalog)

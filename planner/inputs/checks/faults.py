@@ -9,7 +9,7 @@ from typing import NamedTuple
 from planner.errors import Finding
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.reading.document import Document, Path
+from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.offer import FleetEntry, Offer
@@ -93,7 +93,7 @@ _TEAMS = (("jobs", "*", "team"),)
 _LABELS = (("sites", "*", "labels"),)
 
 
-def alike_names(scenario: Document) -> Iterator[Finding]:
+def alike_names(scenario: YamlDocument) -> Iterator[Finding]:
     """Find each name that another one of its kind looks like, beside the place of the other.
 
     Works on the file's plain data, so that a mistake elsewhere in it hides none of these.
@@ -109,7 +109,7 @@ def alike_names(scenario: Document) -> Iterator[Finding]:
     yield from _alike(scenario, _stated(scenario, _LABELS))
 
 
-def _alike(scenario: Document, names: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
+def _alike(scenario: YamlDocument, names: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
     met: dict[str, tuple[Path, str]] = {}
     told: set[str] = set()
     for path, name in names:
@@ -126,7 +126,7 @@ def _alike(scenario: Document, names: Iterable[tuple[Path, str]]) -> Iterator[Fi
             )
 
 
-def _stated(scenario: Document, patterns: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+def _stated(scenario: YamlDocument, patterns: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     """Every name at the patterns: one text, or each of a list."""
     for section, _, key in patterns:
         entries = scenario.data.get(str(section))
@@ -164,7 +164,7 @@ _REFERENCES = {
 
 
 def unknown_references(
-    scenario: Document, catalog: Catalog | None, rules: RuleBook | None
+    scenario: YamlDocument, catalog: Catalog | None, rules: RuleBook | None
 ) -> Iterator[Finding]:
     """Find every name in the scenario that stands for nothing.
 

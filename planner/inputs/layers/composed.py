@@ -17,7 +17,7 @@ from typing import Any
 from planner.errors import Finding, InputError
 from planner.inputs.layers.override import Composed, Listed, Override, changed, changes_of, grafted
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
-from planner.inputs.reading.document import Document, Entry, Path, Refused, dotted
+from planner.inputs.reading.document import Entry, Path, Refused, YamlDocument, dotted
 from planner.inputs.reading.locate import fault_of_path
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import ScenarioFile, Variations
@@ -34,11 +34,11 @@ _MOST_LAYERS = 20
 class _Layer:
     """One file: what it says of the question, and of variations."""
 
-    document: Document
+    document: YamlDocument
     variations: Variations
 
     @property
-    def question(self) -> Document:
+    def question(self) -> YamlDocument:
         """The file without its variations, each value of it bound to this file."""
         data = {k: v for k, v in self.document.data.items() if k not in Variations.model_fields}
         branch: dict[str | int, Entry] = {
@@ -57,7 +57,7 @@ class Layers:
     listed: Listed = lambda document, path: None  # noqa: ARG005 - nobody knows prices
 
     @property
-    def documents(self) -> tuple[Document, ...]:
+    def documents(self) -> tuple[YamlDocument, ...]:
         """The files as they were read, the base first."""
         return tuple(layer.document for layer in self.files)
 
@@ -77,7 +77,7 @@ class Layers:
         return (*alone, *self._scenarios)
 
     @cached_property
-    def _overrides(self) -> dict[str, Document]:
+    def _overrides(self) -> dict[str, YamlDocument]:
         """The file of each override."""
         return {name: one.document for one in self.files for name in one.variations.overrides}
 
@@ -154,7 +154,7 @@ def read_layers(path: FilePath, text: str | None = None) -> Layers:
     """
     attempts = Attempts()
 
-    def layer(document: Callable[[], Document]) -> _Layer:
+    def layer(document: Callable[[], YamlDocument]) -> _Layer:
         if (found := attempts.known(document)) is None:
             raise InputError(*attempts.findings)
         return _layer(found, attempts)
@@ -172,7 +172,7 @@ def read_layers(path: FilePath, text: str | None = None) -> Layers:
     return replace(found, mistakes=mistakes)
 
 
-def _base_of(document: Document, name: str, read: Sequence[FilePath]) -> FilePath:
+def _base_of(document: YamlDocument, name: str, read: Sequence[FilePath]) -> FilePath:
     """The base that a file names; raises InputError where it may not be, or was read before."""
     base = base_path(document, name, may_rise=len(read) == 1)
     fault = None
@@ -186,7 +186,7 @@ def _base_of(document: Document, name: str, read: Sequence[FilePath]) -> FilePat
     return base
 
 
-def _layer(document: Document, attempts: Attempts) -> _Layer:
+def _layer(document: YamlDocument, attempts: Attempts) -> _Layer:
     """One file; of its variations what is known. Raises InputError where its base is not."""
     require_kind(document, ScenarioFile)
     data = {k: v for k, v in document.data.items() if k in Variations.model_fields}
@@ -198,7 +198,7 @@ def _layer(document: Document, attempts: Attempts) -> _Layer:
 
 
 def base_path(
-    document: Document, name: str, *, key: str = "extends", may_rise: bool = True
+    document: YamlDocument, name: str, *, key: str = "extends", may_rise: bool = True
 ) -> FilePath:
     """Where a base lies that a file names under a key; raises InputError where it may not reach.
 
@@ -269,7 +269,7 @@ def _no_override(
     return f"there is no override {name!r}", did_you_mean(name, known)
 
 
-def _extended(base: Document, own: Document, findings: list[Finding]) -> Document:
+def _extended(base: YamlDocument, own: YamlDocument, findings: list[Finding]) -> YamlDocument:
     """The base with what a file adds; all that both of them state is added to `findings`."""
     data, branch = base.data, dict(base.branch)
     for key in _TITLES:
@@ -291,7 +291,7 @@ def _extended(base: Document, own: Document, findings: list[Finding]) -> Documen
     return replace(own, data=data, branch=branch)
 
 
-def _holds(document: Document, path: Path) -> bool:
+def _holds(document: YamlDocument, path: Path) -> bool:
     try:
         document.value(path)
     except (KeyError, TypeError):
@@ -317,7 +317,7 @@ def resolved(composed: Composed) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(document: Document, by_path: dict[Path, str]) -> Iterator[str]:
+def _lines(document: YamlDocument, by_path: dict[Path, str]) -> Iterator[str]:
     for path, value in _values((), document.data):
         indent = "  " * (len(path) - 1)
         key = flow_key(str(path[-1]))
@@ -335,7 +335,7 @@ def _values(outer: Path, data: dict[str, object]) -> Iterator[tuple[Path, object
             yield from _values(path, value)
 
 
-def _origin(document: Document, path: Path, by_path: dict[Path, str]) -> str:
+def _origin(document: YamlDocument, path: Path, by_path: dict[Path, str]) -> str:
     by = next((by_path[path[:n]] for n in range(len(path), 0, -1) if path[:n] in by_path), None)
     origin = document.origin(path)
     if origin.path is None:

@@ -23,10 +23,10 @@ from pydantic_core import core_schema
 from planner.errors import Finding, InputError
 from planner.inputs.reading.document import (
     Branch,
-    Document,
     Entry,
     Path,
     Refused,
+    YamlDocument,
     dotted,
     parts_of,
     settable,
@@ -63,7 +63,7 @@ class RelativeChange:
         return decimal.quantize(_DIGITS).normalize()
 
 
-def move_written(document: Document, path: Path) -> RelativeChange | None:
+def move_written(document: YamlDocument, path: Path) -> RelativeChange | None:
     """What is written at a path with a sign in front; None for everything else.
 
     Numbers lose their sign where YAML reads them, so the text decides.
@@ -112,7 +112,7 @@ class Change:
     """Names; `*` stands for every name there."""
     text: str
     """The path as written."""
-    written_in: Document
+    written_in: YamlDocument
     at: Path
     """Where it stands in what it was written in."""
     by: str
@@ -147,16 +147,18 @@ class Applied:
 class Composed:
     """A whole question, each value of which still knows where it was written."""
 
-    document: Document
+    document: YamlDocument
     applied: tuple[Applied, ...] = ()
     """Every change, in the order in which they were made."""
 
 
-Listed: TypeAlias = "Callable[[Document, Path], Decimal | None]"
+Listed: TypeAlias = "Callable[[YamlDocument, Path], Decimal | None]"
 """The price book's figure for a price that a document leaves open; None where there is none."""
 
 
-def changes_of(written_in: Document, override: str, findings: list[Finding]) -> Iterator[Change]:
+def changes_of(
+    written_in: YamlDocument, override: str, findings: list[Finding]
+) -> Iterator[Change]:
     """Give the changes of one override of a file, in its order; adds to `findings` what is none."""
     by = f"override {override}"
     for verb, text, at in _written(written_in, ("overrides", override)):
@@ -168,7 +170,7 @@ def changes_of(written_in: Document, override: str, findings: list[Finding]) -> 
 
 
 def _written(
-    written_in: Document, at: Path
+    written_in: YamlDocument, at: Path
 ) -> Iterator[tuple[Literal["set", "replace", "delete"], str, Path]]:
     """Each change of an override: what it does, its path as written, and where it stands."""
     stated = written_in.value(at)
@@ -215,7 +217,9 @@ def _made(composed: Composed, change: Change, listed: Listed) -> Composed:
     return Composed(document, (*composed.applied, *done))
 
 
-def _put(document: Document, path: Path, value: object, change: Change) -> tuple[Document, Applied]:
+def _put(
+    document: YamlDocument, path: Path, value: object, change: Change
+) -> tuple[YamlDocument, Applied]:
     """The document with one value set, replaced or deleted."""
     stated = _stated(document, path)
     before = document.value(path) if stated else None
@@ -230,7 +234,7 @@ def _put(document: Document, path: Path, value: object, change: Change) -> tuple
     return replace(document, data=data, branch=branch), Applied(path, before, value, change.by)
 
 
-def _paths(document: Document, change: Change) -> list[Path]:
+def _paths(document: YamlDocument, change: Change) -> list[Path]:
     """Where a change is made; raises InputError for a path that leads nowhere."""
     found = list(matching(document.data, change.path))
     if EVERY not in change.path:
@@ -247,7 +251,7 @@ def _paths(document: Document, change: Change) -> list[Path]:
 
 
 def _moved(
-    document: Document, paths: list[Path], change: Change, move: RelativeChange, listed: Listed
+    document: YamlDocument, paths: list[Path], change: Change, move: RelativeChange, listed: Listed
 ) -> Iterator[tuple[Path, Any]]:
     """Figures after a relative change, one by one; raises InputError where there is none."""
     found = False
@@ -270,7 +274,7 @@ def _moved(
 
 
 def _figures(
-    document: Document, path: Path, listed: Listed
+    document: YamlDocument, path: Path, listed: Listed
 ) -> Iterator[tuple[Path, Decimal | int]]:
     """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
     value = document.value(path) if _stated(document, path) else None
@@ -291,7 +295,7 @@ def _counts(value: object) -> TypeGuard[int | Decimal]:
 
 
 def _price_breaks(
-    document: Document, path: Path, move: RelativeChange
+    document: YamlDocument, path: Path, move: RelativeChange
 ) -> Iterator[tuple[Path, Any]]:
     """Lower prices for larger orders move with the price of an offer."""
     if path[0] != "offers" or path[2:] != ("price_usd",):
@@ -307,7 +311,7 @@ def _price_breaks(
         )
 
 
-def _path(document: Document, change: Change, parts: tuple[str, ...]) -> Path:
+def _path(document: YamlDocument, change: Change, parts: tuple[str, ...]) -> Path:
     """The path of a change; raises InputError where a part of it is neither stated nor known."""
     if parts[0] in _FIXED:
         raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
@@ -356,7 +360,7 @@ def _nowhere(
     return f"there is no {part!r} {where}", hint
 
 
-def _stated(document: Document, path: Path) -> bool:
+def _stated(document: YamlDocument, path: Path) -> bool:
     try:
         document.entry(path)
     except KeyError:
@@ -364,7 +368,9 @@ def _stated(document: Document, path: Path) -> bool:
     return True
 
 
-def _require_nothing_lost(document: Document, path: Path, before: object, change: Change) -> None:
+def _require_nothing_lost(
+    document: YamlDocument, path: Path, before: object, change: Change
+) -> None:
     if not isinstance(before, dict):
         return
     place = document.key_place(path)
@@ -416,7 +422,7 @@ class Override:
     value: Any = field(compare=False)
     text: str
     """As `--set` takes it."""
-    document: Document = field(compare=False, repr=False)
+    document: YamlDocument = field(compare=False, repr=False)
     """`text` as a file of one line, whose one key is the path as it was written."""
 
     @classmethod
@@ -503,7 +509,7 @@ def quoted(path: str) -> str:
         return path
 
 
-def _parsed(argument: str, path: str, value: str) -> Document:
+def _parsed(argument: str, path: str, value: str) -> YamlDocument:
     """The argument as a file of one line, in which every column is that of the argument."""
     line = "v:".ljust(max(len(path) + 1, 3)) + value
     try:

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, NotKnown
-from planner.inputs.reading.document import Document, Path, Refused, dotted
+from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
 from planner.inputs.reading.shape import FieldTree, alternatives
 from planner.inputs.text.words import count_of, described, did_you_mean
 
@@ -82,7 +82,7 @@ class Told(NamedTuple):
     """Sections whose values are right one by one, but not together, or under their name."""
 
 
-def told(document: Document, model: type[BaseModel], error: ValidationError) -> Told:
+def told(document: YamlDocument, model: type[BaseModel], error: ValidationError) -> Told:
     """Give one finding for each path with a mistake; what was refused is told already."""
     shape = FieldTree(model)
     by_path: dict[Path, list[_Mistake]] = {}
@@ -120,7 +120,7 @@ def _is_odd(shape: FieldTree, mistake: _Mistake) -> bool:
     return (contradicts_itself or mistake.at_key) and shape.model(mistake.path) is not None
 
 
-def kept_as_written(document: Document, error: ValidationError) -> bool:
+def kept_as_written(document: YamlDocument, error: ValidationError) -> bool:
     """Put each number that stands where text belongs back as it is written; whether any did."""
     found = False
     for detail in error.errors(include_url=False):
@@ -134,7 +134,7 @@ def kept_as_written(document: Document, error: ValidationError) -> bool:
     return found
 
 
-def _replace(document: Document, path: Path, value: object) -> None:
+def _replace(document: YamlDocument, path: Path, value: object) -> None:
     *outer, last = path
     around = document.value(tuple(outer))
     if isinstance(last, str):
@@ -177,7 +177,7 @@ def _clearest(mistakes: list[_Mistake]) -> _Mistake:
     return next((mistake for mistake in mistakes if mistake.kind not in _WANTED), mistakes[0])
 
 
-def _finding(document: Document, shape: FieldTree, mistake: _Mistake) -> Finding:
+def _finding(document: YamlDocument, shape: FieldTree, mistake: _Mistake) -> Finding:
     if mistake.kind == _UNKNOWN:
         *outer, key = mistake.path
         message = f"unknown key {key!r}"
@@ -379,7 +379,9 @@ class Attempts:
             return cast("R | None", error.known)
 
 
-def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | None = None) -> M:
+def validate(
+    document: YamlDocument, model: type[M], *, known_as: type[BaseModel] | None = None
+) -> M:
     """Build the model; raises InputError with all mistakes of the file, each at its place.
 
     Numbers where text belongs become text in the document: `2027` and `12e4` as they are written.
@@ -396,7 +398,7 @@ def validate(document: Document, model: type[M], *, known_as: type[BaseModel] | 
     return built
 
 
-def read_as(read: Callable[[], Document], model: type[M]) -> tuple[Document, M]:
+def read_as(read: Callable[[], YamlDocument], model: type[M]) -> tuple[YamlDocument, M]:
     """Read a file and build the model; raises InputError with the mistakes of both."""
     attempts = Attempts()
     document = attempts.known(read)
@@ -406,7 +408,7 @@ def read_as(read: Callable[[], Document], model: type[M]) -> tuple[Document, M]:
     return document, built
 
 
-def require_kind(document: Document, model: type[BaseModel]) -> None:
+def require_kind(document: YamlDocument, model: type[BaseModel]) -> None:
     """Raise InputError where most keys are not those of the model, but of another kind of file."""
     known, stated = model.model_fields.keys(), document.data.keys() - {"format"}
     if 2 * len(known & stated) > len(stated):
@@ -416,7 +418,7 @@ def require_kind(document: Document, model: type[BaseModel]) -> None:
             raise InputError(Finding(f"holds {what}", file=document.shown_as, hint=reads))
 
 
-def _attempted(document: Document, model: type[M]) -> tuple[M | None, ValidationError | None]:
+def _attempted(document: YamlDocument, model: type[M]) -> tuple[M | None, ValidationError | None]:
     try:
         return model.model_validate(document.data), None
     except ValidationError as error:
@@ -424,7 +426,7 @@ def _attempted(document: Document, model: type[M]) -> tuple[M | None, Validation
 
 
 def _refusal(
-    document: Document,
+    document: YamlDocument,
     model: type[M],
     known_as: type[BaseModel],
     error: ValidationError | None,
@@ -447,7 +449,7 @@ def _refusal(
 
 
 def _empty(
-    document: Document,
+    document: YamlDocument,
     model: type[BaseModel],
     findings: Sequence[Finding],
     empty: Sequence[Path],
@@ -467,7 +469,7 @@ def validate_values(values: Mapping[str, Any], model: type[M], name_of: Callable
     `name_of` turns a dotted path into what the user wrote, such as `--batch`.
     Raises InputError with all mistakes, each under that name.
     """
-    document = Document(shown_as="", sha256="", data=dict(values), text="", branch={})
+    document = YamlDocument(shown_as="", sha256="", data=dict(values), text="", branch={})
     try:
         return model.model_validate(document.data)
     except ValidationError as error:

@@ -55,7 +55,7 @@ class Entry(NamedTuple):
     value: Mark
     branch: Mapping[str | int, Entry] | None
     """The entries within, where the value is a mapping or list."""
-    origin: Document | None = None
+    origin: YamlDocument | None = None
     """What it and all within it was written in, where that is not the document around it."""
 
 
@@ -112,7 +112,7 @@ def _quoted(key: str) -> str:
 
 
 @dataclass(frozen=True)
-class Document:
+class YamlDocument:
     """One file, read: data, places and text.
 
     Mappings are dicts, lists are tuples, numbers are int or exact Decimal.
@@ -151,11 +151,11 @@ class Document:
                     open_values.append(((*path, key), item))
         return found
 
-    def _entry(self, path: Path) -> tuple[Entry | None, int, Document]:
+    def _entry(self, path: Path) -> tuple[Entry | None, int, YamlDocument]:
         """The entry of the longest part of the path that exists, that part's length, its origin."""
         branch: Branch | None = self.branch
         found: Entry | None = None
-        origin: Document = self
+        origin: YamlDocument = self
         for depth, part in enumerate(path):
             if branch is None or part not in branch:
                 return found, depth, origin
@@ -164,7 +164,7 @@ class Document:
             branch = found.branch
         return found, len(path), origin
 
-    def origin(self, path: Path) -> Document:
+    def origin(self, path: Path) -> YamlDocument:
         """The file or argument that a value, or its nearest existing parent, was written in."""
         return self._entry(path)[2]
 

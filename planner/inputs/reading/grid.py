@@ -21,7 +21,7 @@ _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class GridCell:
     """Text, and where it stands."""
 
     text: str
@@ -52,8 +52,8 @@ class Cell:
 class Grid:
     """A header and the rows below it, as long as the header; empty rows are left out."""
 
-    header: tuple[Cell, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    header: tuple[GridCell, ...]
+    rows: tuple[tuple[GridCell, ...], ...]
     said: str = ""
     """How the file was read, where that was found out."""
     hidden: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ def csv_grid(text: str, shown_as: str, *, notes: bool = False) -> Grid:
     return Grid(header, tuple(body), said)
 
 
-def _length(row: Sequence[Cell], header: Sequence[Cell]) -> Finding:
+def _length(row: Sequence[GridCell], header: Sequence[GridCell]) -> Finding:
     cell = row[0]
     return Finding(
         f"has {count_of(len(row), 'cell')}, the header has {len(header)}",
@@ -94,7 +94,7 @@ def _length(row: Sequence[Cell], header: Sequence[Cell]) -> Finding:
     )
 
 
-def _rows(text: str, shown_as: str, delimiter: str) -> Iterator[tuple[Cell, ...]]:
+def _rows(text: str, shown_as: str, delimiter: str) -> Iterator[tuple[GridCell, ...]]:
     lines = text.split("\n")
     reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     begins = 1
@@ -103,7 +103,7 @@ def _rows(text: str, shown_as: str, delimiter: str) -> Iterator[tuple[Cell, ...]
             shown = lines[begins - 1]
             if any(cell.strip() for cell in cells):
                 yield tuple(
-                    Cell(plain_cell(cell.strip()), shown_as, begins, column, source_line=shown)
+                    GridCell(plain_cell(cell.strip()), shown_as, begins, column, source_line=shown)
                     for column, cell in enumerate(cells, 1)
                 )
             begins = reader.line_num + 1
@@ -115,7 +115,7 @@ def _rows(text: str, shown_as: str, delimiter: str) -> Iterator[tuple[Cell, ...]
         raise InputError(Finding(message, file=shown_as, line=begins)) from None
 
 
-Model = TypeVar("Model", bound=Frozen)
+RowModel = TypeVar("RowModel", bound=Frozen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class TableRow:
 
     file: str
     line: int | None
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, GridCell]
 
     def finding(self, message: str, column: str | None = None, hint: str | None = None) -> Finding:
         """One mistake, in its cell if the row has one in that column."""
@@ -140,8 +140,11 @@ class TableRow:
             raise InputError(self.finding(str(error), column)) from None
 
     def build(
-        self, model: type[Model], values: dict[str, object], column_of: Callable[[str], str] = str
-    ) -> Model:
+        self,
+        model: type[RowModel],
+        values: dict[str, object],
+        column_of: Callable[[str], str] = str,
+    ) -> RowModel:
         """The row as a value of `model`; raises InputError with all mistakes, cell by cell."""
         try:
             return validate_values(values, model, column_of)
@@ -180,7 +183,7 @@ def table_rows(
 
 
 def _faults(
-    header: Sequence[Cell], columns: Sequence[str], required: Sequence[str]
+    header: Sequence[GridCell], columns: Sequence[str], required: Sequence[str]
 ) -> Iterator[Finding]:
     met: set[str] = set()
     for cell in header:

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts
-from planner.inputs.reading.document import Document
+from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import nearest
 
@@ -19,10 +19,10 @@ MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
 """In the folder of the catalog, and no files of it: how configurations and inventories are read."""
 _NO_FACTS = {MODEL_TYPES, PRODUCT_NAMES}
 
-Kind = Literal["catalog", "rules", "scenarios"]
+FolderKind = Literal["catalog", "rules", "scenarios"]
 
 
-def shipped(kind: Kind) -> Path:
+def shipped(kind: FolderKind) -> Path:
     """Give the folder of shipped catalog, rules or scenarios; raises InputError if it is gone."""
     package = Path(__file__).resolve().parents[2]
     for folder in (package / "_data" / kind, package.parent / kind):
@@ -102,7 +102,9 @@ def given_files(paths: Sequence[Path]) -> list[Located]:
     return found
 
 
-def named_twice(files: Sequence[Located], scenario: Document | None = None) -> Iterator[Finding]:
+def named_twice(
+    files: Sequence[Located], scenario: YamlDocument | None = None
+) -> Iterator[Finding]:
     """Files that are named again, whatever they are called: read twice, nothing is won."""
     met: dict[tuple[int, int], Located] = {}
     for file in files:
@@ -137,7 +139,7 @@ def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
         yield folder / file, f"{shown}/{file}"
 
 
-def used_files(scenario: Document, folder: Path, role: UsedRole) -> list[Located]:
+def used_files(scenario: YamlDocument, folder: Path, role: UsedRole) -> list[Located]:
     """Give the files that the scenario names under `use:`, all inside the folder of their namer.
 
     `folder` is that of names which no file states.
@@ -207,7 +209,7 @@ def _case_fault(folder: Path, path: Path) -> tuple[str, str | None] | None:
 
 def open_documents(
     files: Sequence[Located], role: Role, attempts: Attempts
-) -> list[tuple[Located, Document, InputFile]]:
+) -> list[tuple[Located, YamlDocument, InputFile]]:
     """Read the files, as far as they can be read; `attempts` take the mistakes of all of them."""
     found = []
     for file in files:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import yaml
 
 from planner.errors import Finding, InputError
-from planner.inputs.reading.document import Document, Entry, Mark, Refused
+from planner.inputs.reading.document import Entry, Mark, Refused, YamlDocument
 from planner.inputs.text.scalars import (
     ILLEGAL_CHARACTER,
     PLACEHOLDER,
@@ -404,7 +404,7 @@ LARGEST_FILE_BYTES = 16 * 1024 * 1024
 
 def read_document(
     path: FilePath, *, shown_as: str | None = None, text: str | None = None
-) -> Document:
+) -> YamlDocument:
     """Read a file, or the `text` in its place; raises InputError for all that is wrong as YAML."""
     name = str(path) if shown_as is None else shown_as
     return parse_document(read_bytes(path, name) if text is None else text, name, path)
@@ -451,7 +451,9 @@ def _not_found(path: FilePath, shown_as: str) -> Finding:
     return Finding("no such file", file=shown_as, hint=did_you_mean(path.name, beside))
 
 
-def parse_document(content: bytes | str, shown_as: str, path: FilePath | None = None) -> Document:
+def parse_document(
+    content: bytes | str, shown_as: str, path: FilePath | None = None
+) -> YamlDocument:
     """Parse the content of a file; raises InputError with every mistake found.
 
     The error knows the document where reading came to its end: what is wrong in it is `Refused`.
@@ -468,7 +470,7 @@ def parse_document(content: bytes | str, shown_as: str, path: FilePath | None = 
         data, entry = builder.build()
     except InputError as error:
         raise InputError(*unseen, *error.findings) from None
-    document = Document(
+    document = YamlDocument(
         shown_as=shown_as,
         sha256=hashlib.sha256(raw).hexdigest(),
         data=data,

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate
-from planner.inputs.reading.document import Branch, Document, Entry, Path, dotted
+from planner.inputs.reading.document import Branch, Entry, Path, YamlDocument, dotted
 from planner.inputs.reading.locate import InputFile, Located, open_documents, shipped_files
 from planner.inputs.rules.facts import FACTS, SETTINGS, UNITS
 from planner.inputs.rules.rule import (
@@ -293,8 +293,8 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
     shipped = {file.group for file in shipped_files("rules")}
     rules: list[Rule] = []
     own: set[str] = set()
-    origin: dict[str, Document] = {}
-    defined: dict[tuple[str, str], Document] = {}
+    origin: dict[str, YamlDocument] = {}
+    defined: dict[tuple[str, str], YamlDocument] = {}
     documents = [document for _, document, _ in opened]
     sources = _sources(documents)
     for file, written, _ in opened:
@@ -324,7 +324,7 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
     return book, tuple(record for _, _, record in opened)
 
 
-def _rules(document: Document) -> dict[str, Rule]:
+def _rules(document: YamlDocument) -> dict[str, Rule]:
     """The rules of one file by id; raises InputError for what is no file of rules."""
     rules = validate(document, RuleFile).rules
     again = "is stated already, by the key above"
@@ -338,7 +338,7 @@ def _rules(document: Document) -> dict[str, Rule]:
     return rules
 
 
-def _with_cases(document: Document, findings: list[Finding]) -> Document:
+def _with_cases(document: YamlDocument, findings: list[Finding]) -> YamlDocument:
     """The document with a rule for each case: what all have in common, and what it states itself.
 
     Conditions, inputs and results of both count; of anything else that of the case.
@@ -376,7 +376,9 @@ def _with_cases(document: Document, findings: list[Finding]) -> Document:
     )
 
 
-def _as_written(findings: Iterable[Finding], documents: Sequence[Document]) -> Iterable[Finding]:
+def _as_written(
+    findings: Iterable[Finding], documents: Sequence[YamlDocument]
+) -> Iterable[Finding]:
     """Findings under the keys of their files; what is wrong for all cases of a table, once."""
     tables = {
         (document.shown_as, dotted(("rules", case))): (key, case, rule)
@@ -423,7 +425,7 @@ def _merged_places(shared: Branch, own: Branch) -> Branch:
     return {**shared, **own, **both}
 
 
-def _sources(documents: Sequence[Document]) -> dict[str, dict[str, Any]]:
+def _sources(documents: Sequence[YamlDocument]) -> dict[str, dict[str, Any]]:
     """What is known of each source by its key; of one that is wrong, as it says itself, nothing."""
     found: dict[str, dict[str, Any]] = {}
     for document in documents:
@@ -437,8 +439,8 @@ def _sources(documents: Sequence[Document]) -> dict[str, dict[str, Any]]:
 
 
 def _with_sources(
-    document: Document, sources: Mapping[str, dict[str, Any]], findings: list[Finding]
-) -> Document:
+    document: YamlDocument, sources: Mapping[str, dict[str, Any]], findings: list[Finding]
+) -> YamlDocument:
     """The document with what is known of each source in the place of its key."""
 
     def cited(path: Path, citation: object) -> object:

@@ -29,7 +29,7 @@ MAXIMUM_MAGNITUDE: Final = 30
 
 Exact = Fraction | int
 """A figure without rounding; whole ones are mostly int, which computes ten times as fast."""
-Result = Exact | bool
+Computed = Exact | bool
 
 
 def exact(figure: Decimal | Exact | float) -> Exact:
@@ -121,10 +121,10 @@ class Expression:
             dict.fromkeys(n for n in names if n not in _WORDS and n not in _FUNCTIONS)
         )
 
-    def evaluate(self, bindings: Mapping[str, Exact]) -> Result:
+    def evaluate(self, bindings: Mapping[str, Exact]) -> Computed:
         """Compute with these figures; ExpressionError on a missing one or division by zero."""
         try:
-            found: Result = eval(self._code, self._globals, bindings)
+            found: Computed = eval(self._code, self._globals, bindings)
             return found
         except ZeroDivisionError:
             raise ExpressionError(f"divides by zero with {self._figures(bindings)}") from None

@@ -18,7 +18,7 @@ from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Serve, Tune
 from planner.inputs.scenario.load import Latency, Load
 
-Kind = Literal["number", "text", "truth"]
+FactKind = Literal["number", "text", "truth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Fact:
     """Values that a text fact can take; empty where any text can stand."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FactKind:
         """What it is to a formula, by its unit."""
         return _KINDS.get(self.unit, "number")
 
 
-_KINDS: Final[dict[str, Kind]] = {"text": "text", "true/false": "truth"}
+_KINDS: Final[dict[str, FactKind]] = {"text": "text", "true/false": "truth"}
 """Units of facts that nobody calculates with."""
 
 

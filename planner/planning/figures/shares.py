@@ -99,7 +99,7 @@ PoolQuarter = tuple[tuple[str, str, str], int]
 Line = str | None
 """A team, or None for the jobs without one; or a job."""
 _IDLE = object()
-Cell = tuple[object, int]
+ChargeCell = tuple[object, int]
 """A line, or `_IDLE`, and a quarter."""
 
 
@@ -362,12 +362,12 @@ def _shares(
     there: Mapping[PoolQuarter, Fraction],
     *,
     spread: bool,
-) -> dict[Cell, Fraction]:
+) -> dict[ChargeCell, Fraction]:
     """Cents by line and quarter, exactly; `there` are all GPUs, on the average of the quarter.
 
     What is idle is shared by those who hold GPUs if it is `spread`, and stands apart else.
     """
-    cells: dict[Cell, Fraction] = defaultdict(Fraction)
+    cells: dict[ChargeCell, Fraction] = defaultdict(Fraction)
     for slot, cents in _charges(inputs, nodes).items():
         here = {line: use.gpus[slot] for line, use in held.items()}
         if spread and not any(here.values()):

@@ -7,18 +7,18 @@ from fractions import Fraction
 
 from planner.planning.ledger.traced import NOTHING, TracedFigure, total
 from planner.reporting.document import (
+    AnyRow,
     Block,
     Bullets,
     Cell,
     Chart,
+    ColumnKind,
     Document,
     Fields,
     Figure,
     Getter,
     Heading,
-    Kind,
     Paragraph,
-    Row,
     Series,
     beneath,
     columns_for,
@@ -39,7 +39,7 @@ from planner.reporting.format import (
 from planner.reporting.sections.purchases import action_of
 from planner.reporting.traced import TracedFile
 from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.compare import Amount, Comparison, Origin, Replay
+from planner.whatif.compare import Amount, ChangedOrigin, Comparison, Replay
 
 OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
@@ -143,10 +143,10 @@ def _short(text: str | None) -> str:
 
 
 def _changes(
-    rows: Sequence[Row],
+    rows: Sequence[AnyRow],
     most: int,
-    mark: Callable[[Row], str],
-    *columns: tuple[str, Kind, Getter[Row]],
+    mark: Callable[[AnyRow], str],
+    *columns: tuple[str, ColumnKind, Getter[AnyRow]],
 ) -> Iterator[Block]:
     """At most so many rows, each with its mark first, and how many more there are."""
     if rows:
@@ -381,7 +381,7 @@ def replay_document(replayed: Replay, most: int) -> Document:
 
 
 def _causes(replayed: Replay) -> Block:
-    def said(one: Origin, value: str | None) -> str:
+    def said(one: ChangedOrigin, value: str | None) -> str:
         if value is None:
             return "not there"
         return f"sha256 {value[:_DIGITS]}…" if one.what == "file" else value

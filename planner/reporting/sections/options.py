@@ -16,11 +16,11 @@ from planner.reporting.document import (
     Block,
     Bullets,
     Cell,
+    ColumnKind,
     Document,
     Fields,
     Figure,
     Heading,
-    Kind,
     Paragraph,
     Table,
     beneath,
@@ -288,7 +288,7 @@ class _Option:
 class _Shown(NamedTuple):
     """A column: its kind, the pages that have it, and what it means where that is not plain."""
 
-    kind: Kind
+    kind: ColumnKind
     pages: str
     """The list of alternatives, the section of a report, and `1`, the first page of that."""
     meaning: str = ""

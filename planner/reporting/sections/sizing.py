@@ -137,6 +137,10 @@ _BLANK = "\0"
 """Stands for the GPU type where several share a message."""
 
 
+_ASKED = "job.gpu_types"
+"""Which GPU types a job names is no finding."""
+
+
 class RentedCandidate(NamedTuple):
     """A way to run a job, and what it costs at the least rent in the price book."""
 
@@ -170,8 +174,8 @@ def sizing_document(
         blocks.append(Paragraph("No GPU type can run it.", tone="warning"))
     if calibration is not None:
         blocks += _calibration(calibration)
-    if sizing.rejections:
-        blocks += [Heading("GPU types that cannot"), _rejections(sizing.rejections)]
+    if cannot := [one for one in sizing.rejections if one.rule != _ASKED]:
+        blocks += [Heading("GPU types that cannot"), _rejections(cannot)]
     if sizing.refused_parts:
         blocks += [Heading("Parts of a GPU that it does not take"), _parts(sizing.refused_parts)]
     if sizing.warnings:

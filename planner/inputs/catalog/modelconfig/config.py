@@ -20,14 +20,14 @@ from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig.decoder import read_decoder
 from planner.inputs.catalog.modelconfig.section import (
+    ConfigSection,
     ModelType,
-    Section,
     model_types,
     parse_config,
     structure_keys,
 )
 from planner.inputs.reading.diagnostics import validate, validate_values
-from planner.inputs.reading.document import Document
+from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, fault_of_path
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.words import described, did_you_mean
@@ -87,7 +87,7 @@ def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, 
     )
 
 
-def _left_out(section: Section) -> str | None:
+def _left_out(section: ConfigSection) -> str | None:
     """Say which weights of the published files the parameters do not hold."""
     parts = []
     if section.prefix:
@@ -97,7 +97,7 @@ def _left_out(section: Section) -> str | None:
     return f"decoder alone, without {' and '.join(parts)}" if parts else None
 
 
-def _scaled_context(section: Section, context: int) -> int | None:
+def _scaled_context(section: ConfigSection, context: int) -> int | None:
     """Tokens that a declared rope scaling stretches the context to, as vLLM counts them."""
     scaling = section.data.get("rope_scaling")
     if not isinstance(scaling, dict):
@@ -109,13 +109,13 @@ def _scaled_context(section: Section, context: int) -> int | None:
     return stretched if stretched > context else None
 
 
-def _language(whole: Section) -> Section:
+def _language(whole: ConfigSection) -> ConfigSection:
     """The part that describes the decoder: the whole file, or the text part of several."""
     parts = (whole.within(name) for name in _NESTED)
     return next((part for part in parts if part is not None), whole)
 
 
-def _kind(section: Section, whole: Section) -> ModelType:
+def _kind(section: ConfigSection, whole: ConfigSection) -> ModelType:
     """Find out what kind of model it is; raises InputError where it has no formula."""
     types = model_types()
     name = section.text_of("model_type")
@@ -136,11 +136,11 @@ def _kind(section: Section, whole: Section) -> ModelType:
     return kind
 
 
-def _no_formula(section: Section, key: str, fault: str) -> None:
+def _no_formula(section: ConfigSection, key: str, fault: str) -> None:
     section.fault(key, f"{fault} and has no formula here", _INSTEAD)
 
 
-def _refuse_foreign(section: Section, kind: ModelType) -> None:
+def _refuse_foreign(section: ConfigSection, kind: ModelType) -> None:
     """Refuse keys that would make the model another one than its type says."""
     for reason, keys in model_types().foreign.items():
         for key in filter(section.says, keys):
@@ -161,7 +161,7 @@ _STATES_BITS = ("gptq", "awq", "auto-round", "auto_round", "autoround", "hqq", "
 _QUANTIZATION = "quantization_config"
 
 
-def native_bits(whole: Section, decoder: Section) -> int | None:
+def native_bits(whole: ConfigSection, decoder: ConfigSection) -> int | None:
     """Width of most weights in bit; None where they are not quantized.
 
     A block that tells no width, or two, is noted in the findings.
@@ -189,7 +189,7 @@ def native_bits(whole: Section, decoder: Section) -> int | None:
     return None
 
 
-def _bitsandbytes(section: Section) -> int | None:
+def _bitsandbytes(section: ConfigSection) -> int | None:
     four, eight = section.truth("load_in_4bit"), section.truth("load_in_8bit")
     if four and eight:
         section.fault("load_in_8bit", "contradicts `load_in_4bit`, only one can be true")
@@ -198,7 +198,7 @@ def _bitsandbytes(section: Section) -> int | None:
     return 4 if four else 8
 
 
-def _groups(section: Section) -> int | None:
+def _groups(section: ConfigSection) -> int | None:
     """Give the width of the groups; of several the widest, so that nothing is planned too small."""
     groups = section.within("config_groups")
     widths = []
@@ -231,7 +231,7 @@ class _Entries(Frozen):
 
 
 def catalogued_models(
-    document: Document, file: Located, ids: frozenset[str]
+    document: YamlDocument, file: Located, ids: frozenset[str]
 ) -> tuple[dict[str, Model], tuple[InputFile, ...]]:
     """Read the configurations that these entries of `models` name: models by id, files read.
 

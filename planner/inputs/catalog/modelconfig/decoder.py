@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from planner.inputs.catalog.modelconfig.section import EXPERT_KEYS, Section
+from planner.inputs.catalog.modelconfig.section import EXPERT_KEYS, ConfigSection
 
 MOST_LAYERS = 10_000
 _MOST_HEADS = _MOST_EXPERTS = 100_000
@@ -31,7 +31,7 @@ class Decoder(NamedTuple):
     """Of these, those that one token passes."""
 
 
-def read_decoder(section: Section, *, tied: bool) -> Decoder:
+def read_decoder(section: ConfigSection, *, tied: bool) -> Decoder:
     """Read it; what is missing or wrong is noted in the section's findings.
 
     `tied` holds where the section does not say whether embeddings are tied.
@@ -82,7 +82,7 @@ class _Sorts(NamedTuple):
     mixture: int
 
 
-def _count_layers(section: Section) -> int:
+def _count_layers(section: ConfigSection) -> int:
     """How many there are; a list of them counts where the number is left out."""
     blocks = section.items("layers_block_type", str)
     if blocks and section.data.get("num_hidden_layers") is None:
@@ -90,7 +90,7 @@ def _count_layers(section: Section) -> int:
     return section.count("num_hidden_layers", most=MOST_LAYERS)
 
 
-def _sort_layers(section: Section, layers: int) -> _Sorts:
+def _sort_layers(section: ConfigSection, layers: int) -> _Sorts:
     """Sort the layers by what they hold."""
     kind = section.kind
     pattern = _pattern(section, layers) if kind.recurrence == "mamba2" else None
@@ -101,7 +101,7 @@ def _sort_layers(section: Section, layers: int) -> _Sorts:
     return _Sorts(attention, layers - attention, layers - mixture, mixture)
 
 
-def _pattern(section: Section, layers: int) -> str | None:
+def _pattern(section: ConfigSection, layers: int) -> str | None:
     """Nemotron-H gives each layer a letter: Mamba, attention, feed-forward or experts."""
     pattern = section.text_of("hybrid_override_pattern")
     if pattern is None:
@@ -116,7 +116,7 @@ def _pattern(section: Section, layers: int) -> str | None:
     return pattern
 
 
-def _attention_layers(section: Section, layers: int) -> int:
+def _attention_layers(section: ConfigSection, layers: int) -> int:
     """Layers of a hybrid that attend; the others are recurrent."""
     sorts = section.items("layer_types", str, layers)
     attending = ("attention", "full_attention")
@@ -138,13 +138,13 @@ def _attention_layers(section: Section, layers: int) -> int:
     return layers
 
 
-def _every(section: Section, layers: int, what: str) -> int:
+def _every(section: ConfigSection, layers: int, what: str) -> int:
     period = section.count(f"{what}_period", most=MOST_LAYERS)
     offset = section.count(f"{what}_offset", least=0, most=MOST_LAYERS)
     return len(range(offset, layers, period))
 
 
-def _mixture_layers(section: Section, layers: int) -> int:
+def _mixture_layers(section: ConfigSection, layers: int) -> int:
     """Layers with experts instead of a dense block."""
     if not any(section.says(key) for key in EXPERT_KEYS):
         return 0
@@ -161,7 +161,7 @@ def _mixture_layers(section: Section, layers: int) -> int:
     return len([layer for layer in range(start, layers, step) if layer not in dense])
 
 
-def _intermediate(section: Section, hidden: int, dense_layers: int) -> int | None:
+def _intermediate(section: ConfigSection, hidden: int, dense_layers: int) -> int | None:
     """Width of the dense block; GPT-2 and Falcon leave it out where it is four times as wide."""
     names = section.kind.names
     if not dense_layers:
@@ -177,14 +177,14 @@ def _intermediate(section: Section, hidden: int, dense_layers: int) -> int | Non
     return section.count("intermediate_size") if wide is None else wide
 
 
-def _two_thirds(section: Section) -> int:
+def _two_thirds(section: ConfigSection) -> int:
     """Width of LFM2's block; a further factor is refused, no published model has one."""
     section.optional("block_ffn_dim_multiplier", most=1)
     unit = section.optional("block_multiple_of") or 256
     return unit * -(-(2 * section.count("intermediate_size") // 3) // unit)
 
 
-def _block(section: Section, hidden: int, width: int, *, bias: bool | None = None) -> int:
+def _block(section: ConfigSection, hidden: int, width: int, *, bias: bool | None = None) -> int:
     """Parameters of a feed-forward block."""
     matrices = 3 if section.kind.gated else 2
     biased = section.has(section.kind.mlp_bias) if bias is None else bias
@@ -192,7 +192,7 @@ def _block(section: Section, hidden: int, width: int, *, bias: bool | None = Non
 
 
 def _attention(
-    section: Section, attention_layers: int, layers: int, hidden: int, context: int
+    section: ConfigSection, attention_layers: int, layers: int, hidden: int, context: int
 ) -> Decoder:
     heads = section.count("num_attention_heads", most=_MOST_HEADS)
     if section.kind.latent:
@@ -212,7 +212,7 @@ def _attention(
     return Decoder(figures, attention_layers * weights)
 
 
-def _matrices(section: Section, hidden: int, queries: int, keys: int) -> int:
+def _matrices(section: ConfigSection, hidden: int, queries: int, keys: int) -> int:
     """Parameters of one layer that keeps keys and values, without its norms."""
     kind = section.kind
     gate = queries if kind.output_gate else 0
@@ -221,7 +221,7 @@ def _matrices(section: Section, hidden: int, queries: int, keys: int) -> int:
     return weights + (hidden if section.has(kind.out_bias) else 0)
 
 
-def _kv_heads(section: Section, heads: int) -> int:
+def _kv_heads(section: ConfigSection, heads: int) -> int:
     old_falcon = "num_kv_heads" in section.kind.names.get("num_key_value_heads", ())
     if old_falcon and not section.truth("new_decoder_architecture"):
         return 1 if section.truth("multi_query", default=True) else heads
@@ -237,7 +237,7 @@ def _kv_heads(section: Section, heads: int) -> int:
     return kv_heads
 
 
-def _head_dim(section: Section, hidden: int, heads: int) -> int:
+def _head_dim(section: ConfigSection, hidden: int, heads: int) -> int:
     head_dim = section.optional("head_dim", most=_MOST_HEADS)
     if head_dim is not None:
         return head_dim
@@ -250,7 +250,7 @@ def _head_dim(section: Section, hidden: int, heads: int) -> int:
     return max(hidden // heads, 1)
 
 
-def _latent(section: Section, hidden: int, heads: int) -> tuple[int, int, int, int]:
+def _latent(section: ConfigSection, hidden: int, heads: int) -> tuple[int, int, int, int]:
     """Multi-head latent attention: heads of keys, their width, elements kept, parameters."""
     index_heads = section.optional("index_n_heads") or 0
     query_rank = section.optional("q_lora_rank")
@@ -271,7 +271,7 @@ def _latent(section: Section, hidden: int, heads: int) -> tuple[int, int, int, i
     return heads, head_dim, kv_rank + rotary_dim + index_dim, weights
 
 
-def _window(section: Section, layers: int, context: int) -> tuple[int | None, int]:
+def _window(section: ConfigSection, layers: int, context: int) -> tuple[int | None, int]:
     """Tokens that sliding layers see and how many slide; a window as wide as the context is none.
 
     Code that slides all layers, such as Mistral's, does so wherever a window is given.
@@ -289,7 +289,7 @@ def _window(section: Section, layers: int, context: int) -> tuple[int | None, in
     return (window, sliding) if sliding else (None, 0)
 
 
-def _sliding(section: Section, layers: int) -> int:
+def _sliding(section: ConfigSection, layers: int) -> int:
     """How many layers slide where no list tells."""
     slides = section.kind.slides
     if slides == "all":
@@ -321,7 +321,7 @@ class _Mixture(NamedTuple):
     """Width to which tokens are compressed before they enter the routed experts, if they are."""
 
 
-def _mixture(section: Section) -> _Mixture:
+def _mixture(section: ConfigSection) -> _Mixture:
     experts = section.count(*EXPERT_KEYS, most=_MOST_EXPERTS)
     per_token = section.count(
         "num_experts_per_tok", "experts_per_token", "num_experts_per_token", most=_MOST_EXPERTS
@@ -335,7 +335,7 @@ def _mixture(section: Section) -> _Mixture:
     return _Mixture(experts, per_token, width, shared_width, section.optional("moe_latent_size"))
 
 
-def _with_experts(section: Section, mixture: _Mixture, sorts: _Sorts, hidden: int) -> Decoder:
+def _with_experts(section: ConfigSection, mixture: _Mixture, sorts: _Sorts, hidden: int) -> Decoder:
     """Router, routed and shared experts of all layers that have them."""
     routing = mixture.experts * (hidden + (1 if section.has(section.kind.mlp_bias) else 0))
     routing += 2 * hidden * (mixture.latent or 0)
@@ -356,7 +356,7 @@ def _with_experts(section: Section, mixture: _Mixture, sorts: _Sorts, hidden: in
     return Decoder(figures, every, used)
 
 
-def _shared_width(section: Section, width: int) -> int:
+def _shared_width(section: ConfigSection, width: int) -> int:
     """Width of all experts together that every token passes."""
     for key in _SHARED:
         if section.says(key):
@@ -365,7 +365,7 @@ def _shared_width(section: Section, width: int) -> int:
     return width * (section.kind.shared_experts if shared is None else shared)
 
 
-def _recurrence(section: Section, sorts: _Sorts, hidden: int) -> Decoder:
+def _recurrence(section: ConfigSection, sorts: _Sorts, hidden: int) -> Decoder:
     """Layers that keep a state, and the last inputs of their convolution."""
     precision = section.text_of("mamba_ssm_cache_dtype") or section.text_of("mamba_ssm_dtype")
     read = {"mamba": _mamba, "mamba2": _mamba2, "delta": _delta, "conv": _short_convolution}
@@ -379,7 +379,7 @@ def _recurrence(section: Section, sorts: _Sorts, hidden: int) -> Decoder:
     return Decoder(figures, sorts.recurrent * weights)
 
 
-def _mamba(section: Section, hidden: int) -> tuple[int, int, int]:
+def _mamba(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
     """Parameters of a Mamba layer, elements of its state and of its convolution's inputs.
 
     With norms of step, input and output, as Jamba has them.
@@ -395,7 +395,7 @@ def _mamba(section: Section, hidden: int) -> tuple[int, int, int]:
     return weights, inner * state, inner * (kernel - 1)
 
 
-def _mamba2(section: Section, hidden: int) -> tuple[int, int, int]:
+def _mamba2(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
     """The same of a Mamba-2 layer."""
     heads = section.count("mamba_heads")
     if section.data.get("mamba_d_head") == "auto":
@@ -412,7 +412,7 @@ def _mamba2(section: Section, hidden: int) -> tuple[int, int, int]:
     return weights, inner * state, convolved * (kernel - 1)
 
 
-def _delta(section: Section, hidden: int) -> tuple[int, int, int]:
+def _delta(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
     """The same of a gated delta-rule layer, as Qwen3-Next has it."""
     key_heads = section.count("linear_num_key_heads")
     value_heads = section.count("linear_num_value_heads")
@@ -426,7 +426,7 @@ def _delta(section: Section, hidden: int) -> tuple[int, int, int]:
     return weights, value_heads * key_dim * value_dim, convolved * (kernel - 1)
 
 
-def _short_convolution(section: Section, hidden: int) -> tuple[int, int, int]:
+def _short_convolution(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
     """The same of a gated short convolution, as LFM2 has it: the last inputs are all its state."""
     kernel = section.count("conv_L_cache", most=_LONGEST_KERNEL)
     biases = 5 * hidden if section.truth("conv_bias") else 0

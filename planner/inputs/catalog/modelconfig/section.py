@@ -112,7 +112,7 @@ _AS_LLAMA = ModelType()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Section:
+class ConfigSection:
     """One object of the file; what is wrong in it is gathered in `findings`, shared by all."""
 
     shown_as: str
@@ -122,7 +122,7 @@ class Section:
     kind: ModelType = _AS_LLAMA
     prefix: str = ""
 
-    def within(self, name: str) -> Section | None:
+    def within(self, name: str) -> ConfigSection | None:
         """Give the object of this name; None where there is none."""
         value = self.data.get(name)
         if value is None:
@@ -237,7 +237,7 @@ class Section:
         return self.text.count("\n", 0, found[0].start()) + 1 if len(found) == 1 else None
 
 
-def parse_config(content: bytes, shown_as: str) -> Section:
+def parse_config(content: bytes, shown_as: str) -> ConfigSection:
     """Parse the file; raises InputError where it is no JSON object, or ambiguous as one."""
     if len(content) > LARGEST_CONFIG_BYTES:
         limit = LARGEST_CONFIG_BYTES // 2**20
@@ -262,7 +262,7 @@ def parse_config(content: bytes, shown_as: str) -> Section:
         _refuse(str(error), shown_as)
     if not isinstance(data, dict):
         _refuse("is no JSON object", shown_as)
-    return Section(shown_as, text, data, [])
+    return ConfigSection(shown_as, text, data, [])
 
 
 class _AmbiguousError(Exception):

@@ -1,7 +1,7 @@
-"""What if: the same jobs solved again with something changed, and what the plan then differs by.
+"""What the choices of a plan cost: the same jobs solved again without one of them.
 
-What the plan's choices cost, as the difference to the best plan without them, both proved; and
-where there is no plan, which change would give one.
+The difference to the best plan without a choice, both proved; small changes of demand that would
+save a node; and where there is no plan, which change would give one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MOST_JOBS, _NAMED = 4, 4
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class ChoicePrices:
     """A plan as it was solved, which others are held against.
 
     A figure is open where it or the other plan is not proved before `deadline`, in seconds of work.
@@ -356,7 +356,9 @@ class _Change(NamedTuple):
     site: str
 
 
-def near_misses(plan: Plan, asked: WhatIf, sizers: Sizers, budget_s: float) -> Iterator[NearMiss]:
+def near_misses(
+    plan: Plan, asked: ChoicePrices, sizers: Sizers, budget_s: float
+) -> Iterator[NearMiss]:
     """The changes that save more than the job's share of them, within so many seconds of work.
 
     None where jobs give way or APIs answer, or the plan is not proved.
