@@ -9,6 +9,7 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, overload
 
+from pydantic import Field
 from pydantic_core import core_schema
 
 from planner.inputs.base import Frozen
@@ -270,6 +271,8 @@ class Rejection(Frozen):
     """Which part of this GPU type it is that it cannot use; empty: none at all."""
     missed: tuple[MissedTarget, ...] = ()
     """Where it is too slow: the targets that it misses; empty where one of them is unknown."""
+    short_gb: float = Field(default=0, exclude=True)
+    """Where it is too small: the memory that each GPU lacks."""
 
     @property
     def times_as_long(self) -> float:

@@ -320,6 +320,7 @@ def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
         rule=rule.id if rule else _FREE,
         message=f"at {gpus} GPUs each still needs {need:,.1f} GB, of {offer:,.1f} GB on {gpu_type}",
         sources=rule.source_texts if rule else (),
+        short_gb=need - offer,
     )
 
 

@@ -273,7 +273,8 @@ class Sizer:
             for variant in variants:
                 outcome = self._on(gpu_type, facts, job, variant)
                 if isinstance(outcome, list):
-                    refused = outcome
+                    nearer = not refused or outcome[0].short_gb < refused[0].short_gb
+                    refused = outcome if nearer or job.tune is None else refused
                     continue
                 placed, refused_here = outcome
                 parts += refused_here

@@ -299,6 +299,15 @@ def test_few_peaks_of_an_origin_are_missed_by_more_than_three_per_cent(world):
     assert missed == PEAKS_MISSED
 
 
+def test_nine_in_ten_peaks_that_nothing_was_fitted_to_lie_in_the_range_that_is_told(world):
+    unseen = [one for one in world.runs if one.ratio and not world.origins[one.run.origin].fitted]
+    inside = [
+        one.memory.low_mb <= float(one.ratio) * one.memory.peak_mb <= one.memory.high_mb
+        for one in unseen
+    ]
+    assert sum(inside) / len(inside) >= 0.88
+
+
 def test_the_neighbours_of_the_catalog_are_what_was_measured(world):
     shipped = (HERE.parents[1] / "catalog" / "neighbours.yaml").read_text(encoding="utf-8")
     assert neighbours_file(world) == shipped

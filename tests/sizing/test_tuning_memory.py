@@ -244,6 +244,25 @@ def test_a_step_of_zero_3_takes_what_a_group_of_parameters_does(memory):
         assert step_mb[gpus] == pytest.approx(1000 * (16 * billion + 6 * group), rel=0.001)
 
 
+def test_zero_3_holds_gradients_and_gathered_embeddings_at_the_loss(memory):
+    def forward_mb(sequence):
+        told = memory(8, **FULL | {"sharding": "zero-3", "batch": 8, "sequence": sequence})
+        return next(part.mb for part in told.phases if part.name == "forward")
+
+    without_tokens_mb = 2 * forward_mb(512) - forward_mb(1024)
+    assert without_tokens_mb == pytest.approx(16 * 8030.261248 / 8 + 2 * 1050.673152, abs=3)
+
+
+def test_weights_on_every_gpu_stay_there_and_those_of_one_gpu_come_layer_by_layer(sizer, memory):
+    whole = FULL | {"sharding": "zero-2", "offload": "all", "batch": 8}
+    assert not sizer.size(Job.model_validate({"tune": whole})).candidates
+    alone = memory(1, **FULL | {"offload": "all", "batch": 1})
+    held_mb = 2 * (1050.673152 + (8030.261248 - 1050.673152) / 32)
+    assert next(part.mb for part in alone.phases if part.name == "load") == pytest.approx(
+        held_mb, abs=2
+    )
+
+
 def test_megatron_holds_six_bytes_of_what_it_splits_and_a_share_of_twelve(memory):
     """Its theoretical_memory_usage.py: 6 + 12 / data_parallel_size bytes per parameter."""
     job = {"model": "qwen2.5-14b", "method": "full", "precision": "bf16-mixed", "batch": 16}
@@ -277,6 +296,20 @@ def test_a_run_of_fsdp2_that_sums_passes_up_is_told_what_accelerate_does(sizer):
 
     assert told()
     assert not told(sync_each_batch=True)
+
+
+def test_more_gpus_than_sequences_are_told_and_a_refusal_names_the_passes_that_come_nearest(sizer):
+    def sized(**tune):
+        return sizer.size(
+            Job.model_validate({"tune": FULL | tune, "gpu_types": ("h100-80gb-sxm",)})
+        )
+
+    assert any("micro-batch-told" in told for told in sized(batch=1).warnings)
+    assert not any("micro-batch-told" in told for told in sized(batch=64).warnings)
+    refused = sized(model="llama-3.1-405b", batch=64).rejections
+    message = next(one.message for one in refused if one.rule == "capacity/fits")
+    gb = float(message.split("still needs ")[1].split(" GB")[0])
+    assert gb < 2 * 20 * 405.853388800 / 64  # in 64 passes, whole gradients alone take 812 GB
 
 
 PAGED = FULL | {"optimizer": "paged-adamw-8bit", "batch": 8, "dataset_tokens": 1e8}
