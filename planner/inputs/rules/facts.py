@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.engine import Disaggregated, Speculative
-from planner.inputs.scenario.job import Adapters, Family, Fixed, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Family, Fixed, Parallelism, Serve, Tune
 from planner.inputs.scenario.load import Latency, Load
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ _KINDS: Final[dict[str, Kind]] = {"text": "text", "true/false": "truth"}
 
 _SECTIONS: tuple[type[BaseModel], ...] = (
     Tune,
+    Parallelism,
     Serve,
     Adapters,
     Load,
@@ -266,7 +267,7 @@ SETTINGS: Final[dict[str, Fact]] = {
 """What a policy rule may set."""
 
 UNITS: Final = frozenset(fact.unit for fact in FACTS.values()).union(
-    ("GPUs of 80 GB", "copies", "matrices", "nodes", "replicas", "runs", "stages"),
+    ("GPUs of 80 GB", "copies", "matrices", "nodes", "parts", "replicas", "runs"),
     ("B/element", "B/parameter", "B/token", "bytes per token", "MB/token", "GB/pass"),
     ("10^6 elements/token", "GFLOP/token", "ms/layer", "s", "s/pass", "us/token"),
     ("tokens/pass", "tokens/s", "deviations"),
