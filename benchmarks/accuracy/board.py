@@ -268,10 +268,13 @@ _PASSES: Final = {
 def _times(made: Board, world: World) -> None:
     def groups(run: Measurement) -> Iterator[tuple[int, str]]:
         """The rows that a run is counted in: their order, and their names."""
-        yield 0, run.origin or ""
         yield 1, "all origins"
+        if run.tune.parallelism is not None and run.tune.parallelism.expert > 1:
+            yield 2, "with expert parallelism"
+            return
+        yield 0, run.origin or ""
         most = min(most for most in _PASSES if world.tokens_per_pass(run) <= most)
-        yield 2 + most, _PASSES[most]
+        yield 3 + most, _PASSES[most]
         nodes = "one GPU" if run.gpus == 1 else "one node" if run.gpus <= 8 else "several nodes"
         yield 10**10, f"on {nodes}"
         yield 10**11, f"on {run.gpu_type}"

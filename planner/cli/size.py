@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 
 _NO_OPTION = "gpu_partition"
 """A partition is asked for in a scenario alone: rules refuse it to tuning jobs."""
-_CALLED = {"adapter_rank": "rank", "adapters.count": "adapters", "adapters.size_gb": "adapter_gb"}
+_CALLED = {
+    "adapter_rank": "rank",
+    "adapters.count": "adapters",
+    "adapters.size_gb": "adapter_gb",
+    **{
+        f"parallelism.{key}": f"{key}_parallel"
+        for key in ("tensor", "pipeline", "virtual_pipeline", "context", "expert")
+    },
+}
 """Keys whose options are not named after their last part."""
 _DESCRIBES = "describes a job, and that of the scenario is described there"
 _METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}

@@ -22,7 +22,7 @@ from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import out_of_place
 from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
-from planner.inputs.scenario.job import Engine, Job, Tune
+from planner.inputs.scenario.job import Engine, Job, Parallelism, Tune
 from planner.inputs.scenario.spelling import Bits
 
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
@@ -193,7 +193,8 @@ class ServingMeasurement(_Run):
 
 MeasuredRuns = tuple[Measurement | ServingMeasurement, ...]
 
-_TUNE: Final = frozenset(Tune.model_fields) - _NOT_COLUMNS
+_PARALLELISM: Final = tuple(f"parallelism.{key}" for key in Parallelism.model_fields)
+_TUNE: Final = (frozenset(Tune.model_fields) - _NOT_COLUMNS - {"parallelism"}).union(_PARALLELISM)
 _OWN: Final = frozenset(Measurement.model_fields) - {"line", "tune"}
 _TEXT: Final = frozenset(
     {"name", "load", "engine", "origin", "framework", "quality", "source", "note"}
@@ -201,7 +202,7 @@ _TEXT: Final = frozenset(
 COLUMNS: Final = tuple(
     dict.fromkeys(
         name
-        for name in ("name", *Tune.model_fields, *Measurement.model_fields)
+        for name in ("name", *Tune.model_fields, *_PARALLELISM, *Measurement.model_fields)
         if name in _TUNE or name in _OWN
     )
 )
@@ -235,7 +236,10 @@ def read_measurements(
         values: dict[str, Any] = {"line": row.line, "tune": {}}
         for column in row.cells:
             where = values if column in _OWN else values["tune"]
-            where[column] = _said(row, column)
+            outer, dot, key = column.partition(".")
+            if dot:
+                where = where.setdefault(outer, {})
+            where[key or outer] = _said(row, column)
         return row.build(Measurement, values, lambda path: path.removeprefix("tune."))
 
     return _rows(path, shown_as, catalog, COLUMNS, ("method",), measurement)

@@ -156,7 +156,11 @@ def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
 
 
 def _tune(tune: Tune) -> Mapping[str, Plain]:
-    return _stated(tune) | {
+    stated = _stated(tune, tune.parallelism)
+    follows = tune.batch is not None and tune.micro_batch is not None
+    if follows and "gradient_accumulation" not in tune.model_fields_set:
+        del stated["gradient_accumulation"]
+    return stated | {
         "kind": "tune",
         "precision": tune.precision or tune.usual_precision,
         "batch_and_sequence_stated": tune.batch is not None and tune.sequence is not None,

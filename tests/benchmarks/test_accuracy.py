@@ -275,7 +275,7 @@ PEAKS_MISSED = {
     "Axolotl": 4,
     "ColossalChat": 8,
     "LitGPT": 12,
-    "Megatron-SWIFT": 3,
+    "Megatron-SWIFT": 8,
     "NeMo Automodel": 2,
     "PEFT": 2,
     "PEFT guides": 4,

@@ -130,6 +130,11 @@ def test_entries_without_names_are_told_to_have_them():
     assert "under a name of its own" in (findings(text)[0].hint or "")
 
 
+def test_a_key_that_megatron_has_is_told_where_it_stands():
+    (finding,) = findings(job("{tune: {model: m, method: full, tensor_parallel: 4}}"))
+    assert finding.hint == "here that is `tensor`, under `jobs.one.tune.parallelism`"
+
+
 def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
     (finding,) = findings(job("{serve: {model: m}, max_model_len: 8192}"))
     assert finding.hint == "here that is `context`, under `jobs.one.serve`"
@@ -137,7 +142,8 @@ def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
 
 def test_whatever_has_another_name_has_one_that_may_be_written():
     shape = FieldTree(ResolvedScenario)
-    job_keys = [("jobs", "one", *more) for more in ((), ("tune",), ("serve",), ("serve", "load"))]
+    sections = ((), ("tune",), ("tune", "parallelism"), ("serve",), ("serve", "load"))
+    job_keys = [("jobs", "one", *more) for more in sections]
     others = [("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]
     known = {key for path in paths for key in shape.keys(path)}

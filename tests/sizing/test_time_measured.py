@@ -23,7 +23,7 @@ class Run(NamedTuple):
     gpu_type: str
     gpus: int
     batch: int
-    """Sequences per GPU and pass; per step over all GPUs where `tensor` splits the model."""
+    """Sequences per GPU and pass; per step over all GPUs where `megatron` shares sequences."""
     sequence: int
     measured: float
     """Tokens per second and GPU."""
@@ -32,33 +32,28 @@ class Run(NamedTuple):
     sharding: str = "fsdp"
     known: tuple[tuple[str, object], ...] = ()
     """Facts of the run that a job does not state."""
+    parallelism: dict[str, int] | None = None
 
 
 def mlperf(gpu_type, gpus, measured, batch=8):
-    fp8 = (("products_bits", 8),)
-    return Run(
-        "llama-2-70b", "lora", gpu_type, gpus, batch, 8192, measured, "off", "fused", "tensor", fp8
-    )
+    """NVIDIA's configurations: as few GPUs split each layer as hold it, the rest its sequence."""
+    share = max(1, gpus // batch)
+    split = 1 if gpu_type.startswith(("b200", "gb200", "mi3")) else min(4, max(share, 2))
+    split = 4 if gpu_type.startswith(("h100", "l40s")) else split
+    batch = gpus // 8 if split == 4 and 8 < gpus < 64 else batch
+    return megatron("llama-2-70b", "lora", gpu_type, gpus, batch, 8192, split, measured)
 
 
 def megatron(model, method, gpu_type, gpus, batch, sequence, split, measured):
-    split_by = (("products_bits", 8), ("model_parallel_gpus", split))
+    ways = {"tensor": split, "context": max(1, gpus // (batch * split))}
     return Run(
-        model, method, gpu_type, gpus, batch, sequence, measured, "off", "fused", "tensor", split_by
+        *(model, method, gpu_type, gpus, batch, sequence, measured, "off", "fused", "megatron"),
+        known=(("products_bits", 8),),
+        parallelism=ways,
     )
 
 
 RUNS = {
-    # NVIDIA-NeMo/Automodel@36044ad3d1, docs/performance-summary.mdx; held out of the fit.
-    # Checkpointing is not stated: 32 B and 70 B do not fit without.
-    "automodel": [
-        Run("llama-3-8b", "lora", "h100-80gb-sxm", 1, 2, 4096, 12472.87, "off"),
-        Run("qwen2.5-7b", "lora", "h100-80gb-sxm", 1, 2, 4096, 14110.05, "off"),
-        Run("llama-3-70b", "lora", "h100-80gb-sxm", 8, 2, 4096, 1091.85),
-        Run("qwen2.5-32b", "lora", "h100-80gb-sxm", 8, 2, 4096, 2250.31),
-        Run("llama-3-70b", "lora", "h100-80gb-sxm", 16, 2, 4096, 984.85),
-        Run("qwen2.5-32b", "lora", "h100-80gb-sxm", 16, 2, 4096, 2072.89),
-    ],
     # pytorch/torchtitan@b5bcd76c66, benchmarks/llama3_h100_202412_torchtitan.md; held out.
     # These H100 have 2.4 TB/s.
     "torchtitan": [
@@ -105,18 +100,6 @@ RUNS = {
         megatron("llama-2-13b", "lora", "h100-80gb-sxm", 8, 32, 4096, 1, 14629),
         megatron("llama-2-70b", "lora", "h100-80gb-sxm", 8, 32, 4096, 2, 2621),
     ],
-    # NVIDIA-NeMo/Megatron-Bridge@067f987df0, docs/performance-summary.md; held out
-    "megatron-bridge": [
-        megatron("llama-3-70b", "full", "h100-80gb-sxm", 32, 32, 4096, 4, 1638),
-        megatron("llama-3-70b", "full", "h100-80gb-sxm", 64, 256, 8192, 4, 1664),
-        megatron("llama-3.1-405b", "full", "h100-80gb-sxm", 1024, 1536, 8192, 8, 326),
-        megatron("llama-3-70b", "lora", "h100-80gb-sxm", 8, 32, 4096, 2, 2643),
-        megatron("llama-3-70b", "lora", "gb200-186gb", 8, 32, 4096, 1, 6206),
-        megatron("llama-3-70b", "full", "gb200-186gb", 32, 32, 4096, 1, 3864),
-        megatron("llama-3.1-405b", "full", "gb200-186gb", 256, 1536, 8192, 4, 843),
-        megatron("llama-3-8b", "full", "b200-180gb-sxm", 8, 128, 8192, 1, 30624),
-        megatron("llama-3-8b", "full", "h100-80gb-sxm", 8, 128, 8192, 1, 14451),
-    ],
 }
 
 
@@ -131,7 +114,7 @@ def known(**facts):
 
 def situation(run, **facts):
     """What the rules know of a run on a given number of GPUs."""
-    whole = run.batch if run.sharding == "tensor" else run.batch * run.gpus
+    whole = run.batch if run.parallelism else run.batch * run.gpus
     job = Job.model_validate(
         {
             "tune": {
@@ -141,6 +124,7 @@ def situation(run, **facts):
                 "gradient_checkpointing": run.checkpointing,
                 "loss_kernel": run.kernels,
                 "sharding": run.sharding,
+                "parallelism": run.parallelism,
                 "model": run.model,
             }
         }

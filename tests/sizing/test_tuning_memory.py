@@ -266,19 +266,60 @@ def test_weights_on_every_gpu_stay_there_and_those_of_one_gpu_come_layer_by_laye
 def test_megatron_holds_six_bytes_of_what_it_splits_and_a_share_of_twelve(memory):
     """Its theoretical_memory_usage.py: 6 + 12 / data_parallel_size bytes per parameter."""
     job = {"model": "qwen2.5-14b", "method": "full", "precision": "bf16-mixed", "batch": 16}
-    job |= {"sequence": 512, "sharding": "tensor"}
-    for gpus, split, groups in ((8, 4, 2), (16, 4, 4), (8, 8, 1)):
-        told = memory(gpus, **job, tensor_parallel=split)
-        held_mb = 14770.033664 / split * (6 + 12 / groups)
+    job |= {"sequence": 512, "sharding": "megatron"}
+    for gpus, ways, parts, groups in (
+        (8, {"tensor": 4}, 4, 2),
+        (16, {"tensor": 4}, 4, 4),
+        (8, {"tensor": 4, "pipeline": 2}, 8, 1),
+        (16, {"tensor": 4, "context": 2}, 4, 4),
+    ):
+        told = memory(gpus, **job, parallelism=ways)
+        held_mb = 14770.033664 / parts * (6 + 12 / groups)
         step_mb = next(part.mb for part in told.phases if part.name == "step")
         assert step_mb == pytest.approx(held_mb, rel=0.001)
-    assert memory(8, **job) == memory(8, **job, tensor_parallel=8)
 
 
-def test_a_run_is_a_whole_number_of_the_groups_that_split_its_layers(sizer):
-    tune = FULL | {"sharding": "tensor", "tensor_parallel": 4, "precision": "bf16"}
-    sizing = sizer.size(Job.model_validate({"tune": tune, "gpu_types": ("h200-141gb-sxm",)}))
-    assert {one.gpus for one in sizing.candidates} == {4}
+def test_experts_are_shared_out_and_what_is_around_them_is_not(memory):
+    """Qwen3-30B-A3B: 128 experts of 3 x 2,048 x 768 in each of 48 layers."""
+    job = {"model": "qwen3-30b-a3b", "method": "full", "precision": "bf16-mixed", "batch": 8}
+    job |= {"sequence": 512, "sharding": "megatron"}
+    experts = 48 * 128 * 3 * 2048 * 768 / 1e6
+    rest = 30532.110336 - experts
+    told = memory(8, **job, parallelism={"expert": 8})
+    step_mb = next(part.mb for part in told.phases if part.name == "step")
+    assert step_mb == pytest.approx(6 * (rest + experts / 8) + 12 * (rest + experts) / 8, rel=0.001)
+
+
+def test_stages_hold_the_inputs_of_all_micro_batches_that_are_under_way(memory):
+    """Megatron's theoretical_memory_usage.py: as much as all layers on one GPU, and no more."""
+    job = FULL | {"sharding": "megatron", "gradient_checkpointing": "off", "micro_batch": 1}
+
+    def per_token(batch=32, **ways):
+        short, long = (
+            memory(8, **job | {"batch": batch, "sequence": sequence, "parallelism": ways}).phases
+            for sequence in (4096, 8192)
+        )
+        mb = {part.name: part.mb for part in short}
+        return next(part.mb - mb["forward"] for part in long if part.name == "forward")
+
+    held = per_token(pipeline=4)
+    assert per_token(pipeline=8) == pytest.approx(held)
+    assert per_token(pipeline=4, virtual_pipeline=4) == pytest.approx((1 + 3 / 16) * held, rel=1e-4)
+    assert per_token(pipeline=8, batch=4) == pytest.approx(held / 2, rel=1e-4)
+
+
+def test_sequences_of_a_pass_tell_how_many_passes_a_batch_takes(memory):
+    job = FULL | {"sharding": "megatron", "batch": 32}
+    stated = memory(8, **job, micro_batch=1, gradient_accumulation=8, parallelism={"tensor": 2})
+    assert memory(8, **job, micro_batch=1, parallelism={"tensor": 2}) == stated
+
+
+def test_a_run_is_a_whole_number_of_the_groups_that_share_a_sequence(sizer):
+    tune = FULL | {"sharding": "megatron", "precision": "bf16"}
+    for ways, gpus in (({"tensor": 4}, 4), ({"tensor": 2, "pipeline": 6}, 24)):
+        job = {"tune": tune | {"parallelism": ways}, "gpu_types": ("h200-141gb-sxm",)}
+        sizing = sizer.size(Job.model_validate(job))
+        assert {one.gpus for one in sizing.candidates} == {gpus}
 
 
 WAYS_TO_SUM: tuple[dict[str, object], ...] = (
@@ -361,13 +402,15 @@ def test_samples_of_varied_length_grow_the_cache_and_not_the_need(memory):
     assert varied.needed_mb == packed.needed_mb
 
 
-@pytest.mark.parametrize("method", ["full", "lora", "qlora"])
-def test_fp8_is_sized_like_bf16(memory, method):
+@pytest.mark.parametrize(
+    ("method", "alike"), [("full", "bf16-mixed"), ("lora", "bf16"), ("qlora", "bf16")]
+)
+def test_products_in_8_bit_leave_weights_as_they_are(memory, method, alike):
     job = BASE | {"method": method}
-    assert memory(4, **job, precision="fp8") == memory(4, **job, precision="bf16")
+    assert memory(4, **job, precision="fp8") == memory(4, **job, precision=alike)
 
 
-SHARDED = strategies.sampled_from(["fsdp", "zero-3", "zero-2", "zero-1", "tensor", "pipeline"])
+SHARDED = strategies.sampled_from(["fsdp", "zero-3", "zero-2", "zero-1", "megatron"])
 METHODS = strategies.sampled_from(["full", "lora", "qlora", "p-tuning"])
 MODELS = strategies.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "phi-2", "qwen3-30b-a3b"])
 

@@ -24,7 +24,7 @@ _GOES_WITH: Final[dict[str, dict[str, tuple[object, ...]]]] = {
     "reward_parameters_b": {"objective": ("ppo",)},
     "value_parameters_b": {"objective": ("ppo",)},
     "optimizer_in_backward": {"method": ("full",), "gradient_accumulation": (1,)},
-    "tensor_parallel": {"sharding": ("tensor",)},
+    "parallelism": {"sharding": ("ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "megatron")},
     "sync_each_batch": {"sharding": ("fsdp", "fsdp2")},
     "loading": {"sharding": ("fsdp", "fsdp2", "zero-3")},
 }
@@ -48,7 +48,7 @@ def _of_tune(job: Job, catalog: Catalog) -> Iterator[Fault]:
             out_of_place(tune),
             _rank(tune, catalog),
             _data(tune),
-            _one_head(tune, catalog),
+            _parallelism(tune, catalog),
             _deploy(tune, catalog),
         )
         yield from (fault._replace(path=("tune", *fault.path)) for fault in found)
@@ -197,11 +197,31 @@ def _out_of_place(tune: Tune, key: str) -> Iterator[Fault]:
             return
 
 
-def _one_head(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
-    model = _model(tune, catalog)
-    if model is not None and tune.sharding == "tensor" and model.heads == 1:
-        message = f"{tune.model} has one attention head, which tensor parallelism cannot divide"
-        yield Fault(("sharding",), message)
+def _parallelism(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
+    """A split of something that the model does not have, or that leaves some GPU less of it."""
+    parallelism, model = tune.parallelism, _model(tune, catalog)
+    if parallelism is None or model is None:
+        return
+    split, experts = parallelism.tensor, model.experts or 1
+    for key, ways, parts, what, fits in (
+        ("tensor", split, model.heads, "attention heads", model.heads % split == 0),
+        (
+            *("tensor", split, model.kv_heads, "KV heads"),
+            model.kv_heads % split == 0 or split % model.kv_heads == 0,
+        ),
+        (
+            *("pipeline", parallelism.pipeline, model.layers, "layers"),
+            parallelism.pipeline * parallelism.virtual_pipeline <= model.layers,
+        ),
+        (
+            *("expert", parallelism.expert, experts, "routed experts"),
+            experts % parallelism.expert == 0,
+        ),
+    ):
+        if not fits:
+            message = f"{ways} GPUs cannot share {parts} {what} of {tune.model} evenly"
+            yield Fault(("parallelism", key), message)
+            return
 
 
 def _deploy(tune: Tune, catalog: Catalog) -> Iterator[Fault]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.engine import Disaggregated, Speculative
-from planner.inputs.scenario.job import Adapters, Family, Fixed, Serve, Tune
+from planner.inputs.scenario.job import Adapters, Family, Fixed, Parallelism, Serve, Tune
 from planner.inputs.scenario.load import Latency, Load
 
 FactKind = Literal["number", "text", "truth"]
@@ -44,6 +44,7 @@ _KINDS: Final[dict[str, FactKind]] = {"text": "text", "true/false": "truth"}
 
 _SECTIONS: tuple[type[BaseModel], ...] = (
     Tune,
+    Parallelism,
     Serve,
     Adapters,
     Load,
@@ -276,7 +277,7 @@ SETTINGS: Final[dict[str, Fact]] = {
 """What a policy rule may set."""
 
 UNITS: Final = frozenset(fact.unit for fact in FACTS.values()).union(
-    ("GPUs of 80 GB", "copies", "matrices", "nodes", "replicas", "runs", "stages"),
+    ("GPUs of 80 GB", "copies", "matrices", "nodes", "parts", "replicas", "runs"),
     ("B/element", "B/parameter", "B/token", "bytes per token", "MB/token", "GB/pass"),
     ("10^6 elements/token", "GFLOP/token", "ms/layer", "s", "s/pass", "us/token"),
     ("tokens/pass", "tokens/s", "deviations"),

@@ -44,7 +44,7 @@ SERVING_SUFFIX = "-serving"
 
 Method = Literal["full", "lora", "qlora", "p-tuning"]
 Family = Literal["llama", "mistral", "qwen", "granite", "gemma"]
-Precision = Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8"]
+Precision = Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8", "fp4"]
 Engine = Literal["vllm", "sglang", "tensorrt-llm"]
 Optimizer = Literal[
     "adamw",
@@ -55,9 +55,7 @@ Optimizer = Literal[
     "adafactor",
     "sgd",
 ]
-Sharding = Literal[
-    "none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "tensor", "pipeline"
-]
+Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "megatron"]
 
 Replicas = Annotated[PositiveCount, Field(le=10_000)]
 
@@ -85,6 +83,36 @@ class Deploy(Frozen):
     keeps 16, QLoRA that of its base."""
     adapter_gb: PositiveNumber | None = None
     """Size of the tuned adapter; rule `storage/tuned-asset` if left out."""
+
+
+_Ways = Annotated[PositiveCount, Field(le=1024)]
+
+
+class Parallelism(Frozen):
+    """How several GPUs share each sequence; those that are left read sequences of their own."""
+
+    tensor: Annotated[
+        Annotated[PositiveCount, Field(le=8)],
+        AsFact("GPUs that split each layer", "GPUs", fact="tensor_gpus"),
+    ] = 1
+    """GPUs that split each layer (`tensor_model_parallel_size`)."""
+    pipeline: Annotated[
+        _Ways, AsFact("GPUs that hold the layers in turn", "GPUs", fact="pipeline_gpus")
+    ] = 1
+    """GPUs that hold the layers in turn (`pipeline_model_parallel_size`), by 1F1B."""
+    virtual_pipeline: Annotated[
+        _Ways, AsFact("stages of a pipeline on each of its GPUs", "stages", fact="virtual_stages")
+    ] = 1
+    """Stages of the pipeline on each of its GPUs (`virtual_pipeline_model_parallel_size`)."""
+    context: Annotated[
+        _Ways, AsFact("GPUs that share out the tokens of a sequence", "GPUs", fact="context_gpus")
+    ] = 1
+    """GPUs that share out the tokens of a sequence (`context_parallel_size`, Ulysses)."""
+    expert: Annotated[
+        _Ways, AsFact("GPUs that share out the routed experts", "GPUs", fact="expert_gpus")
+    ] = 1
+    """Mixtures: GPUs that share out the routed experts (`expert_model_parallel_size`), among those
+    that `pipeline` leaves."""
 
 
 class Tune(Frozen):
@@ -136,9 +164,9 @@ class Tune(Frozen):
     """`grpo` and `ppo`: tokens of a sequence that the model gives itself on the GPUs of the run,
     which adds to its hours; left out, answers come from elsewhere, or their time is not counted."""
     precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
-    """Data type that is trained; `-mixed` keeps 32-bit master weights, `fp8` keeps 16-bit weights
-    and multiplies in 8 bit. Left out: `bf16-mixed` for full fine-tunes and QLoRA of a known shape,
-    otherwise `bf16`."""
+    """Data type that is trained; `-mixed` keeps 32-bit master weights. `fp8` and `fp4` multiply in
+    8 and 4 bit and keep weights as `bf16-mixed` does in full fine-tunes, otherwise as `bf16`. Left
+    out: `bf16-mixed` for full fine-tunes and QLoRA of a known shape, otherwise `bf16`."""
     base_bits: Annotated[
         Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
     ] = None
@@ -172,8 +200,8 @@ class Tune(Frozen):
         PositiveCount, AsFact("passes that one optimizer step sums up", "passes")
     ] = Field(default=1, validate_default=True)
     """Passes that one optimizer step sums up; their gradients stay from pass to pass. Left out
-    beside `batch` and without `micro_batch`: the fewest with which the job takes the fewest
-    GPUs."""
+    beside `batch`: as many as `micro_batch` takes, or without it the fewest with which the job
+    takes the fewest GPUs."""
     micro_batch: Annotated[
         PositiveCount | None,
         AsFact("sequences per GPU and pass, if the job states it", "sequences"),
@@ -188,7 +216,8 @@ class Tune(Frozen):
     attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact("attention kernel")] = (
         "flash"
     )
-    """How attention is computed; `eager` keeps the whole matrix of scores."""
+    """How attention is computed: `flash` (FlashAttention 2), `sdpa` (PyTorch, cuDNN, Transformer
+    Engine), which is faster on H100 and later; `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[
         Literal["plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear"],
         AsFact("loss kernel"),
@@ -207,15 +236,11 @@ class Tune(Frozen):
     """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, but not
     the need."""
     sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
-    """How several GPUs share the work; `none`: one GPU. `fsdp2` is `fully_shard` of PyTorch, `fsdp`
-    its predecessor; `tensor` splits each layer as Megatron does (NeMo, Megatron-SWIFT)."""
-    tensor_parallel: Annotated[
-        Annotated[PositiveCount, Field(le=8)] | None,
-        AsFact("GPUs that split each layer, if the job states them", "GPUs", fact="stated_split"),
-    ] = None
-    """With `tensor`: GPUs that split each layer (`tensor_model_parallel_size`); as many groups of
-    them as the run has read sequences of their own, and optimizer states are spread over all. Left
-    out, all GPUs of the run split each layer."""
+    """What GPUs that read sequences of their own share; `none`: one GPU. `fsdp2` is `fully_shard`
+    of PyTorch, `fsdp` its predecessor, `megatron` the distributed optimizer of Megatron (NeMo,
+    Megatron-SWIFT)."""
+    parallelism: Parallelism | None = None
+    """How several GPUs share each sequence, beside `sharding`; none do if left out."""
     sync_each_batch: Annotated[
         bool | None, AsFact("whether FSDP reduces gradients in every pass")
     ] = None
