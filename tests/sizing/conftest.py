@@ -1,4 +1,4 @@
-"""A small catalog with exact figures, the shipped rules, and a sizer over both."""
+"""A part of the catalog with models of unknown peak, the shipped rules, and a sizer over both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.catalog.catalog import DenseTflops, Model
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies, ResolvedScenario
@@ -15,38 +15,6 @@ from planner.sizing import Sizer
 from planner.sizing.engine import Known
 from planner.sizing.subject import gpu_facts
 from planner.sizing.tries import Tries
-
-
-def figure(value):
-    return {"value": value, "source": "bench"}
-
-
-def gpu(family, memory_gb, driver_mib=None, bf16=None, vendor="nvidia", bandwidth=None):
-    entry = {
-        "vendor": vendor,
-        "family": family,
-        "form_factor": "SXM",
-        "memory_gb": figure(Decimal(memory_gb)),
-        "kubernetes_resource": f"{vendor}.com/gpu",
-    }
-    if driver_mib:
-        entry["driver_memory_mib"] = figure(driver_mib)
-    if bf16:
-        entry["dense_tflops"] = {"bf16": figure(Decimal(bf16))}
-    if bandwidth:
-        entry["bandwidth_gb_per_s"] = figure(bandwidth)
-    return entry
-
-
-def node(gpu_type, gpus):
-    return {
-        "vendor": "Dell",
-        "product": "PowerEdge",
-        "gpu_type": gpu_type,
-        "gpus": figure(gpus),
-        "cpu_cores": figure(112),
-        "host_memory_gb": figure(Decimal(2048)),
-    }
 
 
 def model(parameters_b, layers, hidden, heads, attention="gqa", active=None):
@@ -68,45 +36,30 @@ def model(parameters_b, layers, hidden, heads, attention="gqa", active=None):
     return entry
 
 
-GPUS = {
-    "a100-80gb-sxm": gpu("a100", 80, 81920, 312, bandwidth=2039),
-    "h100-80gb-sxm": gpu("h100", 80, 81559, 989, bandwidth=3350),
-    "h200-141gb-sxm": gpu("h200", 141, 143771, 989, bandwidth=4800),
-    "l40s-48gb": gpu("l40s", 48, 46068, 362, bandwidth=864),
-    "l4-24gb": gpu("l4", 24, 23034),
-    "b200-180gb-sxm": gpu("b200", 180, 183359, 2250, bandwidth=8000),
-    "mi300x-192gb": gpu("mi300x", 192, None, 1300, "amd", 5300),
-    "gaudi3-128gb": gpu("gaudi3", 128, None, 1677, "intel", 3700),
+GPUS = (
+    *("a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm", "b200-180gb-sxm"),
+    *("l40s-48gb", "l4-24gb", "mi300x-192gb", "gaudi3-128gb"),
+)
+NODES = ("xe9680-h100", "xe8640-h100", "xe9680-a100", "xe9680-h200", "r760xa-l40s")
+MODELS = {
+    "llama-3.1-8b": model("8.030261248", 32, 4096, 32),
+    "llama-3.1-70b": model("70.553706496", 80, 8192, 64),
+    "mixture": model("46.7", 32, 4096, 32, active="12.9"),
+    "latent": model("15.7", 27, 2048, 16, attention="mla") | {"kv_latent_dim": 576},
 }
 
 
 @pytest.fixture(scope="session")
-def catalog():
-    return Catalog.model_validate(
-        {
-            "sources": {"bench": {"title": "Figures of this test"}},
-            "gpus": GPUS,
-            "nodes": {
-                "xe9680-h100": node("h100-80gb-sxm", 8),
-                "xe8640-h100": node("h100-80gb-sxm", 4),
-                "xe9680-a100": node("a100-80gb-sxm", 8),
-                "xe9680-h200": node("h200-141gb-sxm", 8),
-                "r760xa-l40s": node("l40s-48gb", 4),
-            },
-            "models": {
-                "llama-3.1-8b": model("8.030261248", 32, 4096, 32),
-                "llama-3.1-70b": model("70.553706496", 80, 8192, 64),
-                "mixture": model("46.7", 32, 4096, 32, active="12.9"),
-                "latent": model("15.7", 27, 2048, 16, attention="mla") | {"kv_latent_dim": 576},
-            },
-            "prices": {
-                "header": {
-                    "id": "none",
-                    "date": "2026-11-21",
-                    "illustrative": True,
-                    "notice": "No prices are needed here.",
-                }
-            },
+def catalog(shipped):
+    """Models whose peak nobody can tell, on some of what ships; of L4 the speed is not known."""
+    slow = {"dense_tflops": DenseTflops(), "bandwidth_gb_per_s": None}
+    gpus = {name: shipped.gpus[name] for name in GPUS}
+    gpus["l4-24gb"] = gpus["l4-24gb"].model_copy(update=slow)
+    return shipped.model_copy(
+        update={
+            "gpus": gpus,
+            "nodes": {name: shipped.nodes[name] for name in NODES},
+            "models": {name: Model.model_validate(shape) for name, shape in MODELS.items()},
         }
     )
 
