@@ -22,7 +22,7 @@ from planner.inputs.layers.override import Override
 from planner.inputs.measured import MeasuredRuns, Measurement, ServingMeasurement, read_measured
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import Path as DocumentPath
-from planner.inputs.reading.document import YamlDocument, dotted
+from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import (
     AS_DICT,
     AS_TEXT,
@@ -38,14 +38,12 @@ from planner.inputs.reading.reader import read_bytes
 from planner.inputs.rules.book import RuleBook, gathered_rules
 from planner.inputs.scenario.scenario import ResolvedScenario, ScenarioFile
 from planner.inputs.settled import (
-    ChangeNote,
     Inputs,
     Options,
     settled_catalog,
     settled_offers,
     settled_settings,
 )
-from planner.inputs.text.scalars import flow
 
 R = TypeVar("R")
 
@@ -123,15 +121,7 @@ class Question:
             raise InputError(*self.in_order(attempts.findings))
         said = {
             "files": (*self.scenario_files, *inputs.files),
-            "changes": tuple(
-                ChangeNote(
-                    path=dotted(one.path),
-                    before=None if one.before is None else flow(one.before),
-                    after=None if one.after is None else flow(one.after),
-                    by=one.by,
-                )
-                for one in composed.applied
-            ),
+            "changes": composed.applied,
             "question": stated(document.data),
             "options": Options(
                 variations=variations,

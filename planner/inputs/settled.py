@@ -14,7 +14,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import entries
-from planner.inputs.layers.override import Override
+from planner.inputs.layers.override import AppliedChange, Override
 from planner.inputs.measured import MeasuredRuns
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import InputFile
@@ -120,19 +120,6 @@ class Options(Frozen):
     """The same."""
 
 
-class ChangeNote(Frozen):
-    """One change that was made to the scenario of the files, for people."""
-
-    path: str
-    """Dotted."""
-    before: str | None
-    """As it would be written in a file; None where nothing was stated."""
-    after: str | None
-    """None where it was deleted."""
-    by: str
-    """`override price-up` or `--set`."""
-
-
 class Inputs(Frozen):
     """All that planning needs, nothing else is read afterwards."""
 
@@ -148,7 +135,7 @@ class Inputs(Frozen):
     offers: tuple[SettledOffer, ...]
     """In the scenario's order of names, sorted."""
     files: tuple[InputFile, ...]
-    changes: tuple[ChangeNote, ...] = ()
+    changes: tuple[AppliedChange, ...] = ()
     """In the order in which they were made."""
     question: str = ""
     """The whole scenario as YAML, in an order of its own."""

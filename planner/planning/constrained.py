@@ -32,16 +32,6 @@ one that is rented anew in each; units that leave the pool in which they run tod
 and go within a quarter count in none of them."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Purchase:
-    """Nodes of an offer, to buy or to reserve, that enter service at a site in a quarter."""
-
-    offer: str
-    site: str
-    quarter: str
-    nodes: int
-
-
 @dataclass(frozen=True, slots=True)
 class NearPlan:
     """A checked plan, the cheapest of those that were found to have the least of something."""
@@ -54,7 +44,7 @@ class NearPlan:
 
 def committed_plan(
     inputs: Inputs,
-    purchases: tuple[Purchase, ...],
+    orders: tuple[Order, ...],
     *,
     asked_gap: float,
     time_limit_s: float,
@@ -66,8 +56,6 @@ def committed_plan(
     not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
     """
     jobs = sizers.portfolio(inputs)
-    place = {label: number for number, label in enumerate(inputs.scenario.horizon.labels)}
-    orders = [Order(one.offer, one.site, place[one.quarter], one.nodes) for one in purchases]
 
     def solve(translation: Translation) -> Solution:
         held = replace(translation, problem=holding(translation.problem, orders))

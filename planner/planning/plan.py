@@ -16,10 +16,11 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from planner.inputs.base import Frozen
+from planner.inputs.layers.override import AppliedChange
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.scenario.site import SpareGroup
-from planner.inputs.settled import ChangeNote, Options
+from planner.inputs.settled import Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
 
@@ -789,7 +790,7 @@ class Plan(Frozen):
     as_of: str
     """ISO date: the earliest day of an order."""
     quarters: tuple[str, ...]
-    changes: tuple[ChangeNote, ...] = ()
+    changes: tuple[AppliedChange, ...] = ()
     """What overrides and `--set` changed in the scenario, in order."""
     proof: Proof
     acquisitions: tuple[Acquisition, ...]

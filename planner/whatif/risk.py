@@ -17,7 +17,6 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Future, Hedged, Mean, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.packing.statement.hold import Order
-from planner.planning.constrained import Purchase
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
 from planner.whatif.sweep import VariantRuns
 from planner.whatif.uncertain import Futures
@@ -179,12 +178,15 @@ def compared_choices(
     """
     planned = [place for place, one in enumerate(known) if one.cost_cents is not None]
     bound_cents = mean_of_worst(sorted(known[place].bound_cents or 0 for place in planned))
+    labels = planner.inputs(drawn[0]).scenario.horizon.labels
     search = Hedging(planner, drawn, known)
     plans: list[PurchasePlan] = []
     tried: dict[tuple[Acquired, ...], list[PlanSummary]] = {}
 
     def hold(purchased: tuple[Acquired, ...], searched: int | None) -> None:
-        bought = tuple(Purchase(one.offer, one.site, one.quarter, one.count) for one in purchased)
+        bought = tuple(
+            Order(one.offer, one.site, labels.index(one.quarter), one.count) for one in purchased
+        )
         given = VariantPlanner(replace(planner.config, committed=None, purchases=bought))
         folder = out / f"{PURCHASES}{len(plans)}"
         folder.mkdir(exist_ok=True)

@@ -24,9 +24,10 @@ from planner.inputs.settled import Inputs
 from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
+from planner.packing.statement.hold import Order
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
-from planner.planning.constrained import Goal, NearPlan, Purchase, committed_plan, near_plan
+from planner.planning.constrained import Goal, NearPlan, committed_plan, near_plan
 from planner.planning.eligible import stuck_jobs
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
@@ -278,7 +279,7 @@ class WorkerConfig:
     """What the scenario's file said, where a plan records it."""
     committed: tuple[Commitment, ...] | None = None
     """Nodes of a plan: do they hold the jobs of each variant? None: nobody asks."""
-    purchases: tuple[Purchase, ...] | None = None
+    purchases: tuple[Order, ...] | None = None
     """What is bought in each variant, whatever it asks for; None: what is best in it."""
 
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import pytest
 
-from planner.inputs.layers.override import Override
-from planner.inputs.settled import ChangeNote, Options
+from planner.inputs.layers.override import AppliedChange, Override
+from planner.inputs.settled import Options
 from planner.planning.plan import BudgetUse, SpareCost
 from planner.planning.store import dumps, loads
 from planner.reporting import markdown
@@ -560,7 +560,7 @@ def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan, make):
     use, *rest = first
     run = use.occupants[0].model_copy(update={"hours": (168, 1000)})
     weekly = use.model_copy(update={"occupants": (run, *use.occupants[1:])})
-    change = ChangeNote(path="finance.pue", before="1.3", after="1.4", by="--set")
+    change = AppliedChange(path="finance.pue", before="1.3", after="1.4", by="--set")
     placed = {"placements": ((weekly, *rest), *others), "changes": (change,)}
     weekly_plan = plan.model_copy(update=placed)
     drawn = markdown.render(make(weekly_plan))

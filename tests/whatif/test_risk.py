@@ -11,7 +11,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.layers.override import Override
-from planner.planning.constrained import Purchase
+from planner.packing.statement.hold import Order
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.variants import cost_bands, risk_document
@@ -171,8 +171,10 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     assert found.choices is not None
     assert len(found.choices.plans) == 2
     for plan in found.choices.plans[1:]:
+        labels = planner.inputs(drawn[0]).scenario.horizon.labels
         bought = tuple(
-            Purchase(one.offer, one.site, one.quarter, one.count) for one in plan.purchased
+            Order(one.offer, one.site, labels.index(one.quarter), one.count)
+            for one in plan.purchased
         )
         holder = VariantPlanner(replace(planner.config, purchases=bought))
         alone = [holder.figures(variant) for variant in drawn]

@@ -317,7 +317,7 @@ def resolved(composed: Composed) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(document: YamlDocument, by_path: dict[Path, str]) -> Iterator[str]:
+def _lines(document: YamlDocument, by_path: dict[str, str]) -> Iterator[str]:
     for path, value in _values((), document.data):
         indent = "  " * (len(path) - 1)
         key = flow_key(str(path[-1]))
@@ -335,8 +335,9 @@ def _values(outer: Path, data: dict[str, object]) -> Iterator[tuple[Path, object
             yield from _values(path, value)
 
 
-def _origin(document: YamlDocument, path: Path, by_path: dict[Path, str]) -> str:
-    by = next((by_path[path[:n]] for n in range(len(path), 0, -1) if path[:n] in by_path), None)
+def _origin(document: YamlDocument, path: Path, by_path: dict[str, str]) -> str:
+    around = (dotted(path[:length]) for length in range(len(path), 0, -1))
+    by = next((by_path[one] for one in around if one in by_path), None)
     origin = document.origin(path)
     if origin.path is None:
         return f"{by} {origin.text}" if by else origin.shown_as

@@ -21,6 +21,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen
 from planner.inputs.reading.document import (
     Branch,
     Entry,
@@ -131,16 +132,17 @@ class Change:
         return found if self.written_in.path else replace(found, path=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """A change that was made."""
+class AppliedChange(Frozen):
+    """A change that was made to the scenario of the files."""
 
-    path: Path
-    before: Any
-    """None where nothing was stated."""
-    after: Any
+    path: str
+    """Dotted."""
+    before: str | None
+    """As it would be written in a file; None where nothing was stated."""
+    after: str | None
     """None where it was deleted."""
     by: str
+    """`override price-up` or `--set`."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class Composed:
     """A whole question, each value of which still knows where it was written."""
 
     document: YamlDocument
-    applied: tuple[Applied, ...] = ()
+    applied: tuple[AppliedChange, ...] = ()
     """Every change, in the order in which they were made."""
 
 
@@ -219,7 +221,7 @@ def _made(composed: Composed, change: Change, listed: Listed) -> Composed:
 
 def _put(
     document: YamlDocument, path: Path, value: object, change: Change
-) -> tuple[YamlDocument, Applied]:
+) -> tuple[YamlDocument, AppliedChange]:
     """The document with one value set, replaced or deleted."""
     stated = _stated(document, path)
     before = document.value(path) if stated else None
@@ -231,7 +233,9 @@ def _put(
         raise InputError(change.finding(message, hint))
     entry = None if change.verb == "delete" else change.written_in.entry(change.at)
     data, branch = grafted(document.data, document.branch, path, value, entry)
-    return replace(document, data=data, branch=branch), Applied(path, before, value, change.by)
+    was, now = (None if one is None else flow(one) for one in (before, value))
+    made = AppliedChange(path=dotted(path), before=was, after=now, by=change.by)
+    return replace(document, data=data, branch=branch), made
 
 
 def _paths(document: YamlDocument, change: Change) -> list[Path]:

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from planner.inputs.layers.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.inputs.settled import ChangeNote
 from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
 from planner.reporting.document import (
     Blank,
@@ -59,7 +59,7 @@ _FIGURE = re.compile(r"[0-9][0-9.,]*")
 _SETTINGS, _CATALOG = "settings", "catalog"
 
 
-def changes_section(changes: Sequence[ChangeNote]) -> Iterator[Block]:
+def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
     """What overrides and `--set` changed in a scenario before it was planned, in order."""
     if changes:
         yield table(
