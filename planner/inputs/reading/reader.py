@@ -442,7 +442,7 @@ def _refuse_unless_ordinary(status: stat_result, shown_as: str) -> None:
 
 def _too_large(size: int, shown_as: str) -> Finding:
     limit = LARGEST_FILE_BYTES // 2**20
-    return Finding(f"is too large ({size / 2**20:,.0f} MiB), at most {limit} MiB", file=shown_as)
+    return Finding(f"is too large ({size / 2**20:,.1f} MiB), at most {limit} MiB", file=shown_as)
 
 
 def _not_found(path: FilePath, shown_as: str) -> Finding:
@@ -503,6 +503,8 @@ def _decoded(raw: bytes, shown_as: str) -> str:
     try:
         return raw.decode("utf-8-sig").replace("\r", "\n")
     except UnicodeDecodeError as error:
+        if b"\0" in raw:
+            raise InputError(Finding("is no text, but a binary file", file=shown_as)) from None
         before = raw[: error.start].decode("utf-8", "replace")
         line_start = before.rfind("\n") + 1
         raise InputError(
