@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
+from planner.inputs.reading.reader import unreadable
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def plan_text(path: Path) -> str:
     except UnicodeDecodeError:
         raise InputError(Finding("is not a plan: it is not UTF-8 text", file=str(path))) from None
     except OSError as error:
-        raise InputError(Finding(f"cannot be read: {error.strerror}", file=str(path))) from None
+        raise InputError(unreadable(path, error, str(path))) from None
 
 
 @dataclass(frozen=True, slots=True)

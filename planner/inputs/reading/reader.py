@@ -419,11 +419,8 @@ def read_bytes(path: FilePath, shown_as: str) -> bytes:
         _refuse_unless_ordinary(status, shown_as)
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(_not_found(path, shown_as)) from None
     except OSError as error:
-        reason = error.strerror or "the system gives no reason"
-        raise InputError(Finding(f"cannot be read: {reason}", file=shown_as)) from None
+        raise InputError(unreadable(path, error, shown_as)) from None
     except ValueError:  # a NUL in the name
         raise InputError(Finding("is not a usable file name", file=repr(shown_as))) from None
     if len(content) > LARGEST_FILE_BYTES:
@@ -445,7 +442,11 @@ def _too_large(size: int, shown_as: str) -> Finding:
     return Finding(f"is too large ({size / 2**20:,.1f} MiB), at most {limit} MiB", file=shown_as)
 
 
-def _not_found(path: FilePath, shown_as: str) -> Finding:
+def unreadable(path: FilePath, error: OSError, shown_as: str) -> Finding:
+    """Why a file is not read: with the nearest names beside it where there is none."""
+    if not isinstance(error, FileNotFoundError):
+        reason = error.strerror or "the system gives no reason"
+        return Finding(f"cannot be read: {reason}", file=shown_as)
     try:
         beside = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:
