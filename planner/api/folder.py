@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from planner.errors import Finding, InputError
+from planner.inputs.reading.reader import unreadable
 from planner.planning.atomic_write import write_atomically
 from planner.reporting.format import listed
 
@@ -27,7 +28,7 @@ def plan_text(path: Path) -> str:
     except UnicodeDecodeError:
         raise InputError(Finding("is not a plan: it is not UTF-8 text", file=str(path))) from None
     except OSError as error:
-        raise InputError(Finding(f"cannot be read: {error.strerror}", file=str(path))) from None
+        raise InputError(unreadable(path, error, str(path))) from None
 
 
 @dataclass(frozen=True, slots=True)

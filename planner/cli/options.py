@@ -183,8 +183,19 @@ quiet_option = click.option(
 _gap_option = share_option(
     "--gap", "0.01%", "Relative gap between cost and bound that counts as proved."
 )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        message = f"{text!r} is not a number of seconds, write 60"
+        raise click.BadParameter(message) from None
+
+
 _time_limit_option = click.option(
     "--time-limit",
+    type=_seconds,
     default=60.0,
     show_default=True,
     metavar="SECONDS",

@@ -32,6 +32,7 @@ _TEMPLATE = "template.yaml"
 _BETWEEN = re.compile(r"[;\n]|,(?![0-9]{3}(?![0-9]))")
 """Parts answers; not the figure of `1,200 users`."""
 _TRAFFIC = re.compile(r"(.+?)[:\s]+([0-9][0-9.,]*(?:e[0-9]+)?)\s*([^\s0-9][^0-9]*)", re.I)
+_BARE = re.compile(r"(.+?)[:\s]+[0-9][0-9.,]*")
 _METHOD = re.compile(r"(.+?)[:\s]+(\S+)")
 _OWNED = re.compile(r"(?:([0-9]{1,9})\s*[x×]?\s+)?(.+)")
 _OFFERED = re.compile(r"(\S+)\s+(.+?)(?:\s+at\s+\$?\s*([0-9][0-9.,]*(?:e[0-9]+)?))?", re.I)
@@ -299,6 +300,9 @@ def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
     """`llama-3.1-8b 900 users`."""
     entry = template.entries("jobs")[0]
     said = _TRAFFIC.fullmatch(item)
+    bare = _BARE.fullmatch(item)
+    if bare and "-".join(bare[1].split()).casefold() in _by_fold(catalog.models):
+        raise ValueError(f"{item!r} has a figure without a unit", f"write {one_of(_UNITS_SHOWN)}")
     # `Llama 3.1 8B` is all of it a name
     if said is None or "-".join(item.split()).casefold() in _by_fold(catalog.models):
         model = _model(item, catalog)

@@ -23,6 +23,7 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.exchange.needs import cluster_names
+from planner.inputs.reading.reader import unreadable
 from planner.inputs.text.words import count_of
 
 _COLUMNS: Final = {
@@ -141,7 +142,7 @@ def _read(path: Path) -> dict[str, _Requests]:
     except csv.Error as error:
         raise InputError(Finding(f"is no table: {error}", file=str(path))) from None
     except OSError as error:
-        raise InputError(Finding(f"cannot be read: {error.strerror}", file=str(path))) from None
+        raise InputError(unreadable(path, error, str(path))) from None
     if not findings and not any(len(one.at_s) > 1 for one in found.values()):
         findings.append(Finding("has fewer than two requests with an answer", file=str(path)))
     if findings:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get
 from unicodedata import is_normalized
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 LARGEST = 10**15
 """No figure is larger: what is, is a slip of the hand that no sum here was made for."""
@@ -95,7 +96,9 @@ def _number(value: object) -> object:
 
 
 def whole(value: object) -> object:
-    """A count may be written `8.0`; `8.5` and `true` may not."""
+    """A count may be written `8.0`; `8.5` and `true` may not, though `true` equals 1 in Python."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("int_type", "no whole number")
     if isinstance(value, Decimal | float) and value == int(value):
         return int(value)
     return value

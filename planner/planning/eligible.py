@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import chain
+from math import ceil
 
 from planner.errors import InfeasibleError
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.text.words import count_of
 from planner.packing.problem import Pool, Problem
 from planner.packing.statement.translate import Translation
@@ -25,10 +28,13 @@ def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
     if candidate.cpus > nodes * pool.node.cpus:
         short.append(f"{candidate.cpus:,} cores of {nodes * pool.node.cpus:,}")
     if candidate.memory_mb > nodes * pool.node.memory_mb:
-        short.append(
-            f"{candidate.memory_mb:,} MB of host memory of {nodes * pool.node.memory_mb:,}"
-        )
+        has = _gb(nodes * pool.node.memory_mb)
+        short.append(f"{_gb(candidate.memory_mb)} GB of host memory of {has}")
     return short
+
+
+def _gb(megabytes: int) -> str:
+    return f"{Decimal(megabytes) / 1000:,f}".removesuffix(".000")
 
 
 def _cannot_span(candidate: Candidate, pool: Pool, rest: int) -> str | None:
@@ -151,9 +157,20 @@ def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
     return max(0, nodes)
 
 
+_WAIVE = "change it, or waive a rule under policies.waived_rules with the reason"
+_ADVICE = {
+    "capacity/fits": "ask for less memory of each GPU: a smaller model, shorter sequences or "
+    "contexts, a smaller batch or fewer requests at once, fewer bits",
+    "exclusions/deadline": "give it more hours, or less data",
+    "exclusions/run-within-window": "give it more time, or less data",
+}
+"""By the rule that rejects a GPU type: what to change where waiving the rule helps nobody."""
+
 _JOBS_NAMED = 3
 _OTHERS_NAMED = 6
 _SITES_NAMED = 4
+_WHOLE_FROM = 10
+"""Factors from here on are told without decimals."""
 
 
 def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
@@ -170,7 +187,9 @@ def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[Si
     return tuple(job for job in jobs if any(job.units) and not fit[job.sizing.id, job.sites])
 
 
-def require_eligible(stuck: tuple[SizedJob, ...], translation: Translation) -> None:
+def require_eligible(
+    stuck: tuple[SizedJob, ...], translation: Translation, catalog: Catalog
+) -> None:
     """Refuse a portfolio in which some job fits no node that is owned or offered.
 
     `stuck` are those jobs, sized on every GPU type of the catalog. Raises InfeasibleError with one
@@ -184,17 +203,21 @@ def require_eligible(stuck: tuple[SizedJob, ...], translation: Translation) -> N
             f"{_named(names)} ({sizing.summary}) fits nothing that is owned or offered{where}"
         )
         reasons += (f"  {line}" for line in _why(sizing, _open_to(sites, pools)))
+        if not sizing.candidates:
+            reasons += (f"  worth a second look: {warning}" for warning in sizing.warnings)
     if reasons:
         what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
         headline = f"no plan exists: {what} no GPU type to run on"
-        raise InfeasibleError(headline, tuple(reasons), remedies(stuck, translation))
+        raise InfeasibleError(headline, tuple(reasons), remedies(stuck, translation, catalog))
 
 
-def remedies(stuck: Sequence[SizedJob], translation: Translation) -> tuple[str, ...]:
+def remedies(
+    stuck: Sequence[SizedJob], translation: Translation, catalog: Catalog
+) -> tuple[str, ...]:
     """What would let some node run them, once for those that are specified alike."""
     pools = translation.problem.pools
     told = (
-        _remedies(names[0], sizing, _open_to(sites, pools))
+        _remedies(names[0], sizing, _open_to(sites, pools), catalog)
         for sizing, sites, names in _by_sizing(stuck)
     )
     return tuple(dict.fromkeys(chain.from_iterable(told)))
@@ -232,13 +255,11 @@ def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
                         yield f"{gpu_type}: on {pool.name} it needs {short}"
 
 
-def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
+def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iterator[str]:
     in_play = {pool.gpu_type for pool in pools}
-    others = [
-        f"{candidate.gpus} × {candidate.gpu_type}"
-        for candidate in sizing.candidates
-        if candidate.gpu_type not in in_play
-    ]
+    host = any(one.gpu_type in in_play for one in sizing.candidates)
+    held = [one for one in sizing.candidates if not host or _some_node_holds(one, catalog)]
+    others = [f"{one.gpus} × {one.gpu_type}" for one in held if one.gpu_type not in in_play]
     stated = [one for one in sizing.candidates if one.decided_by == "stated"]
     counts = _countable(stated, pools)
     if counts:
@@ -249,18 +270,34 @@ def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str
     elif sizing.candidates:
         fabric = any(candidate.may_span for candidate in sizing.candidates)
         or_fabric = ", or with a fabric" if fabric else ""
-        yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}"
+        none = "" if held else "; the catalog has none with so much, so ask for less"
+        yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}{none}"
     elif (nearest := sizing.nearest(in_play)) is not None:
         text = (
-            f"{job}: {nearest.gpu_type} comes nearest, {nearest.times_as_long:.2g} times as long "
-            f"as is asked for: `{nearest.kept}` would let it run there"
+            f"{job}: {nearest.gpu_type} comes nearest, {_times(nearest.times_as_long)} times as "
+            f"long as is asked for: `{nearest.kept}` would let it run there"
         )
         fastest = sizing.nearest()
         if fastest is not None and fastest.gpu_type not in in_play:
             text += f"; {fastest.gpu_type}, which is not offered, would keep `{fastest.kept}`"
         yield text
     else:
-        yield f"{job}: change it, or waive a rule under policies.waived_rules with the reason"
+        said = {one.rule for one in sizing.rejections if one.gpu_type in in_play}
+        yield from dict.fromkeys(f"{job}: {_ADVICE.get(rule, _WAIVE)}" for rule in sorted(said))
+
+
+def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
+    """Whether a node type of the catalog has its GPUs with its cores and its host memory."""
+    return any(
+        one.cpus <= (nodes := ceil(one.gpus / node.gpus.value)) * node.cpu_cores.value
+        and one.memory_mb <= nodes * node.host_memory_gb.value * 1000
+        for node in catalog.nodes.values()
+        if node.gpu_type == one.gpu_type
+    )
+
+
+def _times(factor: float) -> str:
+    return f"{factor:,.0f}" if factor >= _WHOLE_FROM else f"{factor:.2g}"
 
 
 def _countable(stated: Sequence[Candidate], pools: tuple[Pool, ...]) -> str:

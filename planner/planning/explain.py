@@ -9,7 +9,10 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.text.words import did_you_mean
 from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
+from planner.planning.words import some_of
 from planner.sizing.candidate import Candidate, Sizing
+
+_JOBS_NAMED = 10
 
 
 class PlacedUnits(Frozen):
@@ -85,7 +88,8 @@ def explain(plan: Plan, job_name: str) -> Explanation:
         names = [job.name for job in plan.jobs]
         others = f"it has {len(names):,} others" if names else "nor any other"
         told = f"the plan has no job {job_name!r}, {others}"
-        raise InputError(Finding(told, hint=did_you_mean(job_name, names, 3)))
+        all_of_them = f"its jobs: {some_of(names, _JOBS_NAMED)}" if names else None
+        raise InputError(Finding(told, hint=did_you_mean(job_name, names, 3) or all_of_them))
     sizing = plan.sizings[job.sizing]
     candidates = {candidate.way: candidate for candidate in sizing.candidates}
     gives_way = plan.shortage.jobs if plan.shortage else ()

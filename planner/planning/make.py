@@ -155,7 +155,7 @@ def _unfit(
     found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
-        require_eligible(found, translation)
+        require_eligible(found, translation, inputs.catalog)
     unfit: dict[str, tuple[str, tuple[str, ...]]] = {}
     for name in names:
         job = scenario.jobs[name]
@@ -167,5 +167,8 @@ def _unfit(
             )
         else:
             mine = [one for one in found if name in (one.name, one.derived_from)]
-            unfit[name] = "no GPU type in play can run it", remedies(mine, translation)
+            unfit[name] = (
+                "no GPU type in play can run it",
+                remedies(mine, translation, inputs.catalog),
+            )
     return unfit

@@ -243,7 +243,7 @@ class Endpoint:
             if (figure := latency[name]) is not None and figure > target
         }
         said = [
-            f"{figure:,.0f} ms {TOLD[name]} where {target:,.0f} ms are asked for"
+            f"{_ms(float(figure))} ms {TOLD[name]} where {_ms(float(target))} ms are asked for"
             for name, (figure, target) in late.items()
         ]
         missed = tuple(
@@ -371,3 +371,8 @@ def _as_good(other: Candidate, candidate: Candidate) -> bool:
         for quarter in quarters
         for mine, its in needs
     )
+
+
+def _ms(figure: float) -> str:
+    """Without decimals from 10 ms on."""
+    return f"{figure:,.0f}" if figure >= 10 else f"{figure:.2g}"

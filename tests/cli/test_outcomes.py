@@ -61,6 +61,19 @@ REFUSED_BY_PROOF = {
         offer("kind: buy, lead_time_weeks: 20"),
         ["t: 2 of 3 units without room", "arrives after the horizon"],
     ),
+    "more cores than any node has": (
+        job("fixed: {gpus: 1, cpus: 8000}"),
+        ["it needs 8,000 cores of", "the catalog has none with so much, so ask for less"],
+    ),
+    "more requests than any replica holds": (
+        job("serve: {model: llama-3.1-8b, context: 8192, concurrency: 40000}"),
+        ["worth a second look: 40,000 requests at once", "ask for less memory of each GPU"],
+    ),
+    "a price of energy in cents beside a budget": (
+        f"{job('fixed: {gpus: 1}')}finance: {{energy_usd_per_kwh: 14.6}}\n"
+        "budget: {total_usd: 5000}\n",
+        ["spending in total is $5,000", "worth a second look: 14.6 USD/kWh are far above"],
+    ),
     "no budget": (
         f"{HEAD}{OWNED}{OFFER}budget: {{total_usd: 0}}\n{FIXED}",
         ["spending in total is $0", "raise spending in total by $"],
@@ -157,6 +170,25 @@ WORTH_A_LOOK = {
     "a budget in cents": (
         f"{HEAD}{OWNED}{OFFER}{FIXED}budget: {{total_usd: 140000000}}\n",
         "and limits nothing: the key takes USD, not cents",
+    ),
+    "mean power of a node in MW": (
+        job("fixed: {gpus: 1}").replace("count: 1}", "count: 1, mean_power_kw: 0.0072}"),
+        "0.0072 kW are far from the 7.105 kW that one xe9680-h100 takes",
+    ),
+    "support of a node in cents": (
+        job("fixed: {gpus: 1}").replace("count: 1}", "count: 1, support_usd_per_year: 2200000}"),
+        "2,200,000 USD/year are far from the 32,500 USD/year that one xe9680-h100 takes",
+    ),
+    "runs that hardly make progress": (
+        f"{job('fixed: {gpus: 1}')}policies: {{run_utilization: 9%}}\n",
+        "a run makes progress in 9 % of its hours, so it takes 11 times as long",
+    ),
+    "traffic that grows steeply": (
+        job(
+            "serve: {model: llama-3.1-8b, load: {requests_per_second: 1, input_tokens: 10, "
+            "output_tokens: 10, growth_per_quarter: 30}}"
+        ),
+        "t grows by 3000 % in each quarter",
     ),
     "a price of energy for a Wh": (
         f"{job('fixed: {gpus: 1}')}finance: {{energy_usd_per_kwh: 0.000146}}\n",

@@ -194,7 +194,7 @@ def test_planned_hours_stand_beside_hours_on_more_and_more_gpus(run):
     assert hours == sorted(set(hours), reverse=True)
     shown = run("size", *job, "--faster").stdout
     assert f"h100-80gb-sxm × {rows[-1]['gpus']}" in shown
-    assert "Planned, h" in " ".join(shown.split())
+    assert "Held, h" in " ".join(shown.split())
 
 
 ASKED = ("--serve", "--model", "llama-3.1-70b", "--requests-per-second", "4")

@@ -47,6 +47,11 @@ class Place(NamedTuple):
     def write(self, text):
         self.around[self.last] = yaml.safe_load(text)
 
+    def part(self, key, text):
+        """A key and its value that were written as one word."""
+        self.leave_out()
+        self.around[key] = yaml.safe_load(text)
+
     def leave_out(self):
         del self.around[self.last]
 
@@ -159,6 +164,7 @@ FIGURES = {
 """What a user fills in."""
 
 TO_FOLLOW: dict[str, Callable[..., None]] = {
+    r"write `(\w+): (.*)`, with a colon and a blank": Place.part,
     r"did you mean '(\w+)'\? It is set by (\S+): replace that rule by its id": Place.replace_rule,
     r"did you mean '([^']+)'.*": Place.name,
     r"here that is `(\w+)`.*": Place.name,

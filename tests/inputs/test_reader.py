@@ -150,7 +150,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path):
     with path.open("wb") as file:
         file.truncate(500 * 2**20)
 
-    with pytest.raises(InputError, match=r"too large \(500 MiB\), at most 16 MiB"):
+    with pytest.raises(InputError, match=r"too large \(500.0 MiB\), at most 16 MiB"):
         read_document(path)
 
 

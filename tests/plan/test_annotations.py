@@ -50,7 +50,7 @@ def test_a_stale_price_is_warned_of(case):
 def test_an_unproved_plan_says_how_far_it_can_be_off(case):
     solution = replace(case.solution, status=Status.NOT_PROVED)
     warnings = texts(replace(case, solution=solution).plan.warnings)
-    assert warnings[0].startswith("not proved: a limit was hit")
+    assert warnings[0].startswith("not proved: the search ended")
     assert "$1.00" in warnings[0]
 
 
@@ -151,7 +151,7 @@ def with_pool(case, index, **changes):
 def test_a_gpu_type_whose_nodes_are_too_small_is_not_available_whatever_the_bound_says(case):
     node = case.translation.problem.pools[1].node._replace(memory_mb=191_999)
     told = alternatives(with_pool(case, 1, node=node).plan, "chat")["l40s-48gb"]
-    assert told == (None, "on four-l40s@main it needs 192,000 MB of host memory of 191,999")
+    assert told == (None, "on four-l40s@main it needs 192 GB of host memory of 191.999")
 
 
 @pytest.mark.parametrize(

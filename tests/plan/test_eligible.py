@@ -18,7 +18,7 @@ def refusal(inputs, *jobs):
     translation = translate(inputs, jobs)
     stuck = stuck_jobs(jobs, translation)
     with pytest.raises(InfeasibleError) as caught:
-        require_eligible(stuck, translation)
+        require_eligible(stuck, translation, inputs.catalog)
     return caught.value
 
 

@@ -81,6 +81,13 @@ def test_one_run_pays_for_its_node_while_it_runs(planned):
     assert use.occupants[0].hours == (0, 10)
 
 
+def test_the_ask_adds_up_the_hours_of_all_quarters(planned):
+    half_a_year = {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-10-01"}
+    plan = planned({"cloud": HOURLY}, {"one": run(10)}, horizon=half_a_year)
+    assert [line.count for line in plan.acquisitions] == [10, 10]
+    assert "Rent by the hour 20 node-hours of" in told(plan)
+
+
 def test_eighty_runs_cost_what_their_gpu_hours_cost_or_one_server(planned):
     rng = random.Random(80)
     jobs = {f"run-{n:02}": run(rng.randint(2, 15)) for n in range(80)}

@@ -13,7 +13,7 @@ from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, Site
 from planner.inputs.text.scalars import flow
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text.words import described, did_you_mean
 
 
 def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:
@@ -127,7 +127,7 @@ def _figures(
             what = f"the {limit.name} of site {name!r}"
             yield unstated_figure(path, entry.node_type, limit.figure, what)
         elif most is not None and taken is not None and taken > most * limit.per:
-            beyond.append(f"{limit.told(taken)} of {_plain(most)}")
+            beyond.append(f"{limit.told(taken)} of {described(most)}")
     if beyond:
         yield Fault(
             (*path, "node_type"),
@@ -207,34 +207,27 @@ def _labelled(label: str, scenario: ResolvedScenario) -> str:
     return f"let one carry it: `sites: {flow({first: labels, **{name: {} for name in others}})}`"
 
 
-def _plain(value: object) -> str:
-    return f"{float(str(value)):,g}"
-
-
 def misstated(whole: Whole) -> Iterator[Fault]:
-    """Figures of one node type that differ, or cannot be together.
-
-    The catalog has those that the first entry of each type states.
-    """
+    """Figures of one node type that differ from the first that is stated, or cannot be together."""
     scenario, catalog = whole.scenario, whole.catalog
-    first: dict[tuple[str, str], Path] = {}
+    first: dict[tuple[str, str], tuple[Path, object]] = {}
     for path, entry in entries(scenario):
         for key in OWN_FIGURES:
             stated = getattr(entry, key)
             if stated is None or entry.node_type not in catalog.nodes:
                 continue
-            earlier = first.setdefault((entry.node_type, key), path)
-            figure = getattr(catalog.nodes[entry.node_type], key)
-            if figure.value != stated:
+            earlier, figure = first.setdefault((entry.node_type, key), (path, stated))
+            if figure != stated:
                 yield Fault(
                     (*path, key),
-                    f"{stated} is not the {figure.value} that {dotted(earlier)} states: nodes of "
-                    f"one type, here {entry.node_type!r}, are alike",
+                    f"{described(stated)} is not the {described(figure)} that {dotted(earlier)} "
+                    f"states: nodes of one type, here {entry.node_type!r}, are alike",
                     f"state the same at {dotted(earlier)}, or give nodes that differ a node type "
                     "of their own in a catalog file (docs/catalog.md, `extends`)",
                 )
+    places = {of: path for of, (path, _) in first.items()}
     for node_type in sorted({node_type for node_type, _ in first}):
-        yield from _impossible(node_type, first, catalog)
+        yield from _impossible(node_type, places, catalog)
 
 
 def _impossible(
@@ -252,12 +245,15 @@ def _impossible(
     if limit is None or drawn is None or drawn.value <= limit.value:
         return
     if mean:
-        told = f"{drawn.value} kW on average are more than the {limit.value} kW of its nameplate"
+        told = (
+            f"{described(drawn.value)} kW on average are more than the {described(limit.value)} kW "
+            "of its nameplate"
+        )
         yield Fault((*mean, "mean_power_kw"), told, "state both figures of the same node, in kW")
     elif plate:
         yield Fault(
             (*plate, "max_power_kw"),
-            f"{limit.value} kW are less than the {drawn.value} kW that it draws on average, by "
-            "the catalog",
+            f"{described(limit.value)} kW are less than the {described(drawn.value)} kW that it "
+            "draws on average, by the catalog",
             "state its `mean_power_kw` here, too",
         )

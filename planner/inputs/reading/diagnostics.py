@@ -18,6 +18,8 @@ from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
 from planner.inputs.reading.shape import FieldTree, alternatives
 from planner.inputs.text.words import count_of, described, did_you_mean
 
+_MOST_HINTED = 200
+"""Of so many mistakes it is asked what an unknown key may have been meant to be; it takes long."""
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
 _FIGURE_WITH_MORE = re.compile(
@@ -36,6 +38,8 @@ _SCALED_KEYS = ("_b", "_gb", "_hours", "_kw", "_weeks", "_years")
 _LETTERS = ("h", "b", "u")
 """Units that are written with their first letter alone."""
 
+_JOINED = re.compile(r"(\w+)\s*[:=]")
+"""A key whose value follows without a blank, or after another sign."""
 _BY_NAME = "write each entry under a name of its own, without a dash: `NAME: {…}`"
 _LONGEST_FIGURE = 12
 _BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
@@ -48,6 +52,7 @@ _WANTED = {
     "string_type": "text",
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
     "date_type": "a date, write it as YYYY-MM-DD",
+    "quarter_type": "a calendar quarter, write it as 2027Q1",
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
     **dict.fromkeys(("tuple_type", "list_type"), "a list"),
 }
@@ -99,8 +104,8 @@ def told(document: YamlDocument, model: type[BaseModel], error: ValidationError)
     }
     odd = {path for path, mistake in clearest.items() if _is_odd(shape, mistake)}
     found = [
-        _finding(document, shape, mistake)
-        for path, mistake in clearest.items()
+        _finding(document, shape, mistake, hinted=number < _MOST_HINTED)
+        for number, (path, mistake) in enumerate(clearest.items())
         if not (mistake.kind == _MISSING and path in misspelled)
         and not isinstance(mistake.value, Refused)
         and not _is_long_enough(mistake)
@@ -177,13 +182,16 @@ def _clearest(mistakes: list[_Mistake]) -> _Mistake:
     return next((mistake for mistake in mistakes if mistake.kind not in _WANTED), mistakes[0])
 
 
-def _finding(document: YamlDocument, shape: FieldTree, mistake: _Mistake) -> Finding:
+def _finding(
+    document: YamlDocument, shape: FieldTree, mistake: _Mistake, *, hinted: bool
+) -> Finding:
     if mistake.kind == _UNKNOWN:
         *outer, key = mistake.path
         message = f"unknown key {key!r}"
         hint: str | None = "within braces a comma ends a value: write a number without commas"
         if not _AFTER_COMMA.fullmatch(str(key)):
-            hint = shape.hint_for_unknown(mistake.path, document.value(tuple(outer)))
+            beside = document.value(tuple(outer))
+            hint = shape.hint_for_unknown(mistake.path, beside) if hinted else None
     else:
         message, hint = _words(shape, mistake)
     return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
@@ -202,7 +210,9 @@ def _words(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
                 "`sources: {own: {title: …}}`"
             )
         message, hint = _wrong_type(
-            _WANTED[kind], value, str(mistake.path[-1]) if mistake.path else ""
+            _WANTED[kind],
+            mistake.context.get("stated", value),
+            str(mistake.path[-1]) if mistake.path else "",
         )
         unnamed = kind == "dict_type" and len(mistake.path) == 1 and isinstance(value, tuple)
         return message, _BY_NAME if unnamed else hint
@@ -246,6 +256,8 @@ def _wrong_type(wanted: str, value: object, key: str) -> tuple[str, str | None]:
         return message, f"one stands here, such as {described(value[0])}"
     if wanted == "a list" and isinstance(value, str | int | Decimal):
         return message, f"write [{value}]"
+    if wanted == "a mapping" and isinstance(value, str) and (joined := _JOINED.match(value)):
+        return message, f"write `{joined[1]}: …`, with a colon and a blank"
     return message, None
 
 

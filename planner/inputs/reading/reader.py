@@ -417,11 +417,8 @@ def read_bytes(path: FilePath, shown_as: str) -> bytes:
         _refuse_unless_ordinary(status, shown_as)
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(_not_found(path, shown_as)) from None
     except OSError as error:
-        reason = error.strerror or "the system gives no reason"
-        raise InputError(Finding(f"cannot be read: {reason}", file=shown_as)) from None
+        raise InputError(unreadable(path, error, shown_as)) from None
     except ValueError:  # a NUL in the name
         raise InputError(Finding("is not a usable file name", file=repr(shown_as))) from None
     if len(content) > LARGEST_FILE_BYTES:
@@ -440,10 +437,14 @@ def _refuse_unless_ordinary(status: stat_result, shown_as: str) -> None:
 
 def _too_large(size: int, shown_as: str) -> Finding:
     limit = LARGEST_FILE_BYTES // 2**20
-    return Finding(f"is too large ({size / 2**20:,.0f} MiB), at most {limit} MiB", file=shown_as)
+    return Finding(f"is too large ({size / 2**20:,.1f} MiB), at most {limit} MiB", file=shown_as)
 
 
-def _not_found(path: FilePath, shown_as: str) -> Finding:
+def unreadable(path: FilePath, error: OSError, shown_as: str) -> Finding:
+    """Why a file is not read: with the nearest names beside it where there is none."""
+    if not isinstance(error, FileNotFoundError):
+        reason = error.strerror or "the system gives no reason"
+        return Finding(f"cannot be read: {reason}", file=shown_as)
     try:
         beside = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:
@@ -503,6 +504,8 @@ def _decoded(raw: bytes, shown_as: str) -> str:
     try:
         return raw.decode("utf-8-sig").replace("\r", "\n")
     except UnicodeDecodeError as error:
+        if b"\0" in raw:
+            raise InputError(Finding("is no text, but a binary file", file=shown_as)) from None
         before = raw[: error.start].decode("utf-8", "replace")
         line_start = before.rfind("\n") + 1
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -81,6 +82,10 @@ _GONE: dict[Path, str] = {("policies", "time"): "delete the line: runs are plann
 """Keys of a scenario that went, and what to do."""
 
 
+_JOINED = re.compile(r"(?P<key>\w+)\s*[:=]\s*(?P<value>\S.*)")
+"""A key and its value without a blank, or with another sign, between them."""
+
+
 class FieldTree:
     """The tree of one model's fields."""
 
@@ -155,6 +160,9 @@ class FieldTree:
         if path in _GONE:
             return _GONE[path]
         known = [name for name in self.keys(container) if name not in beside]
+        joined = _JOINED.fullmatch(key)
+        if joined and joined["key"] in known:
+            return f"write `{joined['key']}: {joined['value']}`, with a colon and a blank"
         if here := _called(key, known):
             return f"here that is {one_of([f'`{name}`' for name in here])}"
         if {key.removesuffix("s"), f"{key}s"} & set(known):

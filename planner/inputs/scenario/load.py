@@ -51,8 +51,8 @@ class LengthPercentiles(Frozen):
 
     @property
     def longest(self) -> int:
-        """Tokens of the highest one."""
-        return max(self.stated.values())
+        """Tokens of the highest one; 0 where none is known."""
+        return max(self.stated.values(), default=0)
 
     def at(self, percentile: int) -> int | None:
         """Tokens at one of them, None if it is not stated."""

@@ -8,7 +8,7 @@ from datetime import date, datetime, time, timedelta
 from functools import total_ordering
 from typing import TYPE_CHECKING
 
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 
 if TYPE_CHECKING:  # `--help` loads no pydantic
     from pydantic import GetCoreSchemaHandler
@@ -25,6 +25,11 @@ _WRITTEN = re.compile(r"(?P<year>[0-9]{4})Q(?P<number>[1-4])")
 _YEAR, _NUMBER = re.compile(r"\b20[0-9]{2}"), re.compile(r"[Qq]([1-4])(?![0-9])")
 """What tells which quarter was meant, however it is written."""
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100
+
+
+def no_quarter(value: object) -> PydanticCustomError:
+    """What is wrong with a number, a list or nothing where a quarter belongs."""
+    return PydanticCustomError("quarter_type", "no calendar quarter", {"stated": value})
 
 
 @total_ordering
@@ -94,7 +99,7 @@ class Quarter:
                 return value
             if isinstance(value, str):
                 return cls.parse(value)
-            raise ValueError(f"{value!r} is not a calendar quarter, write it as 2027Q1")
+            raise no_quarter(value)
 
         return core_schema.no_info_plain_validator_function(
             read,

@@ -102,7 +102,7 @@ class Policies(Frozen):
     `policies/headroom` if left out."""
     spare_nodes: CountByNodeType = 0
     """Nodes kept empty in each pool that runs a job: one figure, or by node type."""
-    repair_days: PositiveNumber | None = None
+    repair_days: Annotated[PositiveNumber, Field(le=365)] | None = None
     """Mean days until a failed node serves again; the plan then says how often the spare nodes
     suffice, by rule `reliability/failures-per-gpu`."""
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)

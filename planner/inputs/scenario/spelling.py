@@ -7,14 +7,15 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from planner.inputs.base import Count, Name, PositiveCount, whole
-from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.scenario.quarter import Quarter, no_quarter
 
 KNOWN_FORMAT = 1
 
 
 def known_format(value: object) -> object:
     """Refuse what a later planner wrote, in words that say so."""
-    if isinstance(value, int) and not isinstance(value, bool) and value > KNOWN_FORMAT:
+    value = whole(value)
+    if isinstance(value, int) and value > KNOWN_FORMAT:
         raise ValueError(
             f"format {value} is newer than this planner knows ({KNOWN_FORMAT}), upgrade it"
         )
@@ -65,7 +66,7 @@ def quarters(value: object) -> object:
             found.add(item)
             continue
         if not isinstance(item, str):
-            raise ValueError(f"{item!r} is not a calendar quarter, write it as 2027Q1")
+            raise no_quarter(item)
         first, dots, last = item.partition("..")
         start = Quarter.parse(first.strip())
         end = Quarter.parse(last.strip()) if dots else start

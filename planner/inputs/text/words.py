@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from operator import ne
 
 from planner.inputs.text.scalars import character_name
@@ -37,6 +38,11 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
     the word shortened or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
     However long it goes on, a key that begins with the word is: `term_years` of `term`.
     """
+    return list(_nearest(word, tuple(choices), most))
+
+
+@lru_cache(maxsize=1024)
+def _nearest(word: str, choices: tuple[str, ...], most: int) -> Sequence[str]:
     by_fold: dict[str, str] = {}
     for choice in choices:
         by_fold.setdefault(choice.casefold(), choice)

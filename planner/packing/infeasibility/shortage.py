@@ -78,7 +78,8 @@ def _broken(conflict: Conflict) -> str:
     first = conflict.members[0]
     if len(conflict.members) == 1 and conflict.needed and first.needed:
         needed = first.needed(conflict.needed)
-        return f"no plan exists: {first.name} is {first.figure}, at least {needed} are needed"
+        are = "is" if needed.startswith("1 ") else "are"
+        return f"no plan exists: {first.name} is {first.figure}, at least {needed} {are} needed"
     *others, last = (one.said for one in conflict.members)
     told = f"{', '.join(others)} and {last} together" if others else last
     return f"no plan exists: no plan for all jobs keeps {told}"

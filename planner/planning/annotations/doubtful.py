@@ -15,6 +15,7 @@ from math import floor
 from planner.costs import NOT_PAID, in_cents
 from planner.inputs.catalog.catalog import Catalog, NodeType, counted_parameters
 from planner.inputs.checks.faults import entries
+from planner.inputs.reading.document import dotted
 from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
@@ -47,11 +48,12 @@ _BELOW = 10
 
 
 def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Figures of offers, finance, sites and budgets in another unit than their key takes."""
+    """Figures of nodes, offers, finance, sites and budgets in another unit than their key takes."""
     for name, offer in sorted(inputs.scenario.offers.items()):
         yield from _price(name, offer, inputs)
         yield from _lead_time(name, offer, inputs)
     yield from _finance(inputs)
+    yield from _of_nodes(inputs)
     for name, site in sorted(inputs.scenario.sites.items()):
         yield from _power(name, site, inputs, plan.nodes)
     yield from _idle_budgets(inputs, plan.costs)
@@ -131,6 +133,27 @@ def _finance(inputs: Inputs) -> Iterator[Note]:
                 f"{rule.id}: the key does not take {slip}",
                 origin=".".join(part for part in ("finance", key, gpu_type) if part),
             )
+
+
+def _of_nodes(inputs: Inputs) -> Iterator[Note]:
+    """Power and support of one node an order of magnitude from what such a node takes."""
+    factor = inputs.rules.figure("far_off_need_factor")
+    share = inputs.settings.support_share_per_year.value
+    for path, entry in entries(inputs.scenario):
+        node, listed = entry.node_type, inputs.catalog_of_files.nodes[entry.node_type]
+        bought = inputs.catalog.prices.listed("buy", node)
+        powers = {key: getattr(listed, key) for key in ("max_power_kw", "mean_power_kw")}
+        usual = {key: (one.value, "kW") for key, one in powers.items() if one}
+        if bought is not None:
+            usual["support_usd_per_year"] = (round(bought.usd * share, 2), "USD/year")
+        for key, (known, unit) in usual.items():
+            own = getattr(entry, key, None)
+            if own and known and not known <= own * factor <= known * factor**2:
+                yield Note(
+                    text=f"{amount(own, unit)} are far from the {amount(known, unit)} that one "
+                    f"{node} takes: the key takes {unit.partition('/')[0]} of one node",
+                    origin=f"{dotted(path)}.{key}",
+                )
 
 
 def _power(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Iterator[Note]:
@@ -247,21 +270,21 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
         yield from _stretched(name, job, inputs.catalog)
         yield from _of_odd_size(name, job, inputs)
         yield from _of_many_nodes(name, job, inputs)
-        growth = job.growth_per_quarter
-        if growth is not None and growth > inputs.rules.figure("steep_growth_per_quarter"):
-            yield Note(
-                text=f"{name} grows by {amount(growth, 'share')} in each quarter; a growth of "
-                f"{amount(growth / 100, 'share')} is written {growth / 100:f}",
-                origin=f"jobs.{name}.growth_per_quarter",
-            )
+        yield from _of_steep_growth(name, job, inputs)
 
 
 def limiting_figures(inputs: Inputs) -> Iterator[Note]:
-    """Of these, and of budgets, those by which there may be no plan."""
+    """Of these, and of prices and budgets, those by which there may be no plan."""
+    for name, offer in sorted(inputs.scenario.offers.items()):
+        yield from _price(name, offer, inputs)
+        yield from _lead_time(name, offer, inputs)
+    yield from _finance(inputs)
+    yield from _of_nodes(inputs)
     yield from _hardly_any_left(inputs)
     for name, job in sorted(inputs.scenario.jobs.items()):
         yield from _of_odd_size(name, job, inputs)
         yield from _of_many_nodes(name, job, inputs)
+        yield from _of_steep_growth(name, job, inputs)
     yield from _idle_budgets(inputs, None)
 
 
@@ -281,6 +304,13 @@ def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:
                 f"{amount(1 - share, 'share')} to all jobs",
                 origin=f"policies.{key}",
             )
+    utilization = policies.run_utilization
+    if utilization is not None and utilization < 1 - most:
+        yield Note(
+            text=f"a run makes progress in {amount(utilization, 'share')} of its hours, so it "
+            f"takes {1 / utilization:,.0f} times as long",
+            origin="policies.run_utilization",
+        )
 
 
 def _of_odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
@@ -325,6 +355,22 @@ def _of_many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
             "not MB",
             origin=f"jobs.{name}.fixed.gpu_memory_gb",
         )
+
+
+def _of_steep_growth(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+    """A growth of units or of traffic that was likely meant in per cent."""
+    load = job.serve.load if job.serve else None
+    stated = {
+        "growth_per_quarter": job.growth_per_quarter,
+        "serve.load.growth_per_quarter": load.growth_per_quarter if load else None,
+    }
+    for key, growth in stated.items():
+        if growth is not None and growth > inputs.rules.figure("steep_growth_per_quarter"):
+            yield Note(
+                text=f"{name} grows by {amount(growth, 'share')} in each quarter; a growth of "
+                f"{amount(growth / 100, 'share')} is written {growth / 100:f}",
+                origin=f"jobs.{name}.{key}",
+            )
 
 
 def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:

@@ -65,8 +65,8 @@ def _not_proved(solution: Solution) -> Iterator[Note]:
         left = solution.cost_cents - solution.bound_cents
         yield Note(
             text=(
-                "not proved: a limit was hit; a cheaper plan may exist, cheaper by at most "
-                f"{usd(left)} ({solution.gap:.3%})"
+                "not proved: the search ended before that; another plan may be cheaper, "
+                f"by at most {usd(left)}"
             ),
             origin="solver",
         )

@@ -182,7 +182,7 @@ def _purchases(known: TracedFile, compared: Comparison) -> Iterator[Block]:
         [(one, f"purchases[{place}]") for place, one in enumerate(changes)],
         ("", "name", lambda row: _mark(row[0].before, row[0].after)),
         ("Quarter", "name", lambda row: row[0].quarter),
-        ("Action", "name", lambda row: action_of(row[0].kind, row[0].term_quarters)),
+        ("Action", "text", lambda row: action_of(row[0].kind, row[0].term_quarters)),
         ("Node type", "text", lambda row: f"{row[0].node_type} @ {row[0].site}"),
         ("Before", "number", lambda row: known.at(f"{row[1]}.before", "count")),
         ("After", "number", lambda row: known.at(f"{row[1]}.after", "count")),

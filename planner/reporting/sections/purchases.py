@@ -122,7 +122,7 @@ def bill_section(
         ("Line", "name", lambda place: numbers[place]),
         ("Offer", "text", lambda place: Link(lines[place].offer, f"how-price-{place}")),
         ("Quarter", "name", lambda place: lines[place].quarter),
-        ("Action", "name", action),
+        ("Action", "text", action),
         ("Item" if full else "Node type", "text", item),
         ("Nodes", "number", nodes),
         ("Each, USD", "number", lambda place: priced(place, "unit_price_cents", "usd")),
@@ -546,14 +546,13 @@ def _reserve(lines: Sequence[Acquisition]) -> str:
 
 
 def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:
+    """Nodes at any one time, or all that is had for hours or weeks over the horizon."""
     in_quarter: Counter[str] = Counter()
     for line in lines:
         in_quarter[line.quarter] += line.count
+    when, step = quarter_runs(quarters, in_quarter), lines[0].step_hours
+    if step is not None:
+        return f"{nodes_text(in_quarter.total(), step)} of {_model(lines[0])} in {when}"
     most = max(in_quarter.values())
     upto = "up to " if min(in_quarter.values()) < most else ""
-    step = lines[0].step_hours
-    if step is None:
-        what = _machine(f"{upto}{most:,}", lines[0])
-    else:
-        what = f"{upto}{nodes_text(most, step)} of {_model(lines[0])}"
-    return f"{what} in {quarter_runs(quarters, in_quarter)}"
+    return f"{_machine(f'{upto}{most:,}', lines[0])} in {when}"

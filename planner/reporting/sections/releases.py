@@ -24,8 +24,8 @@ def releases_section(traced: TracedPlan) -> Iterator[Block]:
     yield table(
         range(len(lines)),
         ("Quarter", "name", lambda place: lines[place].quarter),
-        ("Action", "name", lambda place: lines[place].action),
-        ("Node type", "name", lambda place: f"{lines[place].node_type} @ {lines[place].site}"),
+        ("Action", "text", lambda place: lines[place].action),
+        ("Node type", "text", lambda place: f"{lines[place].node_type} @ {lines[place].site}"),
         ("Nodes", "number", traced.each("releases[{}].count", "count", "how-let-go")),
         *columns_for((("Each, USD", "unit_price_cents"), ("Brings, USD", "total_cents")), proceeds),
         ("Saves, USD", "number", traced.each("releases[{}].saved_cents", "usd", "how-let-go")),

@@ -195,7 +195,7 @@ def _candidates(ranked: Sequence[RentedCandidate], *, full: bool) -> Table:
     by_peak = any(one.memory is not None for one in ways)
     loaded = any(one.serving is not None for one in ways)
     need = "Each needs / offers, GiB" if by_peak else "Need / offer, GB"
-    without = [] if any(one.planned_hours is not None for one in ways) else ["Planned, h"]
+    without = [] if any(one.planned_hours is not None for one in ways) else ["Held, h"]
     without += ["Hours", need] if loaded else ["At once", "TTFT ms", "TPOT ms"]
     without += [] if any(one.gradient_accumulation for one in ways) else ["Passes"]
     without += [] if any(one.usd_per_run is not None for one in ranked) else ["USD a run"]
@@ -231,7 +231,7 @@ def _candidates(ranked: Sequence[RentedCandidate], *, full: bool) -> Table:
         ("Cores", "number", lambda one: str(one.way.cpus)),
         ("Host, GB", "number", lambda one: gigabytes(one.way.memory_mb)),
         ("Hours", "number", lambda one: hours(one.way.hours).removesuffix(" h")),
-        ("Planned, h", "number", lambda one: str(one.way.planned_hours or _NONE)),
+        ("Held, h", "number", lambda one: str(one.way.planned_hours or _NONE)),
         ("At once", "number", lambda one: _figure_of(one.way, "concurrency")),
         ("TTFT ms", "number", lambda one: _figure_of(one.way, "ttft_ms")),
         ("TPOT ms", "number", lambda one: _figure_of(one.way, "tpot_ms")),
@@ -251,7 +251,10 @@ def _told_of_prices(ranked: Sequence[RentedCandidate], book: PriceBookHeader) ->
     told += f", at the least rent of a GPU in the price book {book.id}"
     told += ", which is illustrative" if book.illustrative else ""
     some = any(one.usd_per_hour is None for one in ranked)
-    return f"{told}{'; without one, a GPU type comes last' if some else ''}."
+    told += "; without one, a GPU type comes last" if some else ""
+    if any(one.way.planned_hours is not None for one in ranked):
+        told += ". Held: whole hours in which nine of ten runs end, interruptions included"
+    return f"{told}."
 
 
 def _usd(amount: Decimal | None) -> str:
