@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.peers import PEERS
 from benchmarks.accuracy.score import Decisions, Score, decided, scored
-from benchmarks.accuracy.serving import serving_pairs
+from benchmarks.accuracy.serving import kept_up_with, serving_pairs
 from benchmarks.accuracy.startups import startup_scores
 from benchmarks.accuracy.tables import percent, table
 
@@ -46,6 +46,7 @@ def board(world: World) -> Board:
     _decisions(made, world)
     _startups(made, world)
     _serving(made, world)
+    _overloads(made, world)
     _times(made, world)
     return made
 
@@ -247,6 +248,14 @@ def _serving(made: Board, world: World) -> None:
     header = ("", "runs", "rate", "bias", "kept up", "TPOT", "TTFT", "p99")
     title = "Serving under load: median errors of rate (requests per second), TPOT and TTFT"
     made.tables.append(table(title, header, rows))
+
+
+def _overloads(made: Board, world: World) -> None:
+    own = decided(kept_up_with(world))
+    made.figures["served/overloads-flagged"] = own.flagged
+    header = ("", "overloaded", "flagged", "kept up", "false alarms", "all right")
+    title = "Open loads that a replica cannot keep up with: what was said against what happened"
+    made.tables.append(table(title, header, [_decision_row("this planner", own)]))
 
 
 def _latency_score(pairs: Sequence[ServingPair], name: str) -> Score:

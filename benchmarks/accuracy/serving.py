@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.origins import HERE
 from planner.inputs.measured import MOST_AT_ONCE, ServingMeasurement, read_serving_measurements
@@ -13,10 +13,15 @@ from planner.sizing.calibrate import replica_of
 from planner.sizing.flight import flight_of, in_flight_at, latency_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from benchmarks.accuracy.world import World
     from planner.inputs.rules.expression import Exact
 
-__all__ = ["ServingPair", "read_serving", "serving_pairs"]
+__all__ = ["ServingPair", "kept_up_with", "read_serving", "serving_pairs"]
+
+_LATE: Final = 5
+"""Times that of a lone request after which a first token has waited in a queue that grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,23 @@ def serving_pairs(world: World) -> tuple[ServingPair, ...]:
             )
         )
     return tuple(pairs)
+
+
+def kept_up_with(world: World) -> Iterator[tuple[bool | None, bool]]:
+    """Of open loads: whether a replica is said to answer as many as come, and whether it did.
+
+    It did not where half of the first tokens came later than five times that of a lone request.
+    """
+    for run in read_serving(world):
+        if run.load == "open" and run.requests_per_second and run.ttft_ms:
+            at = replica_of(run, world.sizer).number
+            most, prefill_s, step_s = (
+                at(name)
+                for name in ("requests_per_second_per_replica", "prefill_s", "decode_step_s")
+            )
+            if most and prefill_s and step_s:
+                late_ms = _LATE * 1000 * (prefill_s + step_s)
+                yield run.requests_per_second <= most, run.ttft_ms <= late_ms
 
 
 def _float(figure: Exact | float | None) -> float | None:

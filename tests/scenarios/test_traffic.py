@@ -126,7 +126,7 @@ def test_a_latency_that_nothing_reaches_is_told_with_what_would_help():
     with pytest.raises(InfeasibleError) as refusal:
         planner.plan(scenario(latency={"tpot_ms": 2}))
     assert "where 2 ms are asked for" in str(refusal.value)
-    assert "`latency: {tpot_ms: 14}` would let it run there" in str(refusal.value)
+    assert "`latency: {tpot_ms: 12}` would let it run there" in str(refusal.value)
 
 
 def test_traffic_is_moved_by_a_relative_change_in_every_quarter(made):
