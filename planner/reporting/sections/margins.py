@@ -127,39 +127,26 @@ def margins_section(traced: TracedPlan) -> Iterator[Block]:
 def _prices(
     traced: TracedPlan, found: Sensitivity | None
 ) -> Iterator[tuple[float, tuple[Cell, ...]]]:
+    """What each price meets first either way: a limit, or a turn that planning anew has found."""
     accounts = traced.accounts
     for price in accounts.prices():
-        swing = _swing(traced, price, found)
+        swing, name = _swing(traced, price, found), _name(traced, price)
         for meets, sign in ((accounts.met_by_rise(price), 1), (accounts.met_by_fall(price), -1)):
-            row = _row(traced, price, meets, sign, swing, found)
-            if row is not None:
-                yield row
-
-
-def _row(
-    traced: TracedPlan,
-    price: Price,
-    meets: Meets | None,
-    sign: int,
-    swing: tuple[int, Swing] | None,
-    found: Sensitivity | None,
-) -> tuple[float, tuple[Cell, ...]] | None:
-    """What is met first: a limit, or what planning anew has found before it."""
-    turn = _turn(swing, sign)
-    name = _name(traced, price)
-    if turn is not None and found is not None and swing is not None:
-        place, number, one = swing[0], *turn
-        by = one.after.by
-        if meets is None or abs(by) < abs(meets.by.value):
-            known = TracedFile(found, _FILE, _TRACE)
-            at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
-            return by, (name, at, "planned anew, the plan turns", "–", _after(one))
-    if meets is None:
-        return None
-    at = traced.figure(meets.by, "margin", "how-margins")
-    left: Cell = "–" if meets.left is None else traced.figure(meets.left, "usd", "how-margins")
-    then, beyond = _then(traced, price, meets), _beyond(meets, swing, turn)
-    return float(meets.by.value), (name, at, then, left, beyond)
+            turn = _turn(swing, sign)
+            if turn and swing and found:
+                number, one = turn
+                by = one.after.by
+                if meets is None or abs(by) < abs(meets.by.value):
+                    known = TracedFile(found, _FILE, _TRACE)
+                    at = known.at(f"swings[{swing[0]}].turns[{number}].after.by", "margin")
+                    yield by, (name, at, "planned anew, the plan turns", "–", _after(one))
+                    continue
+            if meets is None:
+                continue
+            at = traced.figure(meets.by, "margin", "how-margins")
+            left = "–" if meets.left is None else traced.figure(meets.left, "usd", "how-margins")
+            then, beyond = _then(traced, price, meets), _beyond(meets, swing, turn)
+            yield float(meets.by.value), (name, at, then, left, beyond)
 
 
 def _then(traced: TracedPlan, price: Price, meets: Meets) -> str:
