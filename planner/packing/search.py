@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
+from planner.packing.constraints import traffic
 from planner.packing.constraints.moves import moves_held
 from planner.packing.formulation.build import build_master
 from planner.packing.formulation.layout import cutting_stocks, lay_out, load_of
@@ -242,12 +243,13 @@ class Search:
 
     def _round(self) -> bool:
         """One pass of bound, units and layouts; False where another would gain nothing."""
-        cuts, counts = self._found.cuts, self._master
+        counts = self._master
         bounded = self._bound(
             counts.unit_variables if self._unlike else counts.shared_unit_variables
         )
         if bounded is None or self._closed() or self._over():
             return False
+        cuts = self._found.cuts
         if not self._unlike:
             self._rounded = ()
             if self._on_nodes(bounded.values):
@@ -266,7 +268,11 @@ class Search:
         return self._found.cuts > cuts
 
     def _bound(self, relaxed: frozenset[int]) -> Answer | None:
-        """Solve the master program and keep its bound; None where time ended without values."""
+        """Solve the master program and keep its bound; None where time ended without values.
+
+        Again while cuts of shared traffic raise it by more than the gap that is asked for.
+        """
+        before = self._found.bound_cents
         sites = bool(self._problem.limits or self._problem.racks)
         limited = sites or self._runs or bool(self._master.traffic_rows)
         answer = solve_integer(
@@ -280,9 +286,13 @@ class Search:
             raise Infeasible(self._master, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
-        if answer.values:
-            self._counted = answer.values
-        return answer if answer.values else None
+        if not answer.values:
+            return None
+        self._counted = answer.values
+        raised = self._found.bound_cents - before > self._asked_gap * abs(self._found.bound_cents)
+        if relaxed and self._cut_traffic(answer.values) and raised and not self._over():
+            return self._bound(relaxed)
+        return answer
 
     def _share_of_cost(self) -> float:
         """What of a gap of the program's objective is a gap of the cost, which holds more.
@@ -465,12 +475,19 @@ class Search:
                 cut = stock.separate(load, nodes)
                 if cut:
                     cuts.append((pool, cut))
-            if not self._add(cuts) + self._cut_shared(relaxed.values) or slow:
+            added = self._add(cuts) + self._cut_shared(relaxed.values)
+            if not added + self._cut_traffic(relaxed.values) or slow:
                 break
 
     def _cut_shared(self, values: tuple[float, ...]) -> int:
         """Cut the GPUs that a solution shares by memory, where they are too few; how many cuts."""
         cuts = cut_shared(self._master, self._gpu_stocks, values)
+        self._found.cuts += cuts
+        return cuts
+
+    def _cut_traffic(self, values: tuple[float, ...]) -> int:
+        """Cut parts of units that share traffic; how many cuts."""
+        cuts = traffic.cut(self._master, values)
         self._found.cuts += cuts
         return cuts
 
