@@ -281,7 +281,8 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
     if duals is None:
         raise ValueError("a program with a whole solution has a fractional one")
     of_traffic: Counter[int] = Counter()
-    for at, numbers in master.traffic_rows.items():
+    traffic_rows = master.traffic_rows | master.traffic_cuts
+    for at, numbers in traffic_rows.items():
         units = sum(master.problem.demands[number].count for number in numbers)
         shared = duals.rows[at] * master.program.rows[at].right / units
         of_traffic.update(dict.fromkeys(numbers, shared))
@@ -293,7 +294,7 @@ def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, fl
         tag.cents * demand.count for tag, demand in zip(tags, master.problem.demands, strict=True)
     )
     worth: dict[str, float] = {OWNED_NODES: 0.0, LIMITED_OFFERS: 0.0}
-    demand_rows = {*master.demand_rows, *master.traffic_rows}
+    demand_rows = {*master.demand_rows, *traffic_rows}
     for number, row in enumerate(master.program.rows):
         if row.right and number not in demand_rows:
             owner = row.owner or OWNED_NODES

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.packing.constraints import traffic
 from planner.packing.constraints.growth import free_to_hold
 from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.joint import joint_stocks
@@ -45,7 +46,13 @@ class Layouts:
             cut = stock.separate(*load_of(self.master, stock, (pool, quarter), values))
             if cut:
                 cuts.append((pool, cut))
-        return self._state(cuts, values)
+        return self._state(cuts, values) + self.cut_traffic(values)
+
+    def cut_traffic(self, values: tuple[float, ...]) -> int:
+        """State cuts of parts of units that share traffic; how many there are."""
+        stated = traffic.cut(self.master, values)
+        self.cuts += stated
+        return stated
 
     def lay_out(
         self, values: tuple[float, ...]

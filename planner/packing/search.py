@@ -225,7 +225,7 @@ class Search:
 
     def _round(self) -> bool:
         """Count nodes and lay units out on them; False where another round would gain nothing."""
-        cuts, master = self._layouts.cuts, self._master
+        master = self._master
         if self._unlike:
             counted = self._count_nodes(master.unit_variables)
             if counted and not (self._closed() or self._over()):
@@ -234,6 +234,7 @@ class Search:
         counted = self._count_nodes(master.shared_unit_variables)
         if not counted or self._closed() or self._over():
             return False
+        cuts = self._layouts.cuts
         whole = False
         for units in self._units_on(counted):
             whole = True
@@ -251,7 +252,11 @@ class Search:
         return self._layouts.cuts > cuts
 
     def _count_nodes(self, relaxed: frozenset[int]) -> _Values:
-        """Solve the master program and keep its bound; nothing where time ended without values."""
+        """Solve the master program and keep its bound; nothing where time ended without values.
+
+        Again while cuts of shared traffic raise it by more than the gap that is asked for.
+        """
+        before = self._found.bound_cents
         sites = bool(self._problem.limits or self._problem.racks)
         limited = sites or self._runs or bool(self._master.traffic_rows)
         answer = solve_integer(
@@ -265,7 +270,12 @@ class Search:
             raise Infeasible(self._master, relaxed)
         exact = answer.outcome is Outcome.OPTIMAL and not limited
         self._found.raise_bound(answer.objective if exact else answer.bound, relaxed)
-        self._counted = answer.values or self._counted
+        if not answer.values:
+            return ()
+        self._counted = answer.values
+        raised = self._found.bound_cents - before > self._asked_gap * abs(self._found.bound_cents)
+        if relaxed and self._layouts.cut_traffic(answer.values) and raised and not self._over():
+            return self._count_nodes(relaxed)
         return answer.values
 
     def _share_of_cost(self) -> float:

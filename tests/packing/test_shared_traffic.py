@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planner.packing.search import bound_cents
 from tests.packing.draws import sharing
 
 TEN = 10_000_000
@@ -33,6 +34,18 @@ def test_endpoints_that_are_alike_do_not_take_each_others_traffic(build, plan):
     solution = plan(build.problem(pools, [build.buy(TEN)], chats))
 
     assert solution.assigned == ((2,), (2,))
+
+
+def test_the_bound_counts_whole_replicas_of_each_endpoint(build):
+    """Seven endpoints need two replicas each, fourteen in all: parts of them would fit one node."""
+    pools = [build.pool("h100"), build.pool("l40s")]
+    supplies = [build.buy(TEN), build.buy(3 * TEN, pool=1)]
+    unit = build.units(1, ("h100", 1, 0, 0), ("l40s", 1, 0, 0))
+    chats = [sharing(unit, 900_000, 950_000, count=2, name=f"chat {n}") for n in range(7)]
+
+    problem = build.problem(pools, supplies, chats)
+
+    assert bound_cents(problem, asked_gap=0.0, time_limit_s=10.0) == 2 * TEN
 
 
 def test_the_price_of_traffic_is_on_the_tags_of_its_units(build, plan):

@@ -1,11 +1,18 @@
-"""Endpoints whose traffic replicas on several GPU types share: together they take all of it."""
+"""Endpoints whose traffic replicas on several GPU types share: together they take all of it.
+
+A part of a replica may be all that the traffic asks for. Cuts say what whole replicas come to: so
+much weight has every *cover*, which is replicas enough, so many in each way. The weights are found
+like those of a cutting stock, against the covers known so far.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planner.packing.problem import ALL_TRAFFIC
+from planner.packing.solvers.linear import solve_linear
+from planner.packing.solvers.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +24,15 @@ if TYPE_CHECKING:
 
 
 BILL = "traffic that GPU types share"
+
+_TOLERANCE: Final = 1e-6
+_ROUNDED: Final = 1e-9
+"""Share by which the weights of a cut may be off, and are raised."""
+_LEAST: Final = 1e-4
+"""Units of a way that a solution does not use count so many: of cuts alike, the one that weighs
+such ways the least."""
+_STEPS: Final = 20_000
+"""In search of the lightest cover, which is found in a few hundred of them."""
 
 
 def _endpoints(problem: Problem) -> dict[tuple[str, int], list[int]]:
@@ -42,6 +58,88 @@ def add_rows(master: MasterProgram) -> None:
         terms = {index: takes / ALL_TRAFFIC for index, takes in _taking(master, numbers)}
         row = master.program.row(f"traffic[{numbers[0]}]", terms, ">=", 1.0)
         master.traffic_rows[row] = tuple(numbers)
+
+
+def cut(master: MasterProgram, values: Sequence[float]) -> int:
+    """State cuts that a solution with parts of units violates; how many."""
+    found = 0
+    for numbers in master.traffic_rows.copy().values():
+        ways = dict(_taking(master, numbers))
+        units = [values[index] for index in ways]
+        if all(abs(count - round(count)) <= _TOLERANCE for count in units):
+            continue
+        covers = master.covers.setdefault(numbers, [])
+        weights = _separated([*ways.values()], units, covers)
+        if weights is not None:
+            terms = {
+                index: weight * (1 + _ROUNDED) for index, weight in zip(ways, weights, strict=True)
+            }
+            row = master.program.row("cover", terms, ">=", 1.0, tightens=True)
+            master.traffic_cuts[row] = numbers
+            found += 1
+    return found
+
+
+def _separated(
+    takes: Sequence[int], units: Sequence[float], covers: list[tuple[int, ...]]
+) -> tuple[float, ...] | None:
+    """Weights with which every cover weighs 1 at least, and these units less; None: there are none.
+
+    `covers` that are met on the way are added to those that are known.
+    """
+    if not covers:
+        ways = range(len(takes))
+        covers += (
+            tuple(-(-ALL_TRAFFIC // takes[one]) * (way == one) for way in ways) for one in ways
+        )
+    program = Program()
+    for count in units:
+        program.variable("weight", cost=max(count, _LEAST), upper=1.0)
+    while True:
+        for cover in covers[len(program.rows) :]:
+            terms = {way: float(count) for way, count in enumerate(cover) if count}
+            program.row("covers", terms, ">=", 1.0)
+        solved = solve_linear(program)
+        if solved is None or _weight(solved.values, units) >= 1 - 10 * _TOLERANCE:
+            return None
+        lightest = _lightest(takes, solved.values)
+        if lightest is None:
+            return None
+        least = _weight(solved.values, lightest)
+        if least >= 1 - _TOLERANCE:
+            return tuple(weight / least for weight in solved.values)
+        covers.append(lightest)
+
+
+def _weight(weights: Sequence[float], units: Sequence[float]) -> float:
+    return sum(weight * count for weight, count in zip(weights, units, strict=True))
+
+
+def _lightest(takes: Sequence[int], weights: Sequence[float]) -> tuple[int, ...] | None:
+    """The cover that weighs the least; None where looking for it takes too long."""
+    order = sorted(range(len(takes)), key=lambda way: (weights[way] / takes[way], way))
+    counts, best, steps = [0] * len(takes), [0] * len(takes), 0
+    least = float("inf")
+
+    def go_on(place: int, left: int, weight: float) -> None:
+        nonlocal best, least, steps
+        steps += 1
+        if left <= 0:
+            best, least = [*counts], weight
+            return
+        if place == len(order) or steps > _STEPS:
+            return
+        way = order[place]
+        for count in range(-(-left // takes[way]), -1, -1):
+            counts[way] = count
+            rest, so_far = left - count * takes[way], weight + count * weights[way]
+            after = order[place + 1] if place + 1 < len(order) else way
+            if so_far + max(rest, 0) * weights[after] / takes[after] < least - _ROUNDED / 10:
+                go_on(place + 1, rest, so_far)
+        counts[way] = 0
+
+    go_on(0, ALL_TRAFFIC, 0.0)
+    return None if steps > _STEPS else tuple(best)
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:

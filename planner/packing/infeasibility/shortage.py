@@ -93,6 +93,8 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
 def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
     program = Program(list(master.program.variables), list(master.program.rows))
+    for at in master.traffic_cuts:  # which count whole units, of those that run
+        program.rows[at] = replace(program.rows[at], right=0.0)
     lacking: dict[int, int] = {}
     for number, demand in enumerate(master.problem.demands):
         cost = float(_gpus(demand) * len(demand.quarters))
