@@ -102,8 +102,8 @@ class MasterProgram:
     """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
     shared: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: those of them that pieces share by memory."""
-    room_rows: dict[int, PoolInQuarter] = field(default_factory=dict)
-    """Rows of cores, of memory and of cuts -> (pool, quarter): where room makes layouts easier."""
+    room_rows: set[int] = field(default_factory=set)
+    """Rows of cores, of memory and of cuts: where room makes layouts easier."""
     demand_rows: list[int] = field(default_factory=list)
     traffic_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Rows `traffic` -> the demands whose units share it."""
@@ -129,16 +129,6 @@ class MasterProgram:
         opened = (index for usage in self.opened.values() for index, _ in usage.terms)
         units = frozenset(self.choice.values()) | frozenset(self.short.values())
         return units | self.splits | frozenset(opened)
-
-    @cached_property
-    def hired_variables(self) -> frozenset[int]:
-        """Those that count what is paid of nodes that come and go within a quarter."""
-        supplies, pools = self.problem.supplies, self.problem.pools
-        return frozenset(
-            index
-            for (number, _), index in self.acquire.items()
-            if pools[supplies[number].pool].hire
-        )
 
     @cached_property
     def run_variables(self) -> frozenset[int]:
@@ -187,7 +177,7 @@ class MasterProgram:
             self,
             problem=problem,
             program=Program([*self.program.variables], [*self.program.rows]),
-            room_rows=dict(self.room_rows),
+            room_rows={*self.room_rows},
             elastic=dict(self.elastic),
             traffic_cuts=dict(self.traffic_cuts),
             capacity_rows=rows,
@@ -321,5 +311,5 @@ class MasterProgram:
                 usage.weigh(load, usage.span or weight.get(usage.shape, 0.0))
             if any(load.values()):
                 row = self.capacity_row("cutting", number, quarter, load, tightens=True)
-                self.room_rows[row] = (number, quarter)
+                self.room_rows.add(row)
                 self.capacity_rows[number, quarter][name] = row

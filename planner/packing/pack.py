@@ -69,13 +69,11 @@ def attempt(
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,
-    cost_alone: bool = False,
     nodes: Nodes = (),
 ) -> Solution:
     """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
 
-    With `cost_alone` any of the plans that cost as little will do, which takes less time. As
-    `solve`, it raises LimitError and DisagreementError.
+    As `solve`, it raises LimitError and DisagreementError.
     """
     problem = translation.problem
     found = search(
@@ -83,7 +81,6 @@ def attempt(
         asked_gap=asked_gap,
         time_limit_s=time_limit_s,
         progress=progress,
-        cost_alone=cost_alone,
         nodes=nodes,
     )
     if watch:

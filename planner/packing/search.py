@@ -6,7 +6,7 @@
 4. Layouts: a cutting stock per pool and quarter. Where units do not fit, their cuts lead to 2.
 5. First-fit: a plan at the least.
 6. Local search: exchanges of units, and fewer nodes.
-7. Reserve: more nodes, or more hours, than are needed on paper.
+7. Reserve: more nodes than are needed on paper.
 
 `Search.run` has these steps in their order; each is a method below it.
 """
@@ -25,7 +25,6 @@ from planner.packing.formulation.variants import (
     on_cheapest_gpus,
     with_at_least,
     with_reserve,
-    with_room,
 )
 from planner.packing.heuristics.start import begin, whole_near
 from planner.packing.heuristics.unlike import place_unlike
@@ -51,8 +50,8 @@ _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 _BOUND_GAP = 0.7
 """Of the asked gap, what the bound may take where sites limit the nodes, runs take turns, or
 replicas share traffic."""
-_FEW_DEMANDS = 300
-"""Beyond so many demands there is time for one way to choose the units, not for all."""
+_MANY_DEMANDS = 300
+"""Of one quarter on whole GPUs, beyond which hardly any layout would be there twice."""
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 """How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
 for how long at the least."""
@@ -60,8 +59,6 @@ _RESERVED_GAP = 0.3
 """Of the asked gap: how far nodes with a reserve may be from the fewest."""
 _RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
 """Shares of host cores and memory left free, in turn, where units fit only on paper without."""
-_RESERVES_FOR_HOURS = (0.02, 0.05, 0.1, 0.2)
-"""Likewise, of nodes that come and go within a quarter."""
 _NODES = 500
 """Of the solver's tree, for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
@@ -69,8 +66,9 @@ _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 and the gap at which any will do."""
 _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
-_DRAWN = 6
-"""Ways to run units that are drawn where few units find no room in time."""
+_FEW_CHOICES, _DRAWN = 300, 6
+"""Where there are no more choices: ways to run units that are drawn, if some find no room in
+time."""
 
 Nodes = tuple[tuple[int, ...], ...]
 """Nodes by supply and quarter of entry."""
@@ -84,16 +82,14 @@ def search(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
-    cost_alone: bool = False,
     nodes: Nodes = (),
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
-    With `cost_alone` any of the plans that cost as little will do. `nodes` of the first supplies
-    are known to do: they are tried first. Raises Infeasible where that is proved, LimitError where
-    time ends before any packing is found.
+    `nodes` of the first supplies are known to do: they are tried first. Raises Infeasible where
+    that is proved, LimitError where time ends before any packing is found.
     """
-    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, cost_alone, nodes).run()
+    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, nodes).run()
 
 
 def nodes_entering(master: MasterProgram, values: Sequence[float]) -> Nodes:
@@ -121,7 +117,7 @@ def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
 
 def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
     """No plan costs less; nothing is laid out. Raises Infeasible where none exists."""
-    return Search(kept_apart(problem), asked_gap, time_limit_s, cost_alone=True).bound()
+    return Search(kept_apart(problem), asked_gap, time_limit_s).bound()
 
 
 class Search:
@@ -133,14 +129,13 @@ class Search:
         asked_gap: float,
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
-        cost_alone: bool = False,
         nodes: Nodes = (),
     ) -> None:
         """State the program and what lays out its units."""
         self._problem, self._asked_gap = problem, asked_gap
         self._deadline = spent() + time_limit_s
         self._say = progress or (lambda _: None)
-        self._cost_alone, self._nodes = cost_alone, nodes
+        self._nodes = nodes
         self._master = build_master(problem)
         self._layouts = Layouts(self._master, self._in_time)
         self._found = Incumbent(
@@ -154,11 +149,10 @@ class Search:
         """What could not be laid out, or is laid out already -> those pools."""
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._runs = any(shape.is_run for shape in shapes)
-        self._many = len(problem.demands) > _FEW_DEMANDS
         bundles = any(shape.bundles for shape in shapes)
         self._movable = problem.quarters == 1 and not (bundles or self._master.short)
         """Whether the local search can move units: whole GPUs, all of the one quarter."""
-        self._unlike = self._many and self._movable
+        self._unlike = len(problem.demands) > _MANY_DEMANDS and self._movable
         """Whether it takes the place of layouts by pattern: hardly any pattern would repeat."""
         runs = self._master.run_variables
         self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
@@ -290,18 +284,13 @@ class Search:
     def _units_on(self, counted: _Values) -> Iterator[_Values]:
         """Whole units on nodes that were counted, in one way after the other.
 
-        On the GPUs that cost the least, or, where the cost alone counts, on any; then with the most
-        room; where runs are few, also by random prices. At last on more of the nodes that come and
-        go within a quarter.
+        On the GPUs that cost the least; where runs are few, also by random prices.
         """
         master = self._master
         held = {index: float(round(counted[index])) for index in master.acquire.values()}
         held |= moves_held(master, counted)
-        ways = [with_room(master, counted)]
-        if not self._many:
-            cheapest = master.program.priced({}) if self._cost_alone else on_cheapest_gpus(master)
-            ways.insert(0, cheapest)
-        if self._runs and len(master.choice) <= _FEW_DEMANDS:
+        ways = [on_cheapest_gpus(master)]
+        if self._runs and len(master.choice) <= _FEW_CHOICES:
             ways += (at_random(master, seed) for seed in range(_DRAWN))
         for program in ways:
             if self._over():
@@ -310,13 +299,7 @@ class Search:
             if answer.values:
                 yield self._with_whole_runs(answer.values)
             if answer.outcome is Outcome.INFEASIBLE or not self._in_time():
-                break  # room or not, these nodes do not hold whole units; or time is over
-        hired = master.hired_variables
-        if hired and not self._over():
-            nodes = {index: number for index, number in held.items() if index not in hired}
-            answer = self._whole_units(master.program.fixed(nodes))
-            if answer.values:
-                yield self._with_whole_runs(answer.values)
+                return  # these nodes do not hold whole units, or time is over
 
     def _whole_units(self, program: Program) -> Answer:
         """Whole units, but for those that are loose, where node counts are held."""
@@ -415,19 +398,12 @@ class Search:
         return placed is not None and self._found.keep(*placed)
 
     def _reserve(self) -> None:
-        """Count more than is needed on paper, as long as that is cheaper than the plan.
+        """Count more nodes than are needed on paper, as long as that is cheaper than the plan.
 
-        Some room on nodes that come and go, as runs may take more hours than were counted; where
-        one more hour is paid as a week, others may do. Then a share of all nodes, and at last a
-        node more of those on which units did not fit.
+        First a share of all stays free, and at last there is a node more where units did not fit.
         """
         if self._unlike:
             return
-        for share in _RESERVES_FOR_HOURS if self._master.hired_variables else ():
-            values = self._cheaper(with_reserve(self._master, share, hired=True), self._loose)
-            if not values:
-                break
-            self._lay_out(self._with_whole_runs(values))
         for share in _RESERVES:
             units = self._master.unit_variables
             values = self._cheaper(with_reserve(self._master, share), units)

@@ -85,7 +85,7 @@ class ChoicePrices:
         if self.solved.solution.status is not Status.PROVED or left_s <= 0:
             return "not proved", None
         try:
-            found = attempt(other, asked_gap=self.asked_gap, time_limit_s=left_s, cost_alone=True)
+            found = attempt(other, asked_gap=self.asked_gap, time_limit_s=left_s)
         except Infeasible:
             return "no other plan", None
         except LimitError:

@@ -95,7 +95,7 @@ def near_plan(
     """
     jobs = sizers.portfolio(inputs)
     if any(inputs.scenario.apis_of(job.name) or job.units_open for job in jobs):
-        how = partial(attempt, asked_gap=asked_gap, time_limit_s=time_limit_s, cost_alone=True)
+        how = partial(attempt, asked_gap=asked_gap, time_limit_s=time_limit_s)
         jobs, *_ = solved_with_apis(inputs, jobs, asked_gap, how)
     translation = translate(inputs, jobs)
     aim, fixed = _aim(inputs, translation.problem, goal)

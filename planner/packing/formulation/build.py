@@ -221,7 +221,7 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
                 row = master.capacity_row(label, *key, load, tightens=label != resource)
                 master.capacity_rows.setdefault(key, {})[label] = row
                 if order == 0 and (runs or resource != "gpus"):
-                    master.room_rows[row] = key
+                    master.room_rows.add(row)
 
 
 def _times(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.moves import stay_rewards
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solvers.program import Program, Row, Variable
+from planner.packing.solvers.program import Program, Row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _IDLE = 0.01
 """Of the least price of a GPU: what one that costs nothing counts."""
-_USEFUL_ROOM = 0.08
-"""Share of a pool's cores and memory beyond which more room makes no layout easier."""
 
 
 def on_cheapest_gpus(master: MasterProgram) -> Program:
@@ -105,37 +103,15 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
     return prices
 
 
-def with_room(master: MasterProgram, values: tuple[float, ...]) -> Program:
-    """The program, for node counts held at these values, that leaves as much room as it can.
-
-    In each pool one share of cores, memory and every cut is kept free, and made as large as is
-    useful: the more room, the easier the layout. GPUs need none, they divide evenly; those of
-    runs need some, in GPU-hours.
-    """
-    variables = [replace(variable, cost=0.0) for variable in master.program.variables]
-    rows = list(master.program.rows)
-    room: dict[PoolInQuarter, int] = {}
-    for row, key in master.room_rows.items():
-        nodes = max(0.0, master.shared_nodes(*key, values))
-        if key not in room:
-            room[key] = len(variables)
-            variables.append(Variable("room", 0.0, _USEFUL_ROOM, -nodes, integer=False))
-        rows[row] = replace(rows[row], terms=(*rows[row].terms, (room[key], nodes)))
-    return Program(variables, rows)
-
-
-def with_reserve(master: MasterProgram, share: float, *, hired: bool = False) -> Program:
+def with_reserve(master: MasterProgram, share: float) -> Program:
     """The program in which a share of every pool's cores and memory must stay free.
 
-    Where pieces run for some hours, a share of its GPU-hours too. Where only what is `hired` is
-    asked for: of nodes that come and go alone.
+    Where pieces run for some hours, a share of its GPU-hours too.
     """
     service = {index for terms in master.in_service.values() for index in terms}
     service |= set(master.usable.values())
     rows = list(master.program.rows)
-    for number, (pool, _) in master.room_rows.items():
-        if hired and not master.problem.pools[pool].hire:
-            continue
+    for number in master.room_rows:
         row = rows[number]
         terms = tuple(
             (index, factor * (1 - share) if index in service else factor)

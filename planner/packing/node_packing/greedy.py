@@ -89,7 +89,7 @@ def fill(
 
 
 def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
-    """Shapes by GPUs, by the tightest resource, by all together, by memory, by cores."""
+    """Shapes by GPUs, by the tightest resource, by all together."""
     return [_ordered(node, shapes, key) for key in _ORDERS]
 
 
@@ -120,8 +120,6 @@ _ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
     lambda shape, _: (-shape.gpus, -shape.memory_mb, -shape.cpus),
     lambda shape, node: (-max(shares(shape, node)), -shape.gpus),
     lambda shape, node: (-sum(shares(shape, node)), -shape.gpus),
-    lambda shape, _: (-shape.memory_mb, -shape.gpus),
-    lambda shape, _: (-shape.cpus, -shape.gpus),
 )
 
 

@@ -16,7 +16,6 @@ from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.gpu_patterns import fewest, fillings
 from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
 from planner.packing.node_packing.greedy import shares as shares_of
-from planner.packing.node_packing.minimum_bin_slack import least_slack
 from planner.packing.node_packing.packed import Packed
 from planner.packing.problem import WHOLE, Part, Shape
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 _SCARCITY = 8
 """Power by which the load of a resource counts: the scarcest ones matter most."""
 _MANY = 100
-"""Pieces with parts beyond which they are not tried one by one."""
+"""Shares of memory beyond which first-fit decides how many GPUs they take."""
 
 Held = tuple[Shape, ...]
 """The pieces on one GPU, sorted."""
@@ -83,11 +82,7 @@ def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[F
     packed = fullest_first_fit(gpu, shapes, asked)
     memory_mb = sum(part.memory_mb * number for part, number in wanted)
     least, stock = -(-memory_mb // pool.shared_mb), CuttingStock(gpu, shapes)
-    if sum(asked) > _MANY:
-        tight, left = least_slack(gpu, shapes, asked, nodes_in(packed))
-        packed = packed if any(left) else tight
-        least = nodes_in(packed)
-    for gpus in range(least, nodes_in(packed)):
+    for gpus in range(least, nodes_in(packed)) if sum(asked) <= _MANY else ():
         fewer = stock.pack(asked, gpus)
         if isinstance(fewer, Packed):
             packed = [*fewer.patterns]
