@@ -234,6 +234,43 @@ def test_the_check_finds_a_unit_that_may_not_be_there_and_another_price(tmp_path
     assert told in refused(inputs, edit(make_plan(inputs)))
 
 
+@pytest.mark.parametrize(
+    ("told", "api", "limits"),
+    [
+        ("job rare is on an API, but may not be", False, {}),
+        ("2027Q1: rare is on hosted, which is not to be had then", True, {"available": "2027Q2"}),
+        (
+            "2027Q2: hosted is asked 0.01 times a second, its limit is 0.001",
+            True,
+            {"requests_per_second": 0.001},
+        ),
+    ],
+)
+def test_the_check_holds_a_plan_to_what_the_scenario_says_of_jobs_and_apis(
+    tmp_path, told, api, limits
+):
+    plan = plan_of(scenario(RARE, {"hosted": hosted()}))
+    asked = scenario({"rare": endpoint(0.01, api=api)}, {"hosted": hosted(**limits)})
+    assert told in refused(stated(tmp_path, asked), plan)
+
+
+def test_where_tokens_are_all_that_is_paid_the_cost_moves_as_their_price_and_number_do():
+    load = {"input_percentiles": {"p50": 900}}
+    jobs = {"rare": endpoint({"2027Q1": 0.01, "2027Q2": 0.02})}
+    jobs["rare"]["serve"]["load"] |= load
+    apis = {"hosted": hosted(usd_per_million_cached_tokens=0.1)}
+    found = planner.sensitivity(scenario(jobs, apis), swing=0.2, precision=0.5, pairs=0).to_dict()
+    moved = {
+        one["name"]: [
+            one[end]["figures"]["cost_cents"] / found["base"]["cost_cents"]
+            for end in ("low", "high")
+        ]
+        for one in found["swings"]
+    }
+    for name in ("prices by the token", "traffic", "length of prompts and answers"):
+        assert moved[name] == pytest.approx([0.8, 1.2], rel=0.001), name
+
+
 def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_others():
     jobs = {
         "rare": endpoint(0.01, gpu_types=["h100-80gb-sxm"]),

@@ -8,6 +8,9 @@ from itertools import product
 import pytest
 
 import planner
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
+from planner.sizing import Sizer
 
 OPEN = {
     "batch": 64,
@@ -25,10 +28,11 @@ STATED = [
 @pytest.mark.parametrize(
     "model", [{"model": "llama-3.1-8b"}, {"parameters_b": 8}], ids=["known", "bare"]
 )
-def test_every_choice_of_what_is_stated_is_sized(size, method, model):
+def test_every_choice_of_what_is_stated_is_sized(catalog, rules, settings, method, model):
+    sizer = Sizer(catalog, rules, settings(), Policies(), ("h100-80gb-sxm",))
     for stated in STATED:
         keys = {key: OPEN[key] for key, is_stated in stated.items() if is_stated}
-        sizing = size(tune={**model, "method": method, **keys})
+        sizing = sizer.size(Job.model_validate({"tune": {**model, "method": method, **keys}}))
         assert sizing.candidates, (keys, sizing.rejections)
 
 

@@ -117,7 +117,7 @@ def test_a_cluster_without_workers_is_given_up(cluster, planner, monkeypatch):
 
 
 def test_a_scheduler_that_does_not_answer_is_told_in_time(planner, monkeypatch):
-    monkeypatch.setattr("planner.whatif.executors._ANSWER_S", 1)
+    monkeypatch.setattr("planner.whatif.executors._ANSWER_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         for wrong in (address, "nonsense://x", "no-such-host.invalid:1"):
