@@ -186,7 +186,7 @@ class Scenario(Result):
         size += f", with {count_of(len(changes), 'change')}" if changes else ""
         return (size, f"varied by {listed(self.variations)}") if self.variations else (size,)
 
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - it is short
+    def _document(self) -> Document:
         rows = self.rows()
         names = ("Job", "Kind", "Model", "Team", *self.quarters)
         heads = tuple(map(Column, names))
