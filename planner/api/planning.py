@@ -323,7 +323,7 @@ def text_of(source: PlanSource) -> tuple[str, Path]:
     if isinstance(source, PlanResult):
         return source.to_json(), Path(source.label)
     if isinstance(source, Mapping):
-        return json.dumps(source), Path(AS_DICT)
+        return json.dumps(source, default=str), Path(AS_DICT)
     if isinstance(source, str) and source.lstrip().startswith("{"):
         return source, Path(AS_TEXT)
     return plan_text(Path(source)), Path(source)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
@@ -283,7 +284,11 @@ def require_known_keys(given: Mapping[str, object], known: type) -> None:
 def as_text(source: str | PathLike[str] | Mapping[str, Any]) -> tuple[Path, str | None]:
     """A path, and the text that stands in for its file; None: the file is read."""
     if isinstance(source, Mapping):
-        return Path(AS_DICT), as_yaml(plain_data(source))
+        try:
+            return Path(AS_DICT), as_yaml(plain_data(source))
+        except RecursionError:
+            told = "holds itself, or is nested without end"
+            raise InputError(Finding(told, file=AS_DICT)) from None
     if isinstance(source, str) and "\n" in source:
         return Path(AS_TEXT), source
     return Path(source), None
@@ -295,11 +300,15 @@ def plain_data(value: object) -> Any:  # noqa: ANN401 - what YAML can hold
         return {str(key): plain_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return tuple(plain_data(item) for item in value)
-    if isinstance(value, float):
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):  # NumPy's as well
+        return int(value)
+    if isinstance(value, Real):
         return Decimal(repr(float(value)))
     if isinstance(value, str) and _FOR_PYYAML_TEXT.fullmatch(value):
         return Decimal(value)
-    return value if value is None or isinstance(value, bool | int | Decimal) else str(value)
+    return value if value is None or isinstance(value, Decimal) else str(value)
 
 
 def placed(read: Callable[[], R]) -> R:

@@ -23,6 +23,7 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.exchange.needs import cluster_names
+from planner.inputs.base import LARGEST_COUNT
 from planner.inputs.reading.reader import unreadable
 from planner.inputs.text.words import count_of
 
@@ -42,6 +43,8 @@ _MOST_FINDINGS: Final = 20
 _MS_FROM: Final = 1e11
 """Numbers from here on are milliseconds since 1970, as seconds they would be the year 5138."""
 _HOUR_S, _DAY_S, _MINUTE_S = 3600, 86_400, 60
+_LONGEST_S: Final = 3660 * _DAY_S
+"""No trace is longer: its times are written in two ways."""
 _PERCENTILES: Final = (50, 90, 95, 99)
 _MOST_CV: Final = 100
 
@@ -214,7 +217,7 @@ def _tokens(cell: Any, what: str) -> int:  # noqa: ANN401 - text or a number
         number = float(cell)
     except (TypeError, ValueError):
         number = -1.0
-    if number < 0 or not number.is_integer():
+    if not 0 <= number <= LARGEST_COUNT or not number.is_integer():
         raise ValueError(f"{str(cell)!r} is no number of {what} tokens")
     return int(number)
 
@@ -225,6 +228,9 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
     lasts_s = float(at_s[-1] - at_s[0])
     if lasts_s <= 0:
         raise InputError(Finding("all requests are of one moment", file=shown_as))
+    if lasts_s > _LONGEST_S:
+        told = f"its requests span {lasting(lasts_s)}: write all times in one way"
+        raise InputError(Finding(told, file=shown_as))
     rate = (len(at_s) - 1) / lasts_s
     window_s = _HOUR_S if lasts_s >= _DAY_S else 5 * _MINUTE_S if lasts_s >= _HOUR_S / 2 else None
     first, last = 0, len(at_s)
@@ -259,5 +265,6 @@ def lasting(seconds: float) -> str:
     """A span in the largest unit of which it has two."""
     for length, unit in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
         if seconds >= 2 * length:
-            return f"{seconds / length:,.3g} {unit}s"
+            several = seconds / length
+            return f"{several:{',.0f' if several >= 100 else '.3g'}} {unit}s"
     return f"{seconds:,.3g} seconds"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text.words import count_of, did_you_mean
 from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
 from planner.planning.words import some_of
 from planner.sizing.candidate import Candidate, Sizing
@@ -86,7 +86,7 @@ def explain(plan: Plan, job_name: str) -> Explanation:
     job = next((job for job in plan.jobs if job.name == job_name), None)
     if job is None:
         names = [job.name for job in plan.jobs]
-        others = f"it has {len(names):,} others" if names else "nor any other"
+        others = f"it has {count_of(len(names), 'other')}" if names else "nor any other"
         told = f"the plan has no job {job_name!r}, {others}"
         all_of_them = f"its jobs: {some_of(names, _JOBS_NAMED)}" if names else None
         raise InputError(Finding(told, hint=did_you_mean(job_name, names, 3) or all_of_them))

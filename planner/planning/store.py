@@ -123,7 +123,7 @@ def _require_format(document: object, shown_as: str) -> None:
     parts = document if isinstance(document, dict) else {}
     found = parts.get("format")
     if not isinstance(found, str):
-        told, hint = "is not a plan: it states no `format`", f"{_WRITES} plan.json"
+        told, hint = "is not a plan: it states no `format` of one", f"{_WRITES} plan.json"
     elif found.partition(".")[0] != FORMAT.partition(".")[0]:
         told, hint = f"is a plan of format {found}, this planner reads {FORMAT}", _AGAIN
     elif "proof" not in parts:

@@ -111,7 +111,8 @@ def _sites(traced: TracedPlan) -> Table:
                 for title, of in columns
             },
         },
-        caption="Nodes by site: what is added is bought or reserved",
+        caption="Nodes by site: what is added is bought or reserved"
+        + ("; nodes by the hour are in the orders below" if traced.plan.hourly else ""),
     )
 
 

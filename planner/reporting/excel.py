@@ -48,7 +48,7 @@ _WRITTEN: dict[Style, tuple[int | Fraction, str]] = {
     "usd": (100, "#,##0"),
     "thousands": (100_000, "#,##0"),
     "cents": (100, "#,##0.00"),
-    "rate": (100, "#,##0.00"),
+    "rate": (100, "#,##0.00##"),
     "count": (1, "#,##0"),
     "share": (1, "0.0 %"),
     "per_cent": (1, "0 %"),

@@ -327,11 +327,13 @@ def _signed(text: str) -> str:
     return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
 
 
+_DIME = 10
+"""Cents from which on the price of one unit is told to the cent, and below to a hundredth of it."""
 _STYLED: dict[Style, Callable[[Fraction], str]] = {
     "usd": lambda cents: _rounded(cents / 100, 0),
     "thousands": lambda cents: _rounded(cents / 100_000, 0),
     "cents": lambda cents: _rounded(cents / 100, 2),
-    "rate": lambda cents: _rounded(cents / 100, 2),
+    "rate": lambda cents: _rounded(cents / 100, 2 if abs(cents) >= _DIME or not cents else 4),
     "count": lambda number: _rounded(number, 0),
     "share": lambda share: f"{_rounded(share * 100, 1)} %",
     "per_cent": lambda share: f"{_rounded(share * 100, 0)} %",

@@ -11,6 +11,7 @@ import types
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import planner
@@ -79,13 +80,14 @@ def test_a_dict_text_and_a_file_ask_the_same(small, tmp_path):
 
 
 def test_numbers_are_read_as_python_and_pyyaml_have_them():
-    stated = {**SMALL, "policies": {"headroom": 0.1}}
+    stated = {**SMALL, "policies": {"headroom": np.float64(0.1)}}
     stated["jobs"] = {
         "tune": {
+            "count": np.int64(1),
             "tune": {
                 **{"model": "llama-3.1-8b", "method": "lora", "sequence": 1024, "batch": 4},
                 "dataset_tokens": "5e7",  # PyYAML's text for 5e7
-            }
+            },
         }
     }
     assert "headroom: 0.1 " in planner.load(stated).to_yaml()
@@ -112,6 +114,13 @@ def test_an_argument_that_there_is_not_is_refused():
         planner.load(SMALL, sett={})  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'gpa'"):
         planner.sensitivity(SMALL, gpa=0.1)  # type: ignore[call-arg]
+
+
+def test_a_dict_that_holds_itself_is_refused():
+    stated = {**SMALL}
+    stated["jobs"] = stated
+    with pytest.raises(planner.InputError, match="holds itself"):
+        planner.load(stated)
 
 
 def test_a_mistake_in_a_dict_is_told_by_its_path_alone():

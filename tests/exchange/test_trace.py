@@ -137,6 +137,8 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
         (AZURE + "5,1,inf\n6,1,1\n7,1,1\n", 2, "'inf' is no number of output tokens"),
         (AZURE, None, "fewer than two requests"),
         (AZURE + "5,1,1\n5,1,1\n", None, "all requests are of one moment"),
+        (AZURE + "5,1,1\n2027-01-01,1,1\n", None, "its requests span 20,819 days: write all"),
+        (AZURE + "5,1,1\n6,1e12,1\n7,1,1\n", 3, "'1e12' is no number of input tokens"),
         ('{"timestamp": 1, "input_length": 4, "output_length": 3}\n{"tim\n', 2, "says nothing of"),
     ],
 )

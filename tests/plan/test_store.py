@@ -45,8 +45,8 @@ def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
     [
         ("", "p.json:1:1: is not JSON"),
         ('{"format": "1.0",', "is not JSON"),
-        ("[1]", "is not a plan: it states no `format`"),
-        ('{"format": 1}', "is not a plan: it states no `format`"),
+        ("[1]", "is not a plan: it states no `format` of one"),
+        ('{"format": 1}', "is not a plan: it states no `format` of one"),
         ('{"format": "1.0", "swings": []}', "is not a plan: it states no `proof`"),
         ('{"format": "2.0"}', "is a plan of format 2.0, this planner reads 1.0"),
         (

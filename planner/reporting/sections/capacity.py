@@ -276,6 +276,9 @@ def exhaustion(traced: TracedPlan) -> str:
     ]
     if by_type:
         told += f" By GPU type, spare nodes counted, what is owned is exhausted {listed(by_type)}."
+    if plan.hourly:
+        apart = traced.figure(traced.read.sum("hourly[*].gpu_hours"), "count").text
+        told += f" {apart} GPU-hours on nodes that are had by the hour are counted apart."
     left = [capacity.usable(at) - capacity.needed(at) for at in traced.quarters]
     least = min(traced.quarters, key=lambda at: left[at].value)
     return (
