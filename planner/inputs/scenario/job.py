@@ -54,6 +54,9 @@ Optimizer = Literal[
     "adafactor",
     "sgd",
 ]
+LossKernel = Literal[
+    "plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear", "no-logits"
+]
 Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "megatron"]
 
 Replicas = Annotated[PositiveCount, Field(le=10_000)]
@@ -218,10 +221,7 @@ class Tune(Frozen):
     """How attention is computed: `flash` (FlashAttention 2), `sdpa` (PyTorch, cuDNN, Transformer
     Engine), which is faster on H100 and later; `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[
-        Literal[
-            *("plain", "plain-fp32-logits", "plain-16bit"),
-            *("chunked", "fused", "fused-linear", "no-logits"),
-        ],
+        LossKernel,
         AsFact("loss kernel"),
     ] = "plain"
     """`plain-fp32-logits` widens all logits in the model (transformers before 4.45) or keeps them
