@@ -220,10 +220,7 @@ class Tune(Frozen):
     )
     """How attention is computed: `flash` (FlashAttention 2), `sdpa` (PyTorch, cuDNN, Transformer
     Engine), which is faster on H100 and later; `eager` keeps the whole matrix of scores."""
-    loss_kernel: Annotated[
-        LossKernel,
-        AsFact("loss kernel"),
-    ] = "plain"
+    loss_kernel: Annotated[LossKernel, AsFact("loss kernel")] = "plain"
     """`plain-fp32-logits` widens all logits in the model (transformers before 4.45) or keeps them
     through the backward pass; `plain-16bit` widens none (a model's own code under DeepSpeed, such
     as Qwen of the first generation); `chunked` keeps them in 16 bit and widens parts, compiled
