@@ -95,6 +95,9 @@ def _tune(tune: Tune) -> str:
         size = tune.reward_parameters_b
         parts.append(f"reward model of {size} B" if size else "no reward model")
     parts += [told.format(getattr(tune, key)) for key, told in _STATED.items() if _says(tune, key)]
+    ways = [(name.replace("_", " "), count) for name, count in tune.parallelism or () if count > 1]
+    if ways:
+        parts.append("parallelism " + " × ".join(f"{name} {count}" for name, count in ways))
     return ", ".join(parts)
 
 

@@ -64,6 +64,7 @@ def test_a_faster_gpu_is_not_slower(size, method):
         ("gradient_checkpointing", "on", "off"),
         ("gradient_checkpointing", "on", "selective"),
         ("loss_kernel", "plain", "fused"),
+        ("loss_kernel", "plain", "no-logits"),
         ("precision", "fp32", "bf16"),
         ("layer_kernels", "plain", "fused"),
         ("method", "full", "lora"),

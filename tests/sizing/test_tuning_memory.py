@@ -160,6 +160,7 @@ LESS = [
     ({"gradient_checkpointing": "offloaded"}, FULL | {"optimizer_in_backward": True}, 1),
     ({"loss_kernel": "fused"}, BASE, 1),
     ({"loss_kernel": "fused-linear"}, BASE, 1),
+    ({"loss_kernel": "no-logits"}, BASE, 1),
     ({"layer_kernels": "fused"}, BASE | {"gradient_checkpointing": "off"}, 1),
     ({"method": "qlora"}, BASE, 1),
     ({"gradient_accumulation": 4}, BASE, 1),

@@ -55,6 +55,9 @@ Optimizer = Literal[
     "adafactor",
     "sgd",
 ]
+LossKernel = Literal[
+    "plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear", "no-logits"
+]
 Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "megatron"]
 
 Replicas = Annotated[PositiveCount, Field(le=10_000)]
@@ -218,15 +221,12 @@ class Tune(Frozen):
     )
     """How attention is computed: `flash` (FlashAttention 2), `sdpa` (PyTorch, cuDNN, Transformer
     Engine), which is faster on H100 and later; `eager` keeps the whole matrix of scores."""
-    loss_kernel: Annotated[
-        Literal["plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear"],
-        AsFact("loss kernel"),
-    ] = "plain"
+    loss_kernel: Annotated[LossKernel, AsFact("loss kernel")] = "plain"
     """`plain-fp32-logits` widens all logits in the model (transformers before 4.45) or keeps them
     through the backward pass; `plain-16bit` widens none (a model's own code under DeepSpeed, such
     as Qwen of the first generation); `chunked` keeps them in 16 bit and widens parts, compiled
     (`CEWithChunkedOutputLoss` of torchtune); `fused-linear` (Liger, cut cross-entropy) never holds
-    the logits of all tokens."""
+    the logits of all tokens; `no-logits` has none (embedding models, rerankers, classifiers)."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact("kernels of norms and gates")] = (
         "plain"
     )
