@@ -24,8 +24,7 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.exchange.needs import cluster_names
 from planner.inputs.base import LARGEST_COUNT
-from planner.inputs.reading.reader import unreadable
-from planner.inputs.text.words import count_of
+from planner.inputs.text.words import count_of, unreadable
 
 _COLUMNS: Final = {
     "time": {"timestamp", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"},

@@ -27,7 +27,7 @@ from planner.inputs.text.scalars import (
     character_name,
     plain_value,
 )
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text.words import unreadable
 
 _LONGEST_NAME = 120
 _LONGEST_KEY = 1000
@@ -438,18 +438,6 @@ def _refuse_unless_ordinary(status: stat_result, shown_as: str) -> None:
 def _too_large(size: int, shown_as: str) -> Finding:
     limit = LARGEST_FILE_BYTES // 2**20
     return Finding(f"is too large ({size / 2**20:,.1f} MiB), at most {limit} MiB", file=shown_as)
-
-
-def unreadable(path: FilePath, error: OSError, shown_as: str) -> Finding:
-    """Why a file is not read: with the nearest names beside it where there is none."""
-    if not isinstance(error, FileNotFoundError):
-        reason = error.strerror or "the system gives no reason"
-        return Finding(f"cannot be read: {reason}", file=shown_as)
-    try:
-        beside = sorted(entry.name for entry in path.parent.iterdir())
-    except OSError:
-        beside = []
-    return Finding("no such file", file=shown_as, hint=did_you_mean(path.name, beside))
 
 
 def parse_document(

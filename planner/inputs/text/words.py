@@ -9,7 +9,9 @@ from decimal import Decimal
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from operator import ne
+from pathlib import Path
 
+from planner.errors import Finding
 from planner.inputs.text.scalars import character_name
 
 _UNITS = (
@@ -168,3 +170,15 @@ def usd(cents: int, *, short: bool = False) -> str:
 def count_of(number: int, singular: str, plural: str | None = None) -> str:
     """A number with its noun: `1 node`, `1,204 nodes`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def unreadable(path: Path, error: OSError, shown_as: str) -> Finding:
+    """Why a file is not read: with the nearest names beside it where there is none."""
+    if not isinstance(error, FileNotFoundError):
+        reason = error.strerror or "the system gives no reason"
+        return Finding(f"cannot be read: {reason}", file=shown_as)
+    try:
+        beside = sorted(entry.name for entry in path.parent.iterdir())
+    except OSError:
+        beside = []
+    return Finding("no such file", file=shown_as, hint=did_you_mean(path.name, beside))
