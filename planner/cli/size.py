@@ -39,6 +39,12 @@ _CALLED = {
 }
 """Keys whose options are not named after their last part."""
 _DESCRIBES = "describes a job, and that of the scenario is described there"
+_POLICIES = {
+    "headroom": "policies.headroom={}",
+    "mig": "policies.mig=same-node",
+    "shared_gpus": "policies.shared_gpus=true",
+}
+"""Options that set a policy, of a scenario too, and what sets it there."""
 _METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
 """How values in a unit are asked for; a `NUMBER` in any other."""
 
@@ -231,8 +237,13 @@ def _sized_in(
     scenario: Path, job: str | None, given: Mapping[str, Any], changes: Changes, *, sums: bool
 ) -> planner.SizeResult:
     """A job of a scenario; raises InputError where options describe another."""
-    asked = planner.load(scenario, **changes)
-    described = [name for name, value in given.items() if value and name != "faster"]
+    policies = {name: setting for name, setting in _POLICIES.items() if given[name]}
+    stated = [setting.format(given[name]) for name, setting in policies.items()]
+    changed: Changes = {**changes, "set": (*changes["set"], *stated)}
+    asked = planner.load(scenario, **changed)
+    described = [
+        name for name, value in given.items() if value and name not in ("faster", *policies)
+    ]
     if described:
         raise InputError(*(Finding(_DESCRIBES, path=flag(name)) for name in described))
     if job is None:

@@ -158,7 +158,7 @@ def _explained(
             priority=stated[name].priority,
             outcome="dropped" if delay is None else "delayed" if delay else "short",
             delay_quarters=delay or 0,
-            asked=next((job.units for job in asked if job.name == name), ()),
+            asked=next((job.endpoints() for job in asked if job.name == name), ()),
             short=tuple(len(units) for units in absent),
             cause=cause,
             remedies=tuple(_own(remedies, first, name, delay)),

@@ -219,8 +219,8 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     """Who needs what, how far it goes beyond what is owned, and how long runs take."""
     yield Paragraph(
         "Each job and the units of it that must run; a unit is one replica of a model, or one "
-        "tuning job with all its runs. Its sizing, sum by sum, is told in "
-        f"{traced.section('jobs')}.",
+        f"tuning job with all its runs. {_of_shared(traced.plan)}Its sizing, sum by sum, is told "
+        f"in {traced.section('jobs')}.",
         tone="faint",
     )
     yield jobs.demand_table(traced)
@@ -240,6 +240,11 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     if not (traced.plan.objective or any(job.benefit for job in traced.plan.jobs)):
         said = Blank(f"{code('objective:')} of the scenario, {code('benefit:')} of a job")
         yield Fields((("Business served, and what drives its growth", said),))
+
+
+def _of_shared(plan: Plan) -> str:
+    names = [job.name for job in plan.jobs if job.replicas]
+    return f"Of {', '.join(names)}, as many run as take the traffic. " if names else ""
 
 
 def _existing(traced: TracedPlan) -> Iterator[Block]:

@@ -388,6 +388,11 @@ class SizedJob(Frozen):
         """By quarter: how often the traffic of its load arrives at what is placed."""
         return tuple(min(1, count) for count in self.units) if self.shares_traffic else self.units
 
+    def lacking(self, kept: Sequence[int]) -> tuple[int, ...]:
+        """By quarter: units without room where so many have it; one where an endpoint has none."""
+        counts = (count - here for count, here in zip(self.units, kept, strict=True))
+        return tuple(min(1, count) if self.shares_traffic else count for count in counts)
+
     def reopened(self) -> SizedJob:
         """The same where it is open again how many of its replicas run, if they share traffic."""
         if not self.shares_traffic:

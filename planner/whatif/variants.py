@@ -145,8 +145,8 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
     found = (
         JobShort(
             job=job.name,
-            asked=job.units,
-            short=tuple(n - k for n, k in zip(job.units, kept[job.name], strict=True)),
+            asked=job.endpoints(),
+            short=job.lacking(kept[job.name]),
         )
         for job in jobs
     )

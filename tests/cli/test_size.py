@@ -117,7 +117,7 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         sizing = next(one["sizing"] for one in plan["jobs"] if one["name"] == name)
         alone = sized(run, source, name)["candidates"]
         assert all(planned in alone for planned in plan["sizings"][sizing]["candidates"])
-    halved = sized(run, source, "support-assistant", "--set", "policies.headroom=50%")
+    halved = sized(run, source, "support-assistant", "--headroom", "50%")
     offered = {
         one["gpu_type"]: one["gpu_capacity_mb"] / one["gpus"] for one in halved["candidates"]
     }

@@ -9,8 +9,11 @@ from math import ceil
 import pytest
 
 import planner
+from planner.inputs.load import load_inputs
 from planner.packing.constraints import traffic
 from planner.packing.statement import nowhere
+from planner.sizing.sizers import Sizers
+from planner.whatif.variants import units_short
 
 SCENARIO = """
 format: 1
@@ -151,18 +154,20 @@ def test_all_traffic_of_a_quarter_may_go_to_an_api_in_place_of_the_mix(planned, 
     assert bool(job.units[0]) is not there
 
 
-def test_where_not_all_fit_an_endpoint_gives_way_as_a_whole(planned):
+def test_where_not_all_fit_an_endpoint_gives_way_as_a_whole(planned, tmp_path):
     """L40S cost too much for the budget, and the one H100 server takes the traffic of one."""
     first, second = endpoint(9, "chat"), endpoint(9, "other", stated="priority: low")
     text = "{shortage: drop, allowed_gpu_types: [h100-80gb-sxm]}"
     plan = planned(first, second, policies=text)
 
     (short,) = plan._plan.shortage.jobs
-    assert (short.name, short.outcome) == ("other", "dropped")
+    assert (short.name, short.outcome, short.asked) == ("other", "dropped", (1,))
     assert {job.name: bool(job.units[0]) for job in plan._plan.jobs} == {
         "chat": True,
         "other": False,
     }
+    on_nothing = units_short(load_inputs(tmp_path / "scenario.yaml"), Sizers(), 10.0)
+    assert [(one.asked, one.short) for one in on_nothing] == [((1,), (1,))] * 2
 
 
 def test_what_is_missing_is_told_in_replicas(planned):

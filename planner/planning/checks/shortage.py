@@ -31,7 +31,7 @@ def _listed(view: View) -> Iterator[str]:
 
 def _allowed(view: View, job: ShortJob) -> Iterator[str]:
     stated = view.inputs.scenario.jobs[job.name]
-    asked = next((one.units for one in view.asked if one.name == job.name), ())
+    asked = next((view.arriving(one) for one in view.asked if one.name == job.name), ())
     derived = next((one.name for one in view.asked if one.derived_from == job.name), None)
     yield from differences(f"job {job.name}: its priority", job.priority, stated.priority)
     yield from differences(f"job {job.name}: units asked for", job.asked, asked)
