@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 """Cuts before any integer program: so often, in at most this share of the time left."""
+_SLOW = 0.1
+"""Of that time: after a linear program that takes more, none is solved for more cuts."""
 _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 """Of the time left: what all rounds may take, and of theirs, counting nodes once."""
@@ -207,11 +209,13 @@ class Search:
         """Cuts that the linear relaxation violates, before any integer program is solved."""
         with self._within(_ROOT_TIME):
             for _ in range(_ROOT_ROUNDS):
+                longest_s = spent() + _SLOW * self._left_s()
                 relaxed = solve_linear(self._master.program)
                 if relaxed is None:
                     raise Infeasible(self._master)
                 self._found.raise_bound(relaxed.objective, frozenset(range(len(relaxed.values))))
-                if not self._layouts.cut_off(relaxed.values):
+                slow = spent() > longest_s
+                if not self._layouts.cut_off(relaxed.values) or slow:
                     break
         return self._found
 
