@@ -28,7 +28,7 @@ from planner.inputs.checks.sites import (
 from planner.inputs.scenario.finance import TOTAL
 from planner.inputs.scenario.job import SERVING_SUFFIX
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import FleetEntry, Offer
+from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, FleetEntry, Offer
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.scenario.team import ALL_GPU_TYPES, kind_of_quota
@@ -74,6 +74,13 @@ def _horizon(whole: Whole) -> Iterator[Fault]:
     end = horizon.first_quarter + horizon.quarters
     if horizon.as_of is not None and horizon.as_of >= end.start:
         message = f"{horizon.as_of} lies after the horizon ({_horizon_text(horizon)})"
+        yield Fault(("horizon", "as_of"), message)
+    begins = horizon.first_quarter.start
+    if horizon.as_of is not None and begins - horizon.as_of > timedelta(weeks=LONGEST_LEAD_WEEKS):
+        message = (
+            f"{horizon.as_of} lies more than {LONGEST_LEAD_WEEKS} weeks, the longest lead time, "
+            f"before {horizon.first_quarter}"
+        )
         yield Fault(("horizon", "as_of"), message)
 
 
