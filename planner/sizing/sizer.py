@@ -162,6 +162,22 @@ LENGTH_UNKNOWN = (
 )
 """Of a tuning job: what a plan says of all such jobs at once, with what that may cost."""
 
+_PEAK_NEEDS = ("batch", "sequence")
+
+
+def _half_stated(job: Job, placements: Sequence[Placement]) -> Iterator[str]:
+    """Of what the peak of a tuning job needs, one figure that counts for nothing alone."""
+    if job.tune is None or any(placed.candidate.memory is not None for placed in placements):
+        return
+    stated = [key for key in _PEAK_NEEDS if getattr(job.tune, key) is not None]
+    if placements and len(stated) == 1:
+        (missing,) = set(_PEAK_NEEDS).difference(stated)
+        yield (
+            f"`{stated[0]}` counts for nothing without `{missing}`: the memory is that of the "
+            "published average of the method"
+        )
+
+
 _SERVE_APART = ("replicas", "whole_gpu", "load")
 """Keys of a serving job on which its needs do not depend; of a load they depend on these:"""
 _OF_LOAD = (
@@ -372,7 +388,7 @@ class Sizer:
                     said = _warned(rule, placed.situation)
                     where.setdefault(said, []).append(placed.candidate.way)
             found += (f"on {', '.join(gpu_types)}: {said}" for said, gpu_types in where.items())
-        return (*found, *self._of_time(job, placements))
+        return (*found, *_half_stated(job, placements), *self._of_time(job, placements))
 
     def _cramped(
         self, job: Job, peaks: tuple[Fraction, ...], placements: Sequence[Placement]

@@ -179,6 +179,10 @@ WORTH_A_LOOK = {
         job("fixed: {gpus: 1}").replace("count: 1}", "count: 1, support_usd_per_year: 2200000}"),
         "2,200,000 USD/year are far from the 32,500 USD/year that one xe9680-h100 takes",
     ),
+    "a sequence without a batch": (
+        tune("method: lora, sequence: 131072"),
+        "`sequence` counts for nothing without `batch`",
+    ),
     "runs that hardly make progress": (
         f"{job('fixed: {gpus: 1}')}policies: {{run_utilization: 9%}}\n",
         "a run makes progress in 9 % of its hours, so it takes 11 times as long",

@@ -33,7 +33,7 @@ from planner.inputs.scenario.finance import TOTAL
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
+from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
@@ -68,6 +68,13 @@ def _horizon(whole: Whole) -> Iterator[Fault]:
     end = horizon.first_quarter + horizon.quarters
     if horizon.as_of is not None and horizon.as_of >= end.start:
         message = f"{horizon.as_of} lies after the horizon ({_horizon_text(horizon)})"
+        yield Fault(("horizon", "as_of"), message)
+    begins = horizon.first_quarter.start
+    if horizon.as_of is not None and begins - horizon.as_of > timedelta(weeks=LONGEST_LEAD_WEEKS):
+        message = (
+            f"{horizon.as_of} lies more than {LONGEST_LEAD_WEEKS} weeks, the longest lead time, "
+            f"before {horizon.first_quarter}"
+        )
         yield Fault(("horizon", "as_of"), message)
 
 

@@ -16,7 +16,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, NotKnown
 from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
 from planner.inputs.reading.shape import FieldTree, alternatives
-from planner.inputs.text.words import count_of, described, did_you_mean
+from planner.inputs.text.words import count_of, described, did_you_mean, one_of
 
 _MOST_HINTED = 200
 """Of so many mistakes it is asked what an unknown key may have been meant to be; it takes long."""
@@ -40,6 +40,15 @@ _LETTERS = ("h", "b", "u")
 
 _JOINED = re.compile(r"(\w+)\s*[:=]")
 """A key whose value follows without a blank, or after another sign."""
+_SAME_AS = {
+    **dict.fromkeys(("purchase", "capex"), ("buy",)),
+    **dict.fromkeys(("lease", "cloud"), ("rent", "reserve", "hourly")),
+    **dict.fromkeys(("on-demand", "ondemand", "on_demand", "hour"), ("hourly",)),
+    **dict.fromkeys(("reserved", "commitment"), ("reserve",)),
+    **dict.fromkeys(("full-ft", "full_finetune", "fft"), ("full",)),
+    "bfloat16": ("bf16",),
+}
+"""What values are called elsewhere."""
 _BY_NAME = "write each entry under a name of its own, without a dash: `NAME: {…}`"
 _LONGEST_FIGURE = 12
 _BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
@@ -232,7 +241,10 @@ def _not_a_choice(choices: list[str], mistake: _Mistake) -> tuple[str, str | Non
         return f"is empty, it must be {among}", _choice_hint(mistake.path, choices)
     if len(choices) == 1:
         return f"{described(mistake.value)} is not {allowed}", None
-    hint = did_you_mean(str(mistake.value), choices)
+    said = str(mistake.value)
+    meant = [one for one in _SAME_AS.get(said.casefold(), ()) if one in choices]
+    called = f"here that is {one_of([f'`{one}`' for one in meant])}"
+    hint = called if meant else did_you_mean(said, choices)
     return f"{described(mistake.value)} is not one of {allowed}", hint
 
 

@@ -36,6 +36,7 @@ from planner.inputs.scenario.spelling import (
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]
 
+LONGEST_LEAD_WEEKS = 520
 OWN_FIGURES = (*(limit.figure for limit in SITE_LIMITS), "mean_power_kw", "cooling")
 """What a node takes of its site: figures of the catalog that an entry may state itself."""
 
@@ -166,7 +167,7 @@ class Offer(Nodes):
     """Day of the price; an old one draws a warning."""
     quote: Name | None = None
     """Quote or contract; a price without one counts as illustrative."""
-    lead_time_weeks: Annotated[Count, Field(le=520)] = 0
+    lead_time_weeks: Annotated[Count, Field(le=LONGEST_LEAD_WEEKS)] = 0
     """From the order to service."""
     available: Quarters = None
     """Quarters in which nodes may enter service; all if left out."""
