@@ -9,11 +9,11 @@ from math import ceil
 import pytest
 
 import planner
-from planner.inputs.load import load_inputs
 from planner.packing.constraints import traffic
 from planner.packing.statement import nowhere
 from planner.sizing.sizers import Sizers
 from planner.whatif.variants import units_short
+from tests.stated import load_inputs
 
 SCENARIO = """
 format: 1
@@ -167,6 +167,7 @@ def test_where_not_all_fit_an_endpoint_gives_way_as_a_whole(planned, tmp_path):
         "other": False,
     }
     on_nothing = units_short(load_inputs(tmp_path / "scenario.yaml"), Sizers(), 10.0)
+    assert on_nothing
     assert [(one.asked, one.short) for one in on_nothing] == [((1,), (1,))] * 2
 
 
