@@ -26,10 +26,18 @@ _JOBS: dict[str, tuple[str, dict[str, Any]]] = {
     "QLoRA of llama-3.1-70b": ("tune", {"model": "llama-3.1-70b", "method": "qlora", "batch": 8}),
     "serving llama-3.1-70b": ("serve", {"model": "llama-3.1-70b", "concurrency": 32}),
     "serving mixtral-8x7b": ("serve", {"model": "mixtral-8x7b", "concurrency": 32}),
+    "serving llama-3.1-70b by traffic and latency": (
+        "serve",
+        {
+            "model": "llama-3.1-70b",
+            "load": {"requests_per_second": 4, "input_tokens": 1200, "output_tokens": 350},
+            "latency": {"ttft_ms": 1000, "tpot_ms": 40},
+        },
+    ),
 }
 _LENGTH = {"tune": "sequence", "serve": "context"}
 _REPEATS = 21
-_MOST_MS = 5.0
+_MOST_MS, _MOST_MS_BY_LOAD = 5.0, 25.0
 
 
 def one_job() -> Iterator[Row]:
@@ -46,10 +54,10 @@ def one_job() -> Iterator[Row]:
             started = time.process_time()
             sizer.size(job)
             taken_ms.append((time.process_time() - started) * 1000)
-        usual = median(taken_ms[1:])
+        usual, most = median(taken_ms[1:]), _MOST_MS_BY_LOAD if "load" in said else _MOST_MS
         yield Row(
             f"{what}, {len(catalog.gpus)} GPU types",
             f"{usual:.1f} ms",
-            f"≤ {_MOST_MS:g} ms",
-            usual <= _MOST_MS,
+            f"≤ {most:g} ms",
+            usual <= most,
         )
