@@ -312,12 +312,12 @@ def test_many_plans_are_told_in_a_line_or_two():
     assert [float(low), float(high)] == pytest.approx(costs, abs=0.5)
     none = planner.sweep({"grid": {"set": {"jobs.chat.count": [99]}}}, SMALL)
     assert none.summary == ("1 variant, 0 of them proved",)
-    told = {}
+    risks = {}
     for name, times in (("calm", [0.2, 0.4, 1]), ("busy", [1, 3, 4])):
         futures = {"uncertain": {"demand": {"of": ["jobs.chat.count"], "times": times}}}
-        told[name] = planner.risk(futures, SMALL, samples=3, plans=0).summary
-    assert len(told["calm"]) == 1
-    assert told["busy"][1].startswith("2027Q1 falls short in ")
+        risks[name] = planner.risk(futures, SMALL, samples=3, plans=0).summary
+    assert len(risks["calm"]) == 1
+    assert risks["busy"][1].startswith("2027Q1 falls short in ")
 
 
 def test_a_mistake_in_a_grid_or_futures_of_a_dict_is_told_by_its_path():
