@@ -226,6 +226,7 @@ def _tokens_cents(
             entry("jobs", "rare", on_apis=(("hosted", (2, 1)),)),
         ),
         ("is not placed", entry("jobs", "rare", on_apis=())),
+        ("units on hosted are (1, -1)", entry("jobs", "rare", on_apis=(("hosted", (1, -1)),))),
         ("the use of APIs", entry("apis", 0, present_cents=1)),
     ],
 )

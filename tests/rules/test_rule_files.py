@@ -131,6 +131,7 @@ def test_conditions_can_be_said_in_words():
             (SIZE, SIZE | {"id": "x/z", "result": {"name": "size_gb", "unit": "MB"}}),
             "gives size_gb in 'MB'",
         ),
+        ((SETTING | {"sets": "puee"},), "'puee' is not a setting"),
         ((SETTING | {"unit": "share"},), "pue is in 'ratio', not in 'share'"),
         (
             (
