@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.reading.reader import unreadable
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ def plan_text(path: Path) -> str:
     except UnicodeDecodeError:
         raise InputError(Finding("is not a plan: it is not UTF-8 text", file=str(path))) from None
     except OSError as error:
+        from planner.inputs.reading.reader import unreadable  # noqa: PLC0415 - slow to load
+
         raise InputError(unreadable(path, error, str(path))) from None
 
 

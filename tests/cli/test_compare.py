@@ -53,7 +53,7 @@ def test_settings_of_the_command_line_hold_on_both_sides(varied, run):
         (("scenario.yaml", "too"), 2, "did you mean 'two'?"),
         (("scenari.yaml", "two"), 2, "scenari.yaml: no such file"),
         (("scenario.yaml", "nothing"), 3, "nothing: no plan exists"),
-        (("no.json", "scenario.yaml"), 2, "no.json: cannot be read"),
+        (("no.json", "scenario.yaml"), 2, "no.json: no such file"),
         (("scenario.yaml:too", "scenario.yaml"), 2, "has no scenario or override 'too'"),
     ],
 )

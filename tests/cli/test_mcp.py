@@ -134,7 +134,7 @@ def test_what_is_not_asked_rightly_is_an_error_too(ask, scenario):
         ("size", {"job": {"tune": {"model": "llama-9", "method": "lora"}}}, "'llama-9'"),
         ("size", {"job": "tune"}, "job"),
         ("plan", {"scenario": str(scenario), "time_limit_seconds": -1}, "above 0"),
-        ("explain", {"plan_json": "none.json", "job": "a"}, "cannot be read"),
+        ("explain", {"plan_json": "none.json", "job": "a"}, "no such file"),
     ):
         told, is_error = ask(tool, **given)
         assert is_error
