@@ -295,7 +295,8 @@ def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp
 def test_what_is_not_bought_has_no_margin(tmp_path):
     """Break-evens are told of offers that the plan leaves, too; these end no plan."""
     path = tmp_path / "left.yaml"
-    path.write_text(SCENARIO.replace("maximum: 1}\n  plus", "maximum: 9}\n  plus"), "utf-8")
+    more = SCENARIO.replace("maximum: 1}\n  plus", "maximum: 9}\n  plus")
+    path.write_text(more.replace("300000, quote: Q1", "310000, quote: Q1"), "utf-8")
     plan = make_plan(Question(path).inputs(), price_choices=False)
     bought = {line.offer for line in plan.acquisitions if line.kind == "buy"}
     assert {one.offer for one in plan.break_evens} > bought & {"near", "far"}
