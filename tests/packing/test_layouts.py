@@ -11,6 +11,7 @@ import pytest
 from planner.packing.formulation.build import build_master
 from planner.packing.node_packing.cutting import Cut, CuttingStock
 from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.minimum_bin_slack import least_slack
 from planner.packing.node_packing.packed import Packed
 from planner.packing.node_packing.pricing import Pricing
 from planner.packing.problem import Shape
@@ -206,3 +207,6 @@ def test_greedy_packings_hold_exactly_the_units_asked_for(seed):
     counts = [rng.randrange(0, 9) for _ in shapes]
     packed = fullest_first_fit(NODE, shapes, counts)
     check_packed(Packed(tuple(packed)), shapes, counts, nodes_in(packed))
+    tight, left = least_slack(NODE, shapes, counts, nodes_in(packed) - 1)
+    seated = [units - missing for units, missing in zip(counts, left, strict=True)]
+    check_packed(Packed(tuple(tight)), shapes, seated, nodes_in(packed) - 1)

@@ -13,6 +13,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from planner.packing.node_packing.greedy import Pattern, fill, fullest_first_fit, nodes_in, shares
+from planner.packing.node_packing.minimum_bin_slack import least_slack
 from planner.packing.node_packing.packed import Packed
 from planner.packing.node_packing.pricing import Pricing
 from planner.packing.node_packing.size_classes import classified
@@ -70,6 +71,10 @@ class CuttingStock:
         self._remember(packed)
         if nodes_in(packed) <= nodes:
             return Packed(tuple(packed))
+        tight, left = least_slack(self._node, self.shapes, counts, nodes)
+        self._remember(tight)
+        if not any(left):
+            return Packed(tuple(tight))
         relaxation = self._relaxed(counts, nodes)
         if ceil(relaxation.bound - _TOLERANCE) > nodes:
             return self._cut(self.shapes, relaxation.prices)
