@@ -79,7 +79,7 @@ def under_load() -> Iterator[Row]:
 
 
 def _row(what: str, scenario: Path, expected: tuple[ExitCode, ...], most: float) -> Row:
-    done = run("plan", str(scenario), "--out", str(scenario.parent / "out"))
+    done = run("plan", str(scenario), "--out", str(scenario.parent / "out"), "--force")
     answer = _ANSWERS.get(ExitCode(done.code), f"exit code {done.code}")
     taken = starts(done.processor_seconds)
     wanted = " or ".join(_ANSWERS[code] for code in expected)
