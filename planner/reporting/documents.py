@@ -353,7 +353,8 @@ def _services(traced: TracedPlan) -> tuple[Block, ...]:
         ("Charged to teams", cost.teams_section(traced)),
         ("Traffic and latency", serving.traffic_section(traced)),
     )
-    return titled(parts, 3)
+    none = Paragraph("No team is charged, and no replicas follow from stated traffic.")
+    return titled(parts, 3) or (none,)
 
 
 def _resources(traced: TracedPlan) -> Iterator[Block]:
