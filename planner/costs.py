@@ -10,24 +10,21 @@ roots are known to some forty digits, so that 10^-20 of a cent off half a cent i
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.scenario.finance import SpendCap
 from planner.inputs.scenario.load import HOUR_SECONDS
+from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.scenario.spelling import in_force
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.scenario.finance import SpendCap
-    from planner.inputs.scenario.offer import FleetEntry
-    from planner.inputs.settled import Inputs, Settings, SettledOffer
-    from planner.sizing.candidate import Candidate, SizedJob
+from planner.inputs.settled import Inputs, Settings, SettledOffer
+from planner.sizing.candidate import Candidate, SizedJob
 
 CAPEX = frozenset({"purchase", "network"})
 """Components that are capital expenditure."""

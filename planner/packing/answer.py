@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
@@ -12,8 +12,13 @@ from planner.packing.constraints.moves import kept_by_pool, moved_units
 from planner.packing.constraints.racks import all_racked
 from planner.packing.constraints.spares import kept_for_groups
 from planner.packing.formulation.runs import rooms_of
-from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.incumbent import Incumbent
+from planner.packing.master import CENTS_PER_UNIT, MasterProgram
 from planner.packing.node_packing.gpu_patterns import starts
+from planner.packing.node_packing.greedy import Pattern
+from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.shared_gpus import Held
+from planner.packing.problem import Pool, Problem, Shape
 from planner.packing.solution import (
     RUNNING_COST,
     WHOLE_NODES,
@@ -24,20 +29,8 @@ from planner.packing.solution import (
     Solution,
     Status,
 )
-from planner.packing.solvers.linear import solve_linear
-from planner.packing.solvers.program import Program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from planner.packing.incumbent import Incumbent
-    from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.greedy import Pattern
-    from planner.packing.node_packing.packed import Packed
-    from planner.packing.node_packing.shared_gpus import Held
-    from planner.packing.problem import Pool, Problem, Shape
-    from planner.packing.solvers.linear import Duals
-    from planner.packing.solvers.program import Row, Variable
+from planner.packing.solvers.linear import Duals, solve_linear
+from planner.packing.solvers.program import Program, Row, Variable
 
 Part = tuple[int, int]
 """(demand, choice)."""

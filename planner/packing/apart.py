@@ -10,13 +10,9 @@ take in.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.packing.constraints.spares import stand_ins
-from planner.packing.problem import ALWAYS
-
-if TYPE_CHECKING:
-    from planner.packing.problem import Demand, Problem
+from planner.packing.problem import ALWAYS, Demand, Problem
 
 
 def kept_apart(problem: Problem) -> Problem:

@@ -8,15 +8,18 @@ it keeps every row of the program, counted again in fractions; then the assertio
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from planner.errors import DisagreementError, LimitError
+from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import Opinion, Verdict
+from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import (
+    Answer,
     Outcome,
     cbc_version,
     mps_text,
@@ -24,13 +27,6 @@ from planner.packing.solvers.solver import (
     solve_with_cbc,
     solver_version,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from planner.packing.incumbent import Incumbent, Infeasible
-    from planner.packing.solvers.program import Program
-    from planner.packing.solvers.solver import Answer
 
 _TOLERANCE = 1e-6
 """Relative: objectives and rows of floating-point solvers agree no closer than this."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from planner.packing.constraints import holds
 from planner.packing.constraints.moves import move_costs, with_stays
-from planner.packing.formulation.runs import schedule_runs
-from planner.packing.master import CENTS_PER_UNIT
-
-if TYPE_CHECKING:
-    from planner.packing.formulation.runs import Rentals, Schedule
-    from planner.packing.master import MasterProgram, PoolInQuarter
-    from planner.packing.node_packing.cutting import CuttingStock
-    from planner.packing.node_packing.packed import Packed
-    from planner.packing.problem import Shape
+from planner.packing.formulation.runs import Rentals, Schedule, schedule_runs
+from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
+from planner.packing.node_packing.cutting import CuttingStock
+from planner.packing.node_packing.packed import Packed
+from planner.packing.problem import Shape
 
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure

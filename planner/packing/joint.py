@@ -9,25 +9,19 @@ together first has found no layout.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.packing.constraints.growth import free_to_hold
+from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import Cut, CuttingStock
+from planner.packing.node_packing.greedy import Pattern
 from planner.packing.node_packing.packed import Packed
 from planner.packing.node_packing.pricing import Pricing
-from planner.packing.node_packing.shared_gpus import on_fewest_gpus
-from planner.packing.problem import WHOLE
+from planner.packing.node_packing.shared_gpus import Held, on_fewest_gpus
+from planner.packing.problem import WHOLE, Pool, Problem, Shape
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from planner.packing.master import MasterProgram, PoolInQuarter
-    from planner.packing.node_packing.greedy import Pattern
-    from planner.packing.node_packing.shared_gpus import Held
-    from planner.packing.problem import Pool, Problem, Shape
 
 _TOLERANCE = 1e-6
 _SAFETY = 1 - 1e-7

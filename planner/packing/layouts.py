@@ -6,22 +6,18 @@ GPUs onto GPUs and these onto nodes, and patterns of whole nodes with their part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from planner.packing.constraints import traffic
 from planner.packing.constraints.growth import free_to_hold
 from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.joint import joint_stocks
+from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import Cut, CuttingStock
 from planner.packing.node_packing.gpu_patterns import OPENED
+from planner.packing.node_packing.packed import Packed
 from planner.packing.node_packing.shared_gpus import lay_out_bundles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from planner.packing.master import MasterProgram, PoolInQuarter
-    from planner.packing.node_packing.packed import Packed
-    from planner.packing.problem import Shape
+from planner.packing.problem import Shape
 
 
 class Layouts:

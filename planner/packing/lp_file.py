@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solvers.program import Program, Variable
 from planner.packing.solvers.solver import lp_text
-
-if TYPE_CHECKING:
-    from planner.packing.incumbent import Incumbent
-    from planner.packing.statement.translate import Translation
+from planner.packing.statement.translate import Translation
 
 _USD_PER_UNIT = CENTS_PER_UNIT / 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.]+")

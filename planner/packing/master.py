@@ -6,20 +6,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.packing.node_packing.cutting import Cut
 from planner.packing.node_packing.gpu_patterns import OPENED
-from planner.packing.problem import WHOLE
+from planner.packing.problem import WHOLE, Pool, Problem, RunWindow, Shape
 from planner.packing.solvers.program import Program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from planner.packing.node_packing.cutting import Cut
-    from planner.packing.problem import Pool, Problem, RunWindow, Shape
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""

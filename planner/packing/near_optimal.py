@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.answer import answer
+from planner.packing.incumbent import Incumbent
 from planner.packing.limits import SpendLimit
+from planner.packing.problem import Problem
 from planner.packing.search import search
-
-if TYPE_CHECKING:
-    from planner.packing.incumbent import Incumbent
-    from planner.packing.problem import Problem
-    from planner.packing.solution import Solution
+from planner.packing.solution import Solution
 
 _TOLERANCE = 1e-6
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
-from planner.packing.incumbent import Infeasible
-from planner.packing.search import search
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from planner.packing.incumbent import Incumbent
-    from planner.packing.search import Nodes
-    from planner.packing.solution import Solution
-    from planner.packing.statement.translate import Translation
+from planner.packing.incumbent import Incumbent, Infeasible
+from planner.packing.search import Nodes, search
+from planner.packing.solution import Solution
+from planner.packing.statement.translate import Translation
 
 _MOST_CENTS = 2**53
 """From here on not every whole number is a floating-point number, which solvers calculate with."""

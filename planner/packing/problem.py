@@ -7,17 +7,13 @@ for several *pieces* of its shape, such as the replicas of one endpoint; each ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
-
+from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 
 ALL_TRAFFIC = 10**6
 """Traffic of an endpoint is counted in millionths."""

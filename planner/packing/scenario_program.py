@@ -9,21 +9,16 @@ reach.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, isfinite
-from typing import TYPE_CHECKING
 
-from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.master import CENTS_PER_UNIT, MasterProgram
+from planner.packing.problem import Problem
 from planner.packing.search import rooted
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer
 from planner.packing.statement.hold import Order
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from planner.packing.master import MasterProgram
-    from planner.packing.problem import Problem
 
 _Purchase = tuple[str, str, int]
 """Offer, site, and quarter of entry, from 0."""

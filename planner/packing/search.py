@@ -13,8 +13,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
@@ -30,17 +30,12 @@ from planner.packing.heuristics.start import begin, whole_near
 from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.layouts import Layouts
-from planner.packing.problem import NOWHERE
+from planner.packing.master import MasterProgram, PoolInQuarter
+from planner.packing.problem import NOWHERE, Problem
 from planner.packing.solvers.linear import solve_linear
+from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 from planner.packing.work import polled, spent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from planner.packing.master import MasterProgram, PoolInQuarter
-    from planner.packing.problem import Problem
-    from planner.packing.solvers.program import Program
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
 """Cuts before any integer program: so often, in at most this share of the time left."""

@@ -6,17 +6,14 @@ What is stated for the first one serves all: the program, its cuts, and the layo
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.packing.apart import kept_apart
 from planner.packing.constraints.budgets import BILL, state_budgets
 from planner.packing.incumbent import Incumbent
+from planner.packing.master import MasterProgram
+from planner.packing.problem import Problem
 from planner.packing.search import Search
 from planner.packing.work import spent
-
-if TYPE_CHECKING:
-    from planner.packing.master import MasterProgram
-    from planner.packing.problem import Problem
 
 
 class Searches:

@@ -11,28 +11,23 @@ In this order, each kept while the next is asked for:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from planner.errors import LimitError
 from planner.packing import crosscheck
+from planner.packing.incumbent import Incumbent
 from planner.packing.limits import SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.search import nodes_entering
+from planner.packing.problem import Problem, Supply
+from planner.packing.search import Nodes, nodes_entering
 from planner.packing.searches import Searches
-from planner.packing.statement.nowhere import at_most, with_classes
+from planner.packing.solution import Opinion
+from planner.packing.statement.nowhere import Claim, Class, at_most, with_classes
 from planner.packing.work import spent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from planner.packing.incumbent import Incumbent
-    from planner.packing.problem import Problem, Supply
-    from planner.packing.search import Nodes
-    from planner.packing.solution import Opinion
-    from planner.packing.statement.nowhere import Claim, Class
 
 _Way = Literal["dropped", "short", "delayed"]
 

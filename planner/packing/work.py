@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 GUARD = 10.0
 """Seconds of the wall after which all work ends, as a multiple of the seconds of work allowed."""

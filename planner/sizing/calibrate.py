@@ -6,11 +6,15 @@ out exactly as predicted, and measured runs are averaged with these.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from planner.errors import Finding, InputError
-from planner.inputs.measured import MOST_AT_ONCE, Measurement, ServingMeasurement
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.measured import MOST_AT_ONCE, MeasuredRuns, Measurement, ServingMeasurement
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.rules.expression import Exact
 from planner.sizing.calibration import (
     HOURS,
     PEAKS,
@@ -22,15 +26,7 @@ from planner.sizing.calibration import (
 )
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.flight import flight_of, in_flight_at, latency_at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.measured import MeasuredRuns
-    from planner.inputs.rules.book import RuleBook
-    from planner.inputs.rules.expression import Exact
-    from planner.sizing.sizer import Sizer
+from planner.sizing.sizer import Sizer
 
 _BYTES_PER_MIB: Final = 2**20
 _PRIOR_RUNS: Final = {

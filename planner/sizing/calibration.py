@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from planner.inputs.measured import Measurement
+from planner.inputs.scenario.job import Job
 from planner.inputs.text.words import count_of
 from planner.sizing.engine import Known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.inputs.measured import Measurement
-    from planner.inputs.scenario.job import Job
-    from planner.sizing.memory import Memory
+from planner.sizing.memory import Memory
 
 _MB_PER_GB: Final = 1000
 

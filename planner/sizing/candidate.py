@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, overload
+from typing import Annotated, ClassVar, Literal, overload
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from planner.inputs.base import Frozen
 from planner.inputs.rules.expression import with_figures
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.sizing.memory import Memory
-
-if TYPE_CHECKING:
-    from pydantic import ConfigDict, GetCoreSchemaHandler
-
 
 EvidenceOf = Literal["memory", "hours", "rate"]
 Rests = Literal["measured", "interpolated", "extrapolated", "published", "estimated", "stated"]

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from math import ceil, floor
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from planner.inputs.rules.book import PLACEHOLDER
-from planner.inputs.rules.rule import needs
+from planner.inputs.rules.book import PLACEHOLDER, RuleBook
+from planner.inputs.rules.expression import Exact
+from planner.inputs.rules.rule import Rule, needs
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.sizing.candidate import Candidate, Rejection, Trace
-from planner.sizing.engine import Reasoning
+from planner.sizing.engine import Derivation, Known, Reasoning
 from planner.sizing.memory import MEMORY_RESULTS, memory_at
 from planner.sizing.subject import GPU_FACTS
-from planner.sizing.tries import COUNT_FACTS, rules_of, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from planner.inputs.rules.book import RuleBook
-    from planner.inputs.rules.expression import Exact
-    from planner.inputs.rules.rule import Rule
-    from planner.sizing.engine import Derivation, Known
-    from planner.sizing.tries import Tries
+from planner.sizing.tries import COUNT_FACTS, Tries, rules_of, walk
 
 NEEDED: Final = (
     "gpus",

@@ -7,12 +7,17 @@ that keeps to what is asked is found by bisection: it is what a replica is plann
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from planner.inputs.rules.expression import Exact
+from planner.inputs.scenario.job import Serve
 from planner.inputs.text.words import count_of
-from planner.sizing.candidate import MissedTarget, Rejection, ServingFigures
-from planner.sizing.engine import Known
+from planner.sizing.candidate import Candidate, MissedTarget, Rejection, ServingFigures
+from planner.sizing.count import Counter, Placement
+from planner.sizing.engine import Known, Reasoning
 from planner.sizing.flight import (
     HIGH,
     PLANNED,
@@ -27,16 +32,6 @@ from planner.sizing.flight import (
     rate_with_room,
 )
 from planner.sizing.tries import Tries
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from fractions import Fraction
-
-    from planner.inputs.rules.expression import Exact
-    from planner.inputs.scenario.job import Serve
-    from planner.sizing.candidate import Candidate
-    from planner.sizing.count import Counter, Placement
-    from planner.sizing.engine import Reasoning
 
 _MANY: Final = 1000
 """Engines that never let a prompt wait."""

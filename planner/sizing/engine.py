@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from planner.errors import Finding, InputError
-from planner.inputs.rules.book import PLACEHOLDER
-from planner.inputs.rules.expression import ExpressionError, exact
+from planner.inputs.rules.book import PLACEHOLDER, RuleBook
+from planner.inputs.rules.expression import Exact, ExpressionError, exact
 from planner.inputs.rules.facts import FACTS
-from planner.inputs.rules.rule import Value, value_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from planner.inputs.rules.book import RuleBook
-    from planner.inputs.rules.expression import Exact
-    from planner.inputs.rules.rule import Rule, RuleInput
+from planner.inputs.rules.rule import Rule, RuleInput, Value, value_text
 
 ASSUMED: Final = "assumed"
 """Origin of a value that nobody stated."""

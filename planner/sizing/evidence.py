@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from planner.sizing.candidate import Evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.inputs.catalog.catalog import Neighbours
-    from planner.sizing.candidate import Candidate, EvidenceOf, Rests
-    from planner.sizing.engine import Reasoning
+from planner.inputs.catalog.catalog import Neighbours
+from planner.sizing.candidate import Candidate, Evidence, EvidenceOf, Rests
+from planner.sizing.engine import Reasoning
 
 _TOKENS: Final = "tokens_on_gpu"
 """By which a figure of tuning grows, beside the model; of a replica, its requests at once."""

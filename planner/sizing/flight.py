@@ -7,21 +7,16 @@ the count that was found is exact.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from planner.inputs.rules.expression import estimator, exact
-from planner.sizing.engine import Known
+from planner.inputs.rules.expression import Exact, Expression, estimator, exact
+from planner.sizing.engine import Known, Reasoning
 from planner.sizing.tries import walk
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from planner.inputs.rules.expression import Exact, Expression
-    from planner.sizing.engine import Reasoning
-
-    Figures = Callable[[str], Exact | float | None]
-    """Gives the figure of a name; None where it is unknown."""
+Figures = Callable[[str], Exact | float | None]
+"""Gives the figure of a name; None where it is unknown."""
 
 HIGH: Final = "in_flight_high"
 PLANNED: Final = "planned_requests_per_second"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from planner.inputs.base import Frozen
-
-if TYPE_CHECKING:
-    from planner.sizing.engine import Reasoning
+from planner.sizing.engine import Reasoning
 
 _PHASES: Final = {
     "load": "load_gb_per_gpu",

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from operator import le
-from typing import TYPE_CHECKING
 
-from planner.sizing.candidate import Rejection, way_of
+from planner.inputs.catalog.catalog import Catalog, MigProfile
+from planner.inputs.scenario.scenario import Policies
+from planner.sizing.candidate import Candidate, Rejection, way_of
+from planner.sizing.count import Counter, Placement
+from planner.sizing.engine import Known
 from planner.sizing.subject import partition_facts, shared_facts
+from planner.sizing.tries import Tries
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from planner.inputs.catalog.catalog import Catalog, MigProfile
-    from planner.inputs.scenario.scenario import Policies
-    from planner.sizing.candidate import Candidate
-    from planner.sizing.count import Counter, Placement
-    from planner.sizing.engine import Known
-    from planner.sizing.tries import Tries
-
-    Place = Callable[[str, Mapping[str, Known]], Placement | Rejection]
-    """Sizes the job on what these facts tell of a GPU, under this name."""
+Place = Callable[[str, Mapping[str, Known]], Placement | Rejection]
+"""Sizes the job on what these facts tell of a GPU, under this name."""
 
 _SMALLEST = "partitions"
 

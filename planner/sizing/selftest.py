@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from planner.errors import InputError
+from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import FACTS
 from planner.inputs.rules.rule import Example, Rule, Value, given_values, value_text
 from planner.sizing.engine import Known, Reasoning
-
-if TYPE_CHECKING:
-    from planner.inputs.rules.book import RuleBook
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from planner.inputs.rules.expression import exact, figure_text
-from planner.sizing.candidate import Rejection, Sizing
-from planner.sizing.count import Counter
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.rules.book import RuleBook
+from planner.inputs.rules.expression import Exact, exact, figure_text
+from planner.inputs.rules.rule import Rule
+from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
+from planner.inputs.scenario.scenario import Policies
+from planner.inputs.settled import Settings
+from planner.sizing.calibration import Calibration
+from planner.sizing.candidate import Candidate, Rejection, Sizing
+from planner.sizing.count import Counter, Placement
 from planner.sizing.endpoint import Endpoint
 from planner.sizing.engine import ASSUMED, Known, Reasoning
 from planner.sizing.evidence import evidence_of
-from planner.sizing.memory import memory_at
+from planner.sizing.memory import Memory, memory_at
 from planner.sizing.parts import Parts
 from planner.sizing.subject import (
     gpu_facts,
@@ -22,22 +31,6 @@ from planner.sizing.subject import (
     setting_facts,
 )
 from planner.sizing.tries import Tries, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-    from fractions import Fraction
-
-    from planner.inputs.catalog.catalog import Catalog
-    from planner.inputs.rules.book import RuleBook
-    from planner.inputs.rules.expression import Exact
-    from planner.inputs.rules.rule import Rule
-    from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
-    from planner.inputs.scenario.scenario import Policies
-    from planner.inputs.settled import Settings
-    from planner.sizing.calibration import Calibration
-    from planner.sizing.candidate import Candidate
-    from planner.sizing.count import Placement
-    from planner.sizing.memory import Memory
 
 _METHODS = {
     "full": "full fine-tuning",

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
-from typing import TYPE_CHECKING
 
+from planner.inputs.rules.expression import Exact
 from planner.inputs.scenario.horizon import Run
-from planner.inputs.scenario.job import SERVING_SUFFIX, Adapters, Job, Serve
+from planner.inputs.scenario.job import SERVING_SUFFIX, Adapters, Job, Serve, Tune
+from planner.inputs.scenario.scenario import Policies, ResolvedScenario
+from planner.inputs.settled import Inputs
 from planner.sizing.calibrate import calibrate
 from planner.sizing.candidate import SizedJob
+from planner.sizing.engine import Derivation, Reasoning
 from planner.sizing.sizer import Sizer
-
-if TYPE_CHECKING:
-    from planner.inputs.rules.expression import Exact
-    from planner.inputs.scenario.job import Tune
-    from planner.inputs.scenario.scenario import Policies, ResolvedScenario
-    from planner.inputs.settled import Inputs
-    from planner.sizing.engine import Derivation, Reasoning
 
 WIDEST_SERVED = 16
 """Bits; serving rules know no wider weights, and a model tuned in fp32 is served at 16."""

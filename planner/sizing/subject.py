@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from planner.errors import Finding, InputError
-from planner.inputs.base import AsFact
+from planner.inputs.base import AsFact, Frozen
+from planner.inputs.catalog.catalog import Catalog, GpuType, Model
+from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.expression import exact
 from planner.inputs.rules.facts import FACTS
 from planner.inputs.scenario.horizon import Run
+from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
+from planner.inputs.settled import Settings
 from planner.inputs.text.words import did_you_mean
 from planner.sizing.engine import ASSUMED, Known
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from planner.inputs.base import Frozen
-    from planner.inputs.catalog.catalog import Catalog, GpuType, Model
-    from planner.inputs.rules.book import RuleBook
-    from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
-    from planner.inputs.settled import Settings
 
 Plain = Decimal | int | str | bool | None
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from planner.inputs.rules.rule import Rule, Value
 from planner.sizing.candidate import DerivationStep, Quantity
-from planner.sizing.engine import Known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from planner.inputs.rules.rule import Rule, Value
-    from planner.sizing.engine import Derivation, Reasoning
+from planner.sizing.engine import Derivation, Known, Reasoning
 
 
 class Recorder:

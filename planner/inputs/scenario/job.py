@@ -95,7 +95,8 @@ class Parallelism(Frozen):
     """How several GPUs share each sequence; those that are left read sequences of their own."""
 
     tensor: Annotated[
-        Annotated[PositiveCount, Field(le=8)],
+        PositiveCount,
+        Field(le=8),
         AsFact("GPUs that split each layer", "GPUs", fact="tensor_gpus"),
     ] = 1
     """GPUs that split each layer (`tensor_model_parallel_size`)."""

@@ -7,7 +7,8 @@ place that knows which kinds there are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from planner.packing.constraints import (
     budgets,
@@ -21,14 +22,10 @@ from planner.packing.constraints import (
     spares,
     traffic,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.master import MasterProgram
-    from planner.packing.node_packing.list_schedule import Placed
-    from planner.packing.statement.translate import Translation
+from planner.packing.constraints.base import Condition
+from planner.packing.master import MasterProgram
+from planner.packing.node_packing.list_schedule import Placed
+from planner.packing.statement.translate import Translation
 
 
 class Kind(Protocol):

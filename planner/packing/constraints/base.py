@@ -6,16 +6,12 @@ supplies and demands as they are, so that several can be lifted one after the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.limits import Limit
-    from planner.packing.problem import Problem, Quota, Supply
-
+from planner.packing.limits import Limit
+from planner.packing.problem import Problem, Quota, Supply
 
 OWNED_NODES, LIMITED_OFFERS, SITES = "owned nodes", "limited offers", "limits of the sites"
 """What shares of several kinds in the bound are called."""

@@ -6,20 +6,14 @@ and what leaves the search is held against the whole cents themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import gcd
-from typing import TYPE_CHECKING
 
-from planner.packing.constraints.base import LIMITED_OFFERS, rising, widening
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.limits import SpendLimit
-    from planner.packing.master import MasterProgram
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.constraints.base import LIMITED_OFFERS, Condition, rising, widening
+from planner.packing.limits import SpendLimit
+from planner.packing.master import MasterProgram
+from planner.packing.statement.translate import Translation
 
 BILL = LIMITED_OFFERS
 _LARGE = 1000

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import floor, inf
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.packing.limits import Reserve
-    from planner.packing.master import MasterProgram, Terms
-    from planner.packing.problem import Pool, Problem
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.limits import Reserve
+from planner.packing.master import MasterProgram, Terms
+from planner.packing.problem import Pool, Problem
+from planner.packing.statement.translate import Translation
 
 BILL = OWNED_NODES
 

@@ -8,21 +8,15 @@ that the pool can run, and no more stay on the pool than units of that shape run
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from planner.packing.constraints.base import Condition
-from planner.packing.problem import NOWHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.packing.master import MasterProgram, Terms
-    from planner.packing.problem import Demand, Problem, Shape
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.master import MasterProgram, Terms
+from planner.packing.problem import NOWHERE, Demand, Problem, Shape
+from planner.packing.statement.translate import Translation
 
 BILL = "units that run today"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import (
@@ -17,13 +17,9 @@ from planner.packing.constraints.base import (
     the_one,
 )
 from planner.packing.constraints.spares import most_spare
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.packing.master import MasterProgram
-    from planner.packing.problem import PriceTier, Problem, Supply
-    from planner.packing.statement.translate import Translation
+from planner.packing.master import MasterProgram
+from planner.packing.problem import PriceTier, Problem, Supply
+from planner.packing.statement.translate import Translation
 
 BILL = LIMITED_OFFERS
 

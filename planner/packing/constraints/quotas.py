@@ -9,32 +9,26 @@ holds all quarter. In which hours runs are planned is tested with the plan.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from math import floor, gcd, lcm
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import (
+    Condition,
     by_quarter,
     by_quarter_wider,
     rising,
     the_one,
     widening,
 )
+from planner.packing.master import MasterProgram, Terms
 from planner.packing.node_packing.dual_feasible import turns_of, windows_of
-from planner.packing.problem import ALL_TRAFFIC, WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.master import MasterProgram, Terms
-    from planner.packing.node_packing.list_schedule import Placed
-    from planner.packing.problem import Choice, Demand, Problem, Quota, RunWindow
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.node_packing.list_schedule import Placed
+from planner.packing.problem import ALL_TRAFFIC, WHOLE, Choice, Demand, Problem, Quota, RunWindow
+from planner.packing.statement.translate import Translation
 
 BILL = "quotas of the teams"
 

@@ -6,29 +6,22 @@ whatever fits a rack is part of one of them, so that counting racks by fullest p
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from operator import mul
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import amount_text
-from planner.packing.constraints.base import SITES, rising, widening
+from planner.packing.constraints.base import SITES, Condition, rising, widening
 from planner.packing.constraints.spares import fewest_empty, most_in_rack
+from planner.packing.limits import RackSpace, SharedSpares
+from planner.packing.master import MasterProgram, Terms
+from planner.packing.problem import Problem
 from planner.packing.solution import Racked
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.limits import RackSpace, SharedSpares
-    from planner.packing.master import MasterProgram, Terms
-    from planner.packing.problem import Problem
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.statement.translate import Translation
 
 BILL = SITES
 _TIME_S = 10.0

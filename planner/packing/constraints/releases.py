@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from planner.packing.constraints.base import OWNED_NODES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.master import MasterProgram
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.constraints.base import OWNED_NODES, Condition
+from planner.packing.master import MasterProgram
+from planner.packing.statement.translate import Translation
 
 BILL = OWNED_NODES
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import amount_text
 from planner.packing.constraints.base import (
     SITES,
+    Condition,
     by_quarter,
     by_quarter_wider,
     rising,
     the_one,
     widening,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.limits import Limit
-    from planner.packing.master import MasterProgram, Terms
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.limits import Limit
+from planner.packing.master import MasterProgram, Terms
+from planner.packing.statement.translate import Translation
 
 BILL = SITES
 

@@ -9,23 +9,17 @@ what it holds.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.constraints.moves import homes, main_pools
-from planner.packing.problem import WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from planner.packing.limits import RackSpace, SharedSpares
-    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-    from planner.packing.problem import Choice, Demand, Pool, Problem
-    from planner.packing.solution import Racked
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.limits import RackSpace, SharedSpares
+from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
+from planner.packing.problem import WHOLE, Choice, Demand, Pool, Problem
+from planner.packing.solution import Racked
+from planner.packing.statement.translate import Translation
 
 BILL = OWNED_NODES
 

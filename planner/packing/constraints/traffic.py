@@ -8,20 +8,15 @@ like those of a cutting stock, against the covers known so far.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from planner.packing.problem import ALL_TRAFFIC
+from planner.packing.constraints.base import Condition
+from planner.packing.master import MasterProgram
+from planner.packing.problem import ALL_TRAFFIC, Problem
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.master import MasterProgram
-    from planner.packing.problem import Problem
-    from planner.packing.statement.translate import Translation
-
+from planner.packing.statement.translate import Translation
 
 BILL = "traffic that GPU types share"
 

@@ -9,7 +9,7 @@ it in mathematics; row names follow that page.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
@@ -17,7 +17,7 @@ from planner.packing.constraints.base import LIMITED_OFFERS
 from planner.packing.formulation.hourly_nodes import add_hire
 from planner.packing.formulation.lanes import add_lanes
 from planner.packing.formulation.partitioned_gpus import add_opened
-from planner.packing.master import MasterProgram, Usage
+from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.dual_feasible import (
     PARTS,
     TURNS,
@@ -25,14 +25,8 @@ from planner.packing.node_packing.dual_feasible import (
     weights_by_order,
     windows_of,
 )
-from planner.packing.problem import NOWHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from planner.packing.master import PoolInQuarter, Terms
-    from planner.packing.problem import Pool, Problem, Shape
-    from planner.packing.solvers.program import Sense
+from planner.packing.problem import NOWHERE, Pool, Problem, Shape
+from planner.packing.solvers.program import Sense
 
 
 def build_master(problem: Problem) -> MasterProgram:

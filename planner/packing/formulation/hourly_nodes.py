@@ -9,16 +9,12 @@ at once, at all of its sites: rows `at-once`.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.offers import offers_of
+from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.dual_feasible import weights_by_order, windows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 
 _FEW = 60
 """Lengths of runs for which moments are counted, the longest ones: beyond, the average decides."""

@@ -9,14 +9,10 @@ A lane of a run on several nodes is as many nodes, on which nothing stays.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.dual_feasible import turns_of, windows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 
 
 def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:

@@ -8,20 +8,14 @@ are opened.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
 
-from planner.packing.node_packing.cutting import CuttingStock
+from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
+from planner.packing.node_packing.cutting import Cut, CuttingStock
 from planner.packing.node_packing.dual_feasible import weights_by_order
 from planner.packing.node_packing.gpu_patterns import fillings
 from planner.packing.node_packing.shared_gpus import gpu_of
-from planner.packing.problem import WHOLE, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-    from planner.packing.node_packing.cutting import Cut
-    from planner.packing.problem import Pool
+from planner.packing.problem import WHOLE, Pool, Shape
 
 
 def add_opened(master: MasterProgram) -> None:

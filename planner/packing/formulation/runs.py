@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
-from planner.packing.node_packing.hourly_runs import HourlyPool, hired
+from planner.packing.master import MasterProgram, PoolInQuarter
+from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
     Placed,
@@ -17,14 +19,8 @@ from planner.packing.node_packing.list_schedule import (
     Waiting,
     scheduled,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from planner.packing.master import MasterProgram, PoolInQuarter
-    from planner.packing.node_packing.hourly_runs import Rental
-    from planner.packing.node_packing.packed import Packed
-    from planner.packing.problem import Shape
+from planner.packing.node_packing.packed import Packed
+from planner.packing.problem import Shape
 
 Schedule = dict[int, tuple["Placed", ...]]
 """By quarter. Nodes are numbered as `rooms_of` gives them, pool after pool."""

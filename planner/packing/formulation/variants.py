@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.moves import stay_rewards
-from planner.packing.master import CENTS_PER_UNIT
+from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter, Terms
+from planner.packing.problem import Choice, Problem
 from planner.packing.solvers.program import Program, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from planner.packing.master import MasterProgram, PoolInQuarter, Terms
-    from planner.packing.problem import Choice, Problem
 
 _IDLE = 0.01
 """Of the least price of a GPU: what one that costs nothing counts."""

@@ -11,22 +11,17 @@ to nodes that had less trouble: the way out of a local optimum.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.packing.node_packing.greedy import shares
+from planner.packing.problem import Shape
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from planner.packing.problem import Shape
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _EPSILON = 1e-9
 _TROUBLE = 50.0

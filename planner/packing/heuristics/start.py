@@ -6,24 +6,19 @@ It may be dear, but nearly always exists, and is there before anything that may 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from math import ceil, floor
-from typing import TYPE_CHECKING
 
 from planner.packing.constraints.quotas import whole_units
 from planner.packing.formulation.variants import with_at_least
+from planner.packing.incumbent import Incumbent
+from planner.packing.master import MasterProgram, PoolInQuarter
+from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
 from planner.packing.node_packing.packed import Packed
 from planner.packing.node_packing.shared_gpus import first_fit_with_parts
-from planner.packing.problem import WHOLE
+from planner.packing.problem import WHOLE, Shape
 from planner.packing.solvers.solver import solve_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from planner.packing.incumbent import Incumbent
-    from planner.packing.master import MasterProgram, PoolInQuarter
-    from planner.packing.node_packing.cutting import CuttingStock
-    from planner.packing.problem import Shape
 
 _GAP, _NODES = 0.01, 200
 """How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""

@@ -9,20 +9,16 @@ for what it costs; at last, what still exceeds a node goes by first-fit to other
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from planner.packing.constraints import nodes_allowed
 from planner.packing.constraints.quotas import whole_units
 from planner.packing.heuristics.local_search import NodesWithExcess
+from planner.packing.master import MasterProgram, PoolInQuarter
+from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.greedy import shares
 from planner.packing.node_packing.packed import Packed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from planner.packing.master import MasterProgram, PoolInQuarter
-    from planner.packing.node_packing.cutting import CuttingStock
-    from planner.packing.problem import Problem, Shape
+from planner.packing.problem import Problem, Shape
 
 _STEPS = 300
 """Exchanges in one stage."""

@@ -11,30 +11,24 @@ search confirms the sets that matter, and every raise that is told, with a plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, isfinite
-from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
 from planner.packing.apart import kept_apart
 from planner.packing.constraints import conditions_of
+from planner.packing.constraints.base import Condition
 from planner.packing.formulation.build import build_master
 from planner.packing.incumbent import Infeasible
+from planner.packing.master import MasterProgram
+from planner.packing.problem import Problem
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.statement.translate import Translation
 from planner.packing.work import spent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.master import MasterProgram
-    from planner.packing.problem import Problem
-    from planner.packing.statement.translate import Translation
-
 
 _TIME_S = 30.0
 """For all questions together."""

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text.words import count_of
 from planner.packing.constraints import conditions_of
+from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
-from planner.packing.infeasibility.conflict import conflict_of, without_costs
-from planner.packing.problem import ALL_TRAFFIC, Supply
+from planner.packing.infeasibility.conflict import Conflict, conflict_of, without_costs
+from planner.packing.master import MasterProgram
+from planner.packing.problem import ALL_TRAFFIC, Demand, Pool, Problem, Supply
 from planner.packing.search import search
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
+from planner.packing.statement.translate import Translation
 from planner.packing.work import spent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from planner.packing.constraints.base import Condition
-    from planner.packing.infeasibility.conflict import Conflict
-    from planner.packing.master import MasterProgram
-    from planner.packing.problem import Demand, Pool, Problem
-    from planner.packing.statement.translate import Translation
-
 
 _TIME_S = 10.0
 _UNMENDED = "time did not suffice to tell what would mend it"

@@ -8,9 +8,9 @@ goes back into the master program.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import TYPE_CHECKING
 
 from planner.packing.node_packing.greedy import Pattern, fill, fullest_first_fit, nodes_in, shares
 from planner.packing.node_packing.minimum_bin_slack import least_slack
@@ -19,9 +19,6 @@ from planner.packing.node_packing.pricing import Pricing
 from planner.packing.node_packing.size_classes import classified
 from planner.packing.problem import WHOLE, Shape
 from planner.packing.solvers.linear import LinearMaster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150

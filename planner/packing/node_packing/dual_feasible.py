@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import lcm
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from planner.packing.problem import RunWindow
+from planner.packing.problem import RunWindow
 
 ORDERS = range(8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""

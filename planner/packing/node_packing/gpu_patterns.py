@@ -7,17 +7,12 @@ part of one of them. Partitions fit where a division has them all; shares fit by
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from planner.packing.problem import Part, Shape
+from planner.packing.problem import Part, Pool, Shape
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.problem import Pool
 
 OPENED = Shape(1, 0, 0)
 """An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""

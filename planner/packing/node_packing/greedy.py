@@ -5,12 +5,9 @@ The work grows with the variety of shapes, not with the number of units.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from planner.packing.problem import Shape
+from planner.packing.problem import Shape
 
 _Key = tuple[float, ...]
 Pattern = tuple[tuple[int, int], ...]

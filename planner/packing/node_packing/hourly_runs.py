@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing import work
 from planner.packing.node_packing.list_schedule import (
     ORDERS,
+    Cap,
     Placed,
     Room,
     UsageProfile,
+    Waiting,
     allowed_by,
     offsets_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from planner.packing.node_packing.list_schedule import Cap, Waiting
-    from planner.packing.problem import HourlyTerms, Pool, Shape
+from planner.packing.problem import HourlyTerms, Pool, Shape
 
 _Interval = tuple[int, int]
 """First hour, and the hour by which it has ended."""

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import random
 from bisect import bisect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing import work
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from planner.packing.problem import RunWindow, Shape
+from planner.packing.problem import RunWindow, Shape
 
 _PASSES, _SHUFFLED, _WORK = 8, 100, 4000
 """Times that an order is tried again, orders drawn at random, and runs placed in all of them."""

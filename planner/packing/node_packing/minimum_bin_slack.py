@@ -7,13 +7,10 @@ least room, weighed by how scarce each resource is over all nodes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.node_packing.greedy import Pattern
-    from planner.packing.problem import Shape
+from planner.packing.node_packing.greedy import Pattern
+from planner.packing.problem import Shape
 
 _STEPS_PER_NODE = 1_500
 _GOOD_ENOUGH = 0.002

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from planner.packing.node_packing.greedy import Pattern
-    from planner.packing.problem import Shape
+from planner.packing.node_packing.greedy import Pattern
+from planner.packing.problem import Shape
 
 
 @dataclass(frozen=True, slots=True)

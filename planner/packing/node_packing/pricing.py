@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from planner.packing.node_packing.dual_feasible import weights_by_order
 from planner.packing.node_packing.gpu_patterns import fillings
-from planner.packing.problem import WHOLE
+from planner.packing.node_packing.greedy import Pattern
+from planner.packing.problem import WHOLE, Part, Pool, Shape
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from planner.packing.node_packing.greedy import Pattern
-    from planner.packing.problem import Part, Pool, Shape
-    from planner.packing.solvers.solver import Effort
+from planner.packing.solvers.solver import Effort, solve_integer
 
 _TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 

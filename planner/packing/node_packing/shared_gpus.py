@@ -7,24 +7,17 @@ there on it is a shape like any other, and the cutting stock lays it out.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from operator import mul
-from typing import TYPE_CHECKING
 
 from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.gpu_patterns import fewest, fillings
-from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.gpu_patterns import Fill, fewest, fillings
+from planner.packing.node_packing.greedy import Pattern, fullest_first_fit, nodes_in
 from planner.packing.node_packing.greedy import shares as shares_of
 from planner.packing.node_packing.packed import Packed
-from planner.packing.problem import WHOLE, Part, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from planner.packing.node_packing.gpu_patterns import Fill
-    from planner.packing.node_packing.greedy import Pattern
-    from planner.packing.problem import Pool
+from planner.packing.problem import WHOLE, Part, Pool, Shape
 
 _SCARCITY = 8
 """Power by which the load of a resource counts: the scarcest ones matter most."""

@@ -6,24 +6,19 @@ Each is pinned with its true optimum, which can be worked out by hand or by tryi
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from planner.errors import LimitError
-from planner.packing.solvers.program import Program, Variable
+from planner.packing.solvers.program import Program, Sense, Variable
 from planner.packing.solvers.solver import (
+    Answer,
     Outcome,
     cbc_version,
     solve_integer,
     solve_with_cbc,
     solver_version,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from planner.packing.solvers.program import Sense
-    from planner.packing.solvers.solver import Answer
 
 _LIMIT_S = 10.0
 _ORDERS = 40

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import highspy
 import numpy as np
 
 from planner.errors import LimitError
 from planner.packing import work
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.packing.solvers.program import Program
-
+from planner.packing.solvers.program import Program
 
 _SOLVE_S, _CELL_S = 1e-3, 5e-6
 """What a linear program takes on a usual machine: for itself, and for each of its cells."""

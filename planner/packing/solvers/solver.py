@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import highspy
 import pulp
@@ -20,9 +20,7 @@ import pulp
 from planner.errors import LimitError
 from planner.packing import work
 from planner.packing.solvers.linear import highs_lp, is_infeasible
-
-if TYPE_CHECKING:
-    from planner.packing.solvers.program import Program
+from planner.packing.solvers.program import Program
 
 _CHECK_S, _CELL_S = 1e-3, 1.4e-6
 """What HiGHS does from one look at its limits to the next, on a usual machine: for itself, and for

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from planner.inputs.scenario.site import HEIGHT, POWER
+from planner.inputs.catalog.catalog import NodeType
+from planner.inputs.scenario.site import HEIGHT, POWER, SiteLimit
+from planner.inputs.settled import Inputs
 from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from planner.inputs.catalog.catalog import NodeType
-    from planner.inputs.scenario.site import SiteLimit
-    from planner.inputs.settled import Inputs
-    from planner.packing.problem import Pool
-
+from planner.packing.problem import Pool
 
 Stand = tuple[int, "NodeType"]
 """Pool, and the type of its nodes."""

@@ -6,15 +6,11 @@ Nor is which owned nodes are let go.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from planner.packing.limits import SpendLimit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from planner.packing.problem import Problem, Supply
+from planner.packing.problem import Problem, Supply
 
 
 @dataclass(frozen=True, slots=True, order=True)

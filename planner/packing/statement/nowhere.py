@@ -15,25 +15,28 @@ search, the bound and the proof that serve rents and purchases serve these units
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.costs import api_costs, spent_cents, token_costs
 from planner.inputs.scenario.places import running_units
+from planner.inputs.settled import Inputs
 from planner.packing.limits import SpendLimit
-from planner.packing.problem import ALL_TRAFFIC, NOWHERE, Choice, Demand, Pool, Shape, Supply
-from planner.packing.statement.translate import translate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from planner.inputs.settled import Inputs
-    from planner.packing.problem import Problem, SupplyKind
-    from planner.packing.solution import Solution
-    from planner.packing.statement.translate import Running, Translation, Unit
-    from planner.sizing.candidate import SizedJob
-
+from planner.packing.problem import (
+    ALL_TRAFFIC,
+    NOWHERE,
+    Choice,
+    Demand,
+    Pool,
+    Problem,
+    Shape,
+    Supply,
+    SupplyKind,
+)
+from planner.packing.solution import Solution
+from planner.packing.statement.translate import Running, Translation, Unit, translate
+from planner.sizing.candidate import SizedJob
 
 _API = "API"
 """In place of a node type."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.costs import (
+    CostStream,
     Released,
     api_costs,
     entry_quarters,
@@ -16,17 +18,10 @@ from planner.costs import (
     sale_quarters,
     spent_cents,
 )
+from planner.inputs.settled import Inputs, SettledOffer
 from planner.packing.limits import SpendLimit
-from planner.packing.problem import PriceTier, Supply
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from planner.costs import CostStream
-    from planner.inputs.settled import Inputs, SettledOffer
-    from planner.packing.problem import Pool
-    from planner.sizing.candidate import SizedJob
+from planner.packing.problem import Pool, PriceTier, Supply
+from planner.sizing.candidate import SizedJob
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING
 
 from planner.costs import api_costs, portfolio_costs
-from planner.inputs.scenario.places import fleet_by_pool, running_units
+from planner.inputs.catalog.catalog import GpuType, MigProfile, NodeType
+from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.scenario.places import NodePlace, RunningUnit, fleet_by_pool, running_units
+from planner.inputs.scenario.scenario import ResolvedScenario
+from planner.inputs.settled import Inputs
 from planner.packing.problem import (
     ALL_TRAFFIC,
     Choice,
@@ -31,17 +35,7 @@ from planner.packing.statement.facility import (
     spare_nodes,
 )
 from planner.packing.statement.offers import releases_of, spend_limits, supplies_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from planner.inputs.catalog.catalog import GpuType, MigProfile, NodeType
-    from planner.inputs.scenario.offer import FleetEntry
-    from planner.inputs.scenario.places import NodePlace, RunningUnit
-    from planner.inputs.scenario.scenario import ResolvedScenario
-    from planner.inputs.settled import Inputs
-    from planner.sizing.candidate import Candidate, SizedJob
-
+from planner.sizing.candidate import Candidate, SizedJob
 
 Unit = tuple[str, int]
 """Job name and unit number, from 1."""
