@@ -49,14 +49,19 @@ _BELOW = 10
 
 def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """Figures of nodes, offers, finance, sites and budgets in another unit than their key takes."""
+    yield from _of_what_is_paid(inputs)
+    for name, site in sorted(inputs.scenario.sites.items()):
+        yield from _power(name, site, inputs, plan.nodes)
+    yield from _idle_budgets(inputs, plan.costs)
+
+
+def _of_what_is_paid(inputs: Inputs) -> Iterator[Note]:
+    """Of offers, finance and nodes."""
     for name, offer in sorted(inputs.scenario.offers.items()):
         yield from _price(name, offer, inputs)
         yield from _lead_time(name, offer, inputs)
     yield from _finance(inputs)
     yield from _of_nodes(inputs)
-    for name, site in sorted(inputs.scenario.sites.items()):
-        yield from _power(name, site, inputs, plan.nodes)
-    yield from _idle_budgets(inputs, plan.costs)
 
 
 def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
@@ -268,23 +273,15 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
     yield from _hardly_any_left(inputs)
     for name, job in sorted(inputs.scenario.jobs.items()):
         yield from _stretched(name, job, inputs.catalog)
-        yield from _of_odd_size(name, job, inputs)
-        yield from _of_many_nodes(name, job, inputs)
-        yield from _of_steep_growth(name, job, inputs)
+        yield from _of_job(name, job, inputs)
 
 
 def limiting_figures(inputs: Inputs) -> Iterator[Note]:
     """Of these, and of prices and budgets, those by which there may be no plan."""
-    for name, offer in sorted(inputs.scenario.offers.items()):
-        yield from _price(name, offer, inputs)
-        yield from _lead_time(name, offer, inputs)
-    yield from _finance(inputs)
-    yield from _of_nodes(inputs)
+    yield from _of_what_is_paid(inputs)
     yield from _hardly_any_left(inputs)
     for name, job in sorted(inputs.scenario.jobs.items()):
-        yield from _of_odd_size(name, job, inputs)
-        yield from _of_many_nodes(name, job, inputs)
-        yield from _of_steep_growth(name, job, inputs)
+        yield from _of_job(name, job, inputs)
     yield from _idle_budgets(inputs, None)
 
 
@@ -311,6 +308,13 @@ def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:
             f"takes {1 / utilization:,.0f} times as long",
             origin="policies.run_utilization",
         )
+
+
+def _of_job(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+    """Sizes, counts and growth of a job."""
+    yield from _of_odd_size(name, job, inputs)
+    yield from _of_many_nodes(name, job, inputs)
+    yield from _of_steep_growth(name, job, inputs)
 
 
 def _of_odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
