@@ -9,6 +9,7 @@ from planner.packing.constraints.moves import move_costs, with_stays
 from planner.packing.formulation.runs import Rentals, Schedule, schedule_runs
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import CuttingStock
+from planner.packing.node_packing.greedy import evenly
 from planner.packing.node_packing.packed import Packed
 from planner.packing.problem import Shape
 
@@ -93,6 +94,9 @@ class Incumbent:
         if not holds(master, values, {}):
             return False
         made, self.short = schedule_runs(master, values, packings, self.shapes)
+        if self.short and self.cost_cents is None:
+            packings = self._evenly(values, packings)
+            made, self.short = schedule_runs(master, values, packings, self.shapes)
         values = with_stays(master, made.values)
         if self.short or not holds(master, values, made.schedule):
             return False
@@ -108,3 +112,18 @@ class Incumbent:
         self.bound_cents = min(self.bound_cents, self.cost_cents)
         self.short = made.crowded
         return not made.crowded
+
+    def _evenly(
+        self, values: tuple[float, ...], packings: dict[PoolInQuarter, Packed]
+    ) -> dict[PoolInQuarter, Packed]:
+        """What stays, over all nodes of each pool that lacks room for runs."""
+        changed = dict(packings)
+        for pool, quarter in self.short:
+            packed, node = packings[pool, quarter], self.master.problem.pools[pool].node
+            if packed.bundles:
+                continue
+            nodes = round(self.master.shared_nodes(pool, quarter, values))
+            even = evenly(node, self.shapes[pool], packed.patterns, nodes)
+            if even is not None:
+                changed[pool, quarter] = Packed(tuple(even))
+        return changed

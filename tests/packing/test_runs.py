@@ -92,3 +92,16 @@ def test_it_takes_its_nodes_whole(nodes_of):
     half = units(1, (4, 0, slots(13, 0, 13)))
     assert nodes_of(units(1, (16, 0, slots(2, 0, 13))), half) == 3
     assert nodes_of(units(1, (16, 0, slots(2, 0, 2))), units(4, (4, 0, slots(11, 2, 13)))) == 2
+
+
+def test_units_that_stay_are_spread_where_runs_need_cores_of_every_node(build, solve, faults):
+    """Both of them fit on one node, which leaves too few GPUs there for the longer run."""
+    demands = [
+        units(2, (2, 22, ALWAYS)),
+        units(1, (4, 58, RunWindow(830, 332, 1328))),
+        units(1, (5, 36, RunWindow(1494, 166, 1992))),
+    ]
+    problem = build.problem([build.pool(owned=2)], [build.buy(NODE, maximum=1)], demands)
+    solution = solve(problem, asked_gap=ROUNDING)
+    assert not faults(problem, solution)
+    assert solution.cost_cents == 0

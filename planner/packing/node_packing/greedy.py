@@ -5,7 +5,9 @@ The work grows with the variety of shapes, not with the number of units.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from heapq import heapreplace
 
 from planner.packing.problem import Shape
 
@@ -100,6 +102,32 @@ def fullest_first_fit(
         if best is None or nodes_in(packed) < nodes_in(best):
             best = packed
     return best or []
+
+
+def evenly(
+    node: Shape, shapes: Sequence[Shape], packed: Sequence[tuple[Pattern, int]], nodes: int
+) -> list[tuple[Pattern, int]] | None:
+    """The same pieces over all nodes, each where most GPUs are free; None where one finds no room.
+
+    Runs that come beside them may need the same resource on every node.
+    """
+    counts: Counter[int] = Counter()
+    for pattern, times in packed:
+        for index, units in pattern:
+            counts[index] += units * times
+    free = [(-node.gpus, -node.cpus, -node.memory_mb, number) for number in range(nodes)]
+    held: list[Counter[int]] = [Counter() for _ in range(nodes)]
+    for index in orders(node, shapes)[0]:
+        shape = shapes[index]
+        for _ in range(counts[index]):
+            gpus, cpus, memory_mb, number = free[0] if free else (0, 0, 0, 0)
+            left = gpus + shape.gpus, cpus + shape.cpus, memory_mb + shape.memory_mb
+            if max(left) > 0:
+                return None
+            heapreplace(free, (*left, number))
+            held[number][index] += 1
+    alike = Counter(tuple(sorted(one.items())) for one in held if one)
+    return list(alike.items())
 
 
 def _ordered(
