@@ -25,6 +25,8 @@ def evidence_of(
     if kind == "fixed" or (candidate.decided_by == "stated" and candidate.memory is None):
         return (Evidence(figure="memory", rests="stated"),)
     method = "serve" if kind == "serve" else at.value("method")
+    if at.value("encoder"):
+        neighbours = ()
     size = at.number("parameters_b")
     vendor, family = at.value("gpu_vendor"), at.value("gpu_family")
     alike = [

@@ -57,6 +57,8 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
         facts |= _model_facts(about.model, catalog)
         if job.serve is not None and "weight_bits" in left and "native_bits" in facts:
             facts["weight_bits"] = facts["native_bits"]
+        if "encoder" in facts and "loss_kernel" in left:
+            facts["loss_kernel"] = Known("no-logits", "text", ASSUMED)
     elif about is not None:
         if about.family is not None:
             facts |= _known({"family": about.family}, "job")
@@ -259,6 +261,7 @@ def _shape(model: Model) -> dict[str, Plain]:
         "vocab": model.vocab,
         "tied_embeddings": model.tied_embeddings,
         "gated_mlp": model.gated_mlp,
+        "encoder": model.encoder or None,
         "experts": model.experts,
         "experts_per_token": model.experts_per_token,
         "expert_intermediate": model.expert_intermediate,

@@ -212,7 +212,8 @@ def _longer(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
         most = None if serve.context is None else Fraction(serve.context, tokens) - 1
         share = 1 + (by if most is None else min(by, most))
         for key in ("input_tokens", "output_tokens"):
-            moved = max(1, floor(getattr(serve.load, key) * share))
+            stated = getattr(serve.load, key)
+            moved = max(min(1, stated), floor(stated * share))
             found.append(Override.of(("jobs", name, "serve", "load", key), moved))
         for key in ("input_percentiles", "output_percentiles"):
             lengths = getattr(serve.load, key)

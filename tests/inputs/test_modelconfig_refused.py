@@ -129,7 +129,7 @@ def test_all_that_is_missing_or_wrong_is_told_at_once() -> None:
     [
         ("t5", "has an encoder and a decoder"),
         ("whisper", "has an encoder and a decoder"),
-        ("bert", "is an encoder and writes no text"),
+        ("distilbert", "is an encoder of a kind of its own"),
         ("mamba2", "keeps no keys and values"),
         ("siglip", "sees pictures and writes no text"),
         ("mllama", "attend to pictures"),

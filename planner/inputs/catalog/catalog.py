@@ -177,7 +177,7 @@ class NodeType(Frozen):
 
 
 class Model(Frozen):
-    """The shape of a decoder: enough to count its weights, its KV cache and its work per token."""
+    """The shape of a decoder or encoder: enough to count weights, KV cache and work per token."""
 
     name: str
     """As published, such as `meta-llama/Llama-3.1-70B`."""
@@ -212,6 +212,8 @@ class Model(Frozen):
     max_context: PositiveCount
     scaled_context: PositiveCount | None = None
     """Tokens to which a declared rope scaling stretches `max_context`; used with a warning."""
+    encoder: bool = False
+    """Whether every token sees all others, nothing is kept and no text is written, as of BERT."""
     attention: Literal["gqa", "mla", "hybrid"] = "gqa"
     """How the past is kept: `gqa` keys and values per head (one to all heads), `mla` one latent
     vector per token, `hybrid` only some layers keep keys and values and the others a state."""

@@ -50,6 +50,7 @@ def _of_tune(job: Job, catalog: Catalog) -> Iterator[Fault]:
             _data(tune),
             _parallelism(tune, catalog),
             _deploy(tune, catalog),
+            _generating(tune, catalog),
         )
         yield from (fault._replace(path=("tune", *fault.path)) for fault in found)
 
@@ -63,6 +64,7 @@ def _of_serve(job: Job, catalog: Catalog) -> Iterator[Fault]:
             _wider(serve, catalog),
             _adapters(serve, catalog),
             _draft(serve, catalog),
+            _decoding(serve, catalog),
         )
         yield from (fault._replace(path=("serve", *fault.path)) for fault in found)
 
@@ -179,6 +181,31 @@ def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
             f"write {(speculative.draft_gb / 1000).normalize():f}, where that is in MB: the key "
             "takes GB",
         )
+
+
+def _decoding(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
+    """What a served job says of answers though its model, or its load, has none."""
+    model, load = _model(serve, catalog), serve.load
+    if model is not None and model.encoder and load is not None and load.output_tokens:
+        yield Fault(
+            ("load", "output_tokens"),
+            f"{serve.model} is an encoder and writes no text",
+            "write 0: its answer is a vector or a score",
+        )
+    elif (model is not None and model.encoder) or (load is not None and not load.output_tokens):
+        for key in ("speculative", "disaggregated"):
+            if getattr(serve, key) is not None:
+                yield Fault((key,), "speeds up answers, and there are none", "leave it out")
+        if serve.latency is not None and serve.latency.tpot_ms is not None:
+            message = "is the time per token of an answer, and there is none"
+            yield Fault(("latency", "tpot_ms"), message, "ask for `e2e_ms`")
+
+
+def _generating(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
+    model = _model(tune, catalog)
+    if model is not None and model.encoder and tune.objective != "sft":
+        message = f"learns from answers, and {tune.model} is an encoder that writes none"
+        yield Fault(("objective",), message, "leave it out")
 
 
 def out_of_place(tune: Tune) -> Iterator[Fault]:

@@ -152,6 +152,12 @@ _FACTS = (
     Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
     Fact("attention", "model", "text", "how the past is kept", ("gqa", "mla", "hybrid")),
     Fact(
+        "encoder",
+        "model",
+        "true/false",
+        "whether every token sees all others and nothing is kept; unknown of a decoder",
+    ),
+    Fact(
         "tied_embeddings",
         "model",
         "true/false",

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from planner.inputs.base import (
     AsFact,
+    Count,
     Frozen,
     NotNegative,
     PositiveCount,
@@ -108,8 +109,8 @@ class Load(Frozen):
         AsFact("variation of the tokens of requests (0: all alike)", "ratio"),
     ] = Field(default=0, validate_default=True)
     """Coefficient of variation of the tokens of requests: 0 is all alike."""
-    output_tokens: Annotated[PositiveCount, AsFact("tokens of one answer", "tokens")]
-    """Mean tokens of one answer."""
+    output_tokens: Annotated[Count, AsFact("tokens of one answer", "tokens")]
+    """Mean tokens of one answer; 0 where a text is embedded, ranked or classified."""
     output_percentiles: LengthPercentiles | None = None
     """How long answers get; the longer ones end later."""
     cached_input: Annotated[
@@ -129,6 +130,8 @@ class Load(Frozen):
             )
         if (self.users is None) != (self.requests_per_user_hour is None):
             raise ValueError("`users` and `requests_per_user_hour` go together")
+        if self.output_percentiles is not None and not self.output_tokens:
+            raise ValueError("`output_percentiles` are of answers, and `output_tokens: 0` has none")
         if isinstance(self._stated, dict) and self.growth_per_quarter is not None:
             raise ValueError(
                 f"`{stated[0]}` by quarter already says how traffic grows; leave out "

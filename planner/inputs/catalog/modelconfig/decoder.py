@@ -61,10 +61,13 @@ def read_decoder(section: ConfigSection, *, tied: bool) -> Decoder:
     if mixture is not None:
         experts = _with_experts(section, mixture, sorts, hidden)
         figures["dense_layers"] = layers - sorts.mixture
+    if kind.encoder or section.truth("use_bidirectional_attention"):
+        figures["encoder"] = True
     figures |= experts.figures | attention.figures | recurrence.figures
     norms = layers * kind.norms + (1 if kind.norms else 0)
     rest = (1 if tied else 2) * vocab * hidden
     rest += context * hidden if kind.positions else 0
+    rest += (section.optional("type_vocab_size", least=0) or 0) * hidden
     rest += vocab if kind.head_bias else 0
     rest += norms * hidden * (2 if kind.centred else 1)
     rest += attention.parameters + recurrence.parameters
@@ -301,6 +304,9 @@ def _sliding(section: ConfigSection, layers: int) -> int:
             "_sliding_window_pattern"
         )
         return layers - layers // every
+    if slides == "but-first":
+        every = section.optional("sliding_window_pattern") or 1
+        return layers - -(-layers // every)
     if slides == "late" and section.truth("use_sliding_window"):
         first = section.count("max_window_layers", least=0, most=MOST_LAYERS)
         return max(layers - first, 0)

@@ -21,8 +21,10 @@ from planner.inputs.text.words import described
 
 
 class ModelType(Frozen):
-    """How to read the configuration of one kind of decoder."""
+    """How to read the configuration of one kind of decoder or encoder."""
 
+    encoder: bool = False
+    """Whether every token sees all others."""
     gated: bool = True
     """Three feed-forward matrices, not two."""
     tied: bool = False
@@ -40,7 +42,7 @@ class ModelType(Frozen):
     head_bias: bool = False
     positions: bool = False
     """Whether positions are learned, one vector each."""
-    slides: Literal["never", "all", "even", "pattern", "late", "chunks"] = "never"
+    slides: Literal["never", "all", "even", "pattern", "but-first", "late", "chunks"] = "never"
     """Which layers see only a window, where `layer_types` does not tell."""
     experts: bool = False
     shared_experts: int = 0
@@ -63,7 +65,7 @@ class ModelTypes(Frozen):
     """The table of types."""
 
     read: dict[str, ModelType]
-    """Decoders that have a formula."""
+    """Decoders and encoders that have a formula."""
     refused: dict[str, tuple[str, ...]]
     """Why some types have none, and which."""
     foreign: dict[str, tuple[str, ...]]

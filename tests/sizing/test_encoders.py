@@ -1,0 +1,130 @@
+"""Encoders, and texts without answers: against measured batches, and what does not go with them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import planner
+from planner.errors import InputError
+from planner.inputs.catalog.modelconfig import parse_model_config
+from planner.inputs.scenario.job import Job
+from planner.inputs.scenario.scenario import Policies
+from planner.sizing import Sizer
+
+A100 = "a100-80gb-sxm"
+MEASURED = (  # NVIDIA TensorRT, demo/BERT, A100 40 GB, 16 bit: texts in a batch, tokens, mean ms
+    ("bert-base", 32, 128, 4.10),
+    ("bert-base", 128, 128, 16.14),
+    ("bert-base", 32, 384, 13.51),
+    ("bert-base", 128, 384, 51.26),
+    ("bert-large", 32, 128, 13.85),
+    ("bert-large", 128, 128, 51.61),
+    ("bert-large", 16, 384, 21.92),
+    ("bert-large", 32, 384, 43.01),
+    ("bert-large", 128, 384, 163.70),
+)
+PUBLISHED = (  # type, layers, keys, parameters without pooler and heads
+    ("bert", 24, {"vocab_size": 30522, "type_vocab_size": 2}, 334_092_288),
+    (
+        "xlm-roberta",
+        24,
+        {"vocab_size": 250002, "type_vocab_size": 1, "max_position_embeddings": 8194},
+        566_705_152,
+    ),
+    (
+        "modernbert",
+        28,
+        {
+            "vocab_size": 50368,
+            "intermediate_size": 2624,
+            "max_position_embeddings": 8192,
+            "local_attention": 128,
+            "global_attn_every_n_layers": 3,
+        },
+        394_781_696,
+    ),
+)
+
+
+def embedding(model, tokens=512, **load):
+    load = {"requests_per_second": 100, "input_tokens": tokens, "output_tokens": 0, **load}
+    return {"model": model, "load": load}
+
+
+@pytest.fixture(scope="module")
+def on_a100(shipped, rules, settings):
+    """The smallest candidate of a job on an A100."""
+    sizer = Sizer(shipped, rules, settings(), Policies(), gpu_types=(A100,))
+    return lambda **job: sizer.size(Job.model_validate(job)).candidates[0]
+
+
+def told(candidate, name):
+    return float(next(step.result.value for step in candidate.trace if step.result.name == name))
+
+
+def test_batches_take_what_the_rules_say_of_their_texts_and_of_one_pass(on_a100):
+    errors = []
+    for model, texts, tokens, measured_ms in MEASURED:
+        candidate = on_a100(serve=embedding(model, tokens))
+        one_pass_s = told(candidate, "decode_step_s") - told(candidate, "host_overhead_s")
+        expected_s = one_pass_s + texts * told(candidate, "prefill_s")
+        errors.append(1000 * expected_s / measured_ms - 1)
+    assert max(map(abs, errors)) < 0.2, errors
+    assert abs(sum(errors)) / len(errors) < 0.1, errors
+
+
+def test_an_encoder_keeps_and_samples_nothing(on_a100):
+    candidate = on_a100(serve=embedding("bge-m3"))
+    assert told(candidate, "kv_gb_per_gpu") == told(candidate, "sampling_gb") == 0
+    assert candidate.serving.tpot_ms is None
+    assert candidate.serving.e2e_ms == candidate.serving.ttft_ms > 0
+    assert {one.rests for one in candidate.evidence} == {"estimated"}
+
+
+def test_a_decoder_that_embeds_takes_no_time_for_answers(on_a100):
+    embeds = on_a100(serve=embedding("qwen3-4b"))
+    writes = on_a100(serve=embedding("qwen3-4b", output_tokens=200))
+    assert told(embeds, "kv_gb_per_gpu") > 0
+    rates = [told(one, "requests_per_second_per_replica") for one in (embeds, writes)]
+    assert rates[0] > 1.5 * rates[1]
+
+
+def test_an_encoder_is_tuned_without_logits(on_a100):
+    def peak_mb(**more):
+        tune = {"model": "bert-large", "method": "full", "sequence": 512, "batch": 32, **more}
+        return on_a100(tune=tune).memory.peak_mb
+
+    assert peak_mb() == peak_mb(loss_kernel="no-logits") < peak_mb(loss_kernel="plain")
+
+
+def test_what_goes_with_answers_alone_is_refused():
+    for stated, says in (
+        ({"load": {**embedding("bge-m3")["load"], "output_tokens": 1}}, "writes no text"),
+        ({"latency": {"tpot_ms": 40}}, "there is none"),
+        ({"disaggregated": True}, "there are none"),
+        ({"speculative": {"draft_tokens": 2, "acceptance": 0.5, "draft_gb": 0}}, "there are none"),
+    ):
+        with pytest.raises(InputError, match=says):
+            planner.size({"serve": {**embedding("bge-m3"), **stated}})
+    with pytest.raises(InputError, match="writes none"):
+        planner.size({"tune": {"model": "bge-m3", "method": "full", "objective": "dpo"}})
+    with pytest.raises(InputError, match="are of answers"):
+        planner.size({"serve": embedding("qwen3-4b", output_percentiles={"p95": 9})})
+
+
+def test_configurations_have_the_parameters_that_are_published():
+    for kind, layers, changes, parameters in PUBLISHED:
+        config = {
+            "model_type": kind,
+            "hidden_size": 1024,
+            "intermediate_size": 4096,
+            "num_hidden_layers": layers,
+            "num_attention_heads": 16,
+            "max_position_embeddings": 512,
+            **changes,
+        }
+        _, model = parse_model_config(json.dumps(config).encode(), kind, kind)
+        assert int(model.parameters_b * 10**9) == parameters
+        assert model.encoder
