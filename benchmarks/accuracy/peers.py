@@ -223,13 +223,14 @@ class Peer:
     """One estimator: its name and what it says, bytes of one GPU."""
 
     name: str
-    says: Callable[[Case], float]
+    says: Callable[[Case], float | None]
 
     def predicted_gb(self, run: Measurement, models: Mapping[str, Model]) -> float | None:
         """Its figure for a run, GB of 10^9 bytes; None where it has no formula for it."""
         model = models.get(run.tune.model or "")
         case = case_of(model, run) if model and run.tune.method != "p-tuning" else None
-        return None if case is None else self.says(case) / _GB
+        said = None if case is None else self.says(case)
+        return None if said is None else said / _GB
 
 
 PEERS: Final = (
