@@ -24,7 +24,7 @@ from planner.inputs.settled import Options
 from planner.inputs.text.words import count_of
 from planner.sizing.candidate import Sizing
 
-FORMAT = "1.0"
+FORMAT = "2.0"
 """Minor: additive. Major: readers refuse."""
 
 V = TypeVar("V")

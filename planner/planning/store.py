@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.planning.plan import FORMAT, Plan
+from planner.sizing.candidate import DerivationStep
 
+_STEPS = TypeAdapter(tuple[DerivationStep, ...])
 _DEPTH = {"placements": 3, "sizings": 4}
 """How many levels stand on lines of their own; two where nothing is said."""
 
@@ -25,8 +27,11 @@ def dumps(plan: Plan) -> str:
     """Write a plan as JSON: one line per job, node or step, keys in the model's order.
 
     `provenance.digest` seals it: the sha256 of all else, by which `loads` knows an edited file.
+    Each step of a sum stands once, in `steps`; a `trace` lists their numbers.
     """
-    document = plan.model_dump(mode="json")
+    numbers: dict[DerivationStep, int] = {}
+    document = plan.model_dump(mode="json", context={"steps": numbers})
+    document["steps"] = _STEPS.dump_python(tuple(numbers), mode="json")
     document["provenance"]["digest"] = digest_of(document)
     parts = (f' "{key}": {_text(value, _DEPTH.get(key, 2), 1)}' for key, value in document.items())
     return "{\n" + ",\n".join(parts) + "\n}\n"
@@ -41,7 +46,7 @@ def _digest(content: str) -> str:
     return sha256(content.encode()).hexdigest()
 
 
-def _content(document: dict[str, Any]) -> str:
+def _content(document: dict[str, Any] | list[Any]) -> str:
     """What is sealed: compact JSON in ASCII, so that line ends and spacing do not matter."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
@@ -85,9 +90,10 @@ def loads(text: str, shown_as: str) -> Plan:
         told = "is not a plan: its JSON is nested too deep or holds no finite number"
         raise InputError(Finding(told, shown_as)) from None
     _require_format(document, shown_as)
-    content = _unsealed(document, shown_as)
+    _require_seal(document, shown_as)
     try:
-        return Plan.model_validate_json(content)
+        steps = _STEPS.validate_json(_content(document.pop("steps", [])))
+        return Plan.model_validate_json(_content(document), context={"steps": steps})
     except ValidationError as error:
         raise InputError(*_findings(error, shown_as)) from None
 
@@ -133,19 +139,18 @@ def _require_format(document: object, shown_as: str) -> None:
     raise InputError(Finding(told, shown_as, hint=hint))
 
 
-def _unsealed(document: dict[str, Any], shown_as: str) -> str:
-    """The content that the digest seals; raises InputError where it is not what was sealed."""
+def _require_seal(document: dict[str, Any], shown_as: str) -> None:
+    """Take the digest off; raises InputError where the content is not what it sealed."""
     made_by = document.get("provenance")
     digest = made_by.pop("digest", None) if isinstance(made_by, dict) else None
-    content = _content(document)
     if digest is None:
         told = "has no digest of its content: it was edited, or made by an earlier version"
         hint = _AGAIN
-    elif digest != _digest(content):
+    elif digest != _digest(_content(document)):
         told = "was changed after the planner had written it: its content is not that of its digest"
         hint = "change the scenario and plan again; a plan itself is never edited"
     else:
-        return content
+        return
     raise InputError(Finding(told, shown_as, path="provenance.digest", hint=hint))
 
 

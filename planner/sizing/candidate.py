@@ -97,21 +97,49 @@ class Trace(Sequence[DerivationStep]):
 
 
 class _AsSteps:
-    """Reads and stores a trace as the list of its steps."""
+    """Reads and stores a trace as the list of its steps.
+
+    With a `context` of pydantic that has `steps`, as their numbers there: of many candidates, most
+    steps are the same. A dictionary takes those that are stored, a sequence gives those read.
+    """
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
         steps = handler.generate_schema(tuple[DerivationStep, ...])
         return core_schema.json_or_python_schema(
-            json_schema=steps,
+            json_schema=core_schema.with_info_wrap_validator_function(_steps_read, steps),
             python_schema=core_schema.union_schema(
                 [core_schema.is_instance_schema(Trace), steps], mode="left_to_right"
             ),
             serialization=core_schema.wrap_serializer_function_ser_schema(
-                lambda trace, store: store(tuple(trace)), schema=steps
+                _steps_stored, schema=steps, info_arg=True
             ),
         )
+
+
+def _steps_stored(
+    trace: Sequence[DerivationStep],
+    store: core_schema.SerializerFunctionWrapHandler,
+    info: core_schema.SerializationInfo,
+) -> object:
+    if not info.context:
+        return store(tuple(trace))
+    numbers: dict[DerivationStep, int] = info.context["steps"]
+    return [numbers.setdefault(step, len(numbers)) for step in trace]
+
+
+def _steps_read(
+    stored: Sequence[object],
+    read: core_schema.ValidatorFunctionWrapHandler,
+    info: core_schema.ValidationInfo,
+) -> object:
+    if not info.context:
+        return read(stored)
+    steps: Sequence[DerivationStep] = info.context["steps"]
+    if not all(type(one) is int and 0 <= one < len(steps) for one in stored):
+        raise ValueError("is not a number of a step")
+    return tuple(steps[number] for number in stored if isinstance(number, int))
 
 
 class ServingFigures(Frozen):

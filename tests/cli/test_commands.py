@@ -154,7 +154,7 @@ def test_a_mistyped_or_shortened_option_is_recognised(run, words, message):
 )
 def test_a_file_of_another_kind_is_told_what_it_is_and_nothing_else(scenario, run, words, what):
     assert scenario.name == "scenario.yaml"
-    Path("plan.json").write_text('{"format": "1.0", "proof": {}, "nodes": []}', encoding="utf-8")
+    Path("plan.json").write_text('{"format": "2.0", "proof": {}, "nodes": []}', encoding="utf-8")
     sweep = "format: 1\nscenario: scenario.yaml\ngrid: {set: {finance.pue: [1.2, 1.5]}}\n"
     Path("sweep.yaml").write_text(sweep, encoding="utf-8")
     Path("rules.yaml").write_text("rules: {a/b: {title: x}}\n", encoding="utf-8")

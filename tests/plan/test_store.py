@@ -31,7 +31,25 @@ def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
     assert "für München" in text
     written = json.loads(text)
     assert len(written["provenance"].pop("digest")) == 64
+    steps = written.pop("steps")
+    for sizing in written["sizings"].values():
+        for candidate in sizing["candidates"]:
+            candidate["trace"] = [steps[number] for number in candidate["trace"]]
     assert {**written, "scenario": plan.scenario} == plan.model_dump(mode="json")
+
+
+def test_a_step_that_many_candidates_share_stands_once(plan):
+    written = json.loads(dumps(plan))
+    traces = [
+        candidate["trace"]
+        for sizing in written["sizings"].values()
+        for candidate in sizing["candidates"]
+    ]
+    assert {number for trace in traces for number in trace} == {*range(len(written["steps"]))}
+    assert len({json.dumps(step) for step in written["steps"]}) == len(written["steps"])
+    written["sizings"][next(iter(written["sizings"]))]["candidates"][0]["trace"].append(10**6)
+    with pytest.raises(InputError, match="does not belong in a plan"):
+        loads(sealed(json.dumps(written)), "p.json")
 
 
 def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
@@ -44,17 +62,17 @@ def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
     ("text", "message"),
     [
         ("", "p.json:1:1: is not JSON"),
-        ('{"format": "1.0",', "is not JSON"),
+        ('{"format": "2.0",', "is not JSON"),
         ("[1]", "is not a plan: it states no `format` of one"),
         ('{"format": 1}', "is not a plan: it states no `format` of one"),
-        ('{"format": "1.0", "swings": []}', "is not a plan: it states no `proof`"),
-        ('{"format": "2.0"}', "is a plan of format 2.0, this planner reads 1.0"),
+        ('{"format": "2.0", "swings": []}', "is not a plan: it states no `proof`"),
+        ('{"format": "1.0"}', "is a plan of format 1.0, this planner reads 2.0"),
         (
-            '{"format": "1.0", "proof": 1}',
+            '{"format": "2.0", "proof": 1}',
             "p.json: provenance.digest: has no digest of its content",
         ),
-        ('{"format": "1.0", "proof": 1, "provenance": 1}', "p.json: provenance.digest: has no"),
-        ('{"format": "1.0", "x": NaN}', "holds no finite number"),
+        ('{"format": "2.0", "proof": 1, "provenance": 1}', "p.json: provenance.digest: has no"),
+        ('{"format": "2.0", "x": NaN}', "holds no finite number"),
         ('{"a": 1,\n"a": 2}', "p.json:2: has the key 'a' twice"),
         ('{"a": {"b": 1},\n"c": {"b": 1, "b": 2}}', "p.json: has the key 'b' twice"),
         ("[" * 100_000, "nested too deep"),
@@ -65,7 +83,7 @@ def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
         "a list",
         "a number",
         "of sensitivity",
-        "newer",
+        "of another format",
         "incomplete",
         "no origin",
         "not finite",
@@ -81,8 +99,8 @@ def test_what_is_no_plan_is_refused_by_name(text, message):
 
 
 def test_a_newer_minor_format_is_read(plan):
-    text = dumps(plan).replace('"format": "1.0"', '"format": "1.7"')
-    assert loads(sealed(text), "p.json").format == "1.7"
+    text = dumps(plan).replace('"format": "2.0"', '"format": "2.7"')
+    assert loads(sealed(text), "p.json").format == "2.7"
 
 
 def test_an_unknown_key_is_refused(plan):
@@ -109,7 +127,7 @@ def test_a_plan_edited_anywhere_is_refused(plan):
         within = document
         for key in outer:
             within = within[key]
-        within[last] = "1.9" if path == ("format",) else f"not {within[last]}"
+        within[last] = "2.9" if path == ("format",) else f"not {within[last]}"
         with pytest.raises(InputError, match=r"was changed after the planner had written it"):
             loads(json.dumps(document), "p.json")
 

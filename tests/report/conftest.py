@@ -397,7 +397,7 @@ TOTAL = sum(line.present_cents for line in COSTS)
 def plan() -> Plan:
     """Buys one node, rents one, owns three; every kind of job; a job name that attacks Markdown."""
     return Plan(
-        format="1.0",
+        format="2.0",
         scenario="Claims and support, 2027",
         description="A small\nportfolio.",
         as_of="2027-01-01",
