@@ -174,8 +174,6 @@ class PoolUse(Frozen):
     """In service."""
     gpu_hours_used: tuple[float, ...]
     """Held, likewise."""
-    gpus_stranded: tuple[int, ...]
-    """Free GPUs on nodes in use that no unit could take for want of cores or host memory."""
     cpus: tuple[int, ...]
     cpus_used: tuple[int, ...]
     """At the hour at which most are, node by node; likewise host memory."""

@@ -188,7 +188,6 @@ BROKEN = [
     ("the number of units that move", stating(moves=(0, 1, 0))),
     ("the storage for tuned assets", stating(storage_mb=(500, 500, 1000))),
     ("2027Q1: eight-h100 at main: gpus_used is 8", entry("pools", 0, gpus_used=(8, 20, 24))),
-    ("3 GPUs stranded of 2 free ones", entry("pools", 0, gpus_stranded=(3, 0, 0))),
     ("the list of pools", stating(pools=lambda pools: pools[:1])),
     ("the list of settings", stating(settings=ghost)),
     ("the list of settings", stating(settings=lambda settings: settings[1:])),

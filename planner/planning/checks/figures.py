@@ -77,10 +77,6 @@ def _pool(
         column = getattr(pool, name)
         found = column[quarter] if len(column) == len(view.labels) else column
         yield from differences(f"{where}: {name}", found, value)
-    free = sum(node.gpus for node, _ in used) - gpus_used
-    stranded = dict(enumerate(pool.gpus_stranded)).get(quarter, -1)
-    if not 0 <= stranded <= free:
-        yield f"{where}: {stranded} GPUs stranded of {free} free ones"
 
 
 def _moves(view: View) -> Findings:
