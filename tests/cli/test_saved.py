@@ -28,13 +28,6 @@ def without_job(plan):
     plan["jobs"] = [job for job in plan["jobs"] if job["name"] != "claims"]
 
 
-def without_job_anywhere(plan):
-    """Consistent in itself, but no plan for the scenario that it names."""
-    without_job(plan)
-    begin = plan["question"].index("  claims:")
-    plan["question"] = plan["question"][:begin]
-
-
 def without_unit(plan):
     uses = plan["placements"][0]
     uses[0]["occupants"].pop()
@@ -66,7 +59,6 @@ def without_sizing(plan):
 
 EDITS = (
     without_job,
-    without_job_anywhere,
     without_unit,
     without_node,
     with_a_move,
@@ -218,16 +210,6 @@ def test_parts_that_do_not_fit_are_a_sentence_also_where_nothing_can_be_checked(
         assert (result.exit_code, result.stdout) == (5, ""), result.output
         assert "its parts do not fit each other" in result.stderr
         assert not Path("new").exists()
-
-
-def test_options_that_the_scenario_does_not_know_are_not_those_of_the_plan(run, layered):
-    def invented(plan):
-        plan["provenance"]["options"]["variations"] = ["three"]
-
-    resealed(Path("out/plan.json"), invented)
-    result = run("explain", "out/plan.json", "claims")
-    assert result.exit_code == 5
-    assert "the scenario that it records is not what scenario.yaml asks" in result.stderr
 
 
 def damaged(draw, value):
