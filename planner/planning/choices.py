@@ -6,7 +6,7 @@ change would give one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import Solution, Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.problem import WHOLE, Problem
+from planner.packing.problem import WHOLE
 from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
@@ -28,13 +28,11 @@ from planner.planning.plan import (
     PartitionSaving,
     Plan,
     SpareCost,
-    SparePrice,
 )
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
 
-_MOST_PLACES = 8
 _TIME_S = 10.0
 """Of work, for all changes of a kind that might give a plan."""
 _MOST_JOBS, _NAMED = 4, 4
@@ -55,7 +53,7 @@ class ChoicePrices:
     def prices(self, plan: Plan, sizers: Sizers, say: Callable[[str], None]) -> dict[str, object]:
         """What its choices cost, as fields of the plan."""
         say("pricing spare nodes")
-        spare_cost, spare_prices = self.spare_costs()
+        spare_cost = self.spare_cost()
         say("pricing whole GPUs instead of parts")
         saving = self.partition_saving()
         say("pricing GPUs instead of APIs")
@@ -66,7 +64,6 @@ class ChoicePrices:
         return {
             "utilization_cents": self.utilization_cents(plan, sizers),
             "spare_cost": spare_cost,
-            "spare_prices": spare_prices,
             "partition_saving": saving,
             "api_saving_cents": api_saving_cents,
             "hourly": hourly,
@@ -91,45 +88,16 @@ class ChoicePrices:
         outcome, cents = self.cost_of(other)
         return outcome, None if cents is None else max(0, cents - self.solved.solution.cost_cents)
 
-    def spare_costs(self) -> tuple[SpareCost | None, tuple[SparePrice, ...]]:
-        """What all spare nodes cost together, then the last one of each place, the others kept.
-
-        A place is a site, a pool or a group that keeps spare nodes; None where there is none.
-        """
+    def spare_cost(self) -> SpareCost | None:
+        """What all spare nodes cost together; None where none is asked for."""
         problem = self._stated().problem
-        places = [*self._pools_with_spares(problem), *_groups_with_spares(problem)]
-        if not places:
-            return None, ()
-        none = replace(_with_spares(problem, [0] * len(problem.pools)), spare_groups=())
-        together = self._saved_in(none)
-        prices = [
-            SparePrice(
-                place=place, kept=kept, cents=together if one == none else self._saved_in(one)
-            )
-            for place, kept, one in places[:_MOST_PLACES]
-        ]
-        return SpareCost(cents=together), tuple(prices)
-
-    def _pools_with_spares(self, problem: Problem) -> Iterator[tuple[str, int, Problem]]:
-        """Name, spare nodes, and the problem with one fewer there.
-
-        Of a site that asks for them with all its pools, and of other pools one by one.
-        """
-        sites = self.solved.inputs.scenario.sites
-        places: dict[str, tuple[int, ...]] = {}
-        by_site: dict[str, tuple[int, ...]] = {}
-        for index, pool in enumerate(problem.pools):
-            if not pool.spare:
-                continue
-            if pool.site in sites and pool.spare == sites[pool.site].spares_of_each:
-                by_site[pool.site] = (*by_site.get(pool.site, ()), index)
-            else:
-                places[f"{pool.node_type} @ {pool.site}"] = (index,)
-        places |= {f"site {name}": pools for name, pools in sorted(by_site.items())}
-        kept = [pool.spare for pool in problem.pools]
-        for place, pools in places.items():
-            fewer = [spare - (number in pools) for number, spare in enumerate(kept)]
-            yield place, kept[pools[0]], _with_spares(problem, fewer)
+        if not (problem.spare_groups or any(pool.spare for pool in problem.pools)):
+            return None
+        pools = tuple(replace(pool, spare=0) for pool in problem.pools)
+        none = replace(self._stated(), problem=replace(problem, pools=pools, spare_groups=()))
+        _, cents = self.cost_of(none)
+        saved = None if cents is None else max(0, self.solved.solution.cost_cents - cents)
+        return SpareCost(cents=saved)
 
     def _stated(self) -> Translation:
         """What was solved, with as many replicas as share the traffic of endpoints."""
@@ -137,11 +105,6 @@ class ChoicePrices:
         if not any(job.shares_traffic for job in jobs):
             return translation
         return translate(inputs, tuple(job.reopened() for job in jobs))
-
-    def _saved_in(self, problem: Problem) -> int | None:
-        """By how much the best plan of this problem is cheaper."""
-        _, cents = self.cost_of(replace(self._stated(), problem=problem))
-        return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
 
     def partition_saving(self) -> PartitionSaving | None:
         """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
@@ -234,24 +197,6 @@ class ChoicePrices:
             return 0
         _, cents = self.cost_of(others)
         return None if cents is None else max(0, cost - cents)
-
-
-def _with_spares(problem: Problem, spares: Sequence[int]) -> Problem:
-    pools = (replace(pool, spare=spare) for pool, spare in zip(problem.pools, spares, strict=True))
-    return replace(problem, pools=tuple(pools))
-
-
-def _groups_with_spares(problem: Problem) -> Iterator[tuple[str, int, Problem]]:
-    """The same of node types that share them: what may fail at once, and one fewer."""
-    for group in problem.spare_groups:
-        fewer = replace(group, nodes=max(0, group.nodes - 1), racks=max(0, group.racks - 1))
-        left = (fewer if one is group else one for one in problem.spare_groups)
-        kept = tuple(one for one in left if one.nodes or one.racks)
-        yield (
-            f"racks of {group.name}" if group.racks else group.name,
-            group.nodes or group.racks,
-            replace(problem, spare_groups=kept),
-        )
 
 
 def _on_gpus(job: SizedJob) -> SizedJob:

@@ -593,21 +593,6 @@ class SpareCost(Frozen):
     """Net present cost; None where one of the two plans is not proved."""
 
 
-class SparePrice(Frozen):
-    """What one spare node adds to the cost: the plan against the best one with one fewer there.
-
-    Those of several places do not add up: without one of them, another plan may be the best.
-    """
-
-    place: str
-    """A pool, a site with all its pools that run a job, a group of node types that share them, or
-    the racks that such a group may lose."""
-    kept: int
-    """Spare nodes in each pool concerned or of the group; racks that it may lose."""
-    cents: int | None
-    """Net present cost of the last of them; None where one of the two plans is not proved."""
-
-
 OtherPlan = Literal["proved", "not proved", "no other plan"]
 
 
@@ -797,8 +782,6 @@ class Plan(Frozen):
     """GPU type and the share of its GPUs in service that is kept free."""
     spare_cost: SpareCost | None = None
     """None where no spare nodes are asked for."""
-    spare_prices: tuple[SparePrice, ...] = ()
-    """Empty likewise."""
     partition_saving: PartitionSaving | None = None
     """None where no unit takes a part of a GPU."""
     utilization_cents: int | None = None

@@ -31,7 +31,6 @@ from planner.planning.plan import (
     Shortage,
     ShortJob,
     SpareCost,
-    SparePrice,
 )
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.reporting.terminal import TerminalOptions, render
@@ -424,10 +423,6 @@ def plan() -> Plan:
         pools=POOLS,
         costs=COSTS,
         spare_cost=SpareCost(cents=60_000_00),
-        spare_prices=(
-            SparePrice(place="site dc-east", kept=1, cents=50_000_00),
-            SparePrice(place="r760xa-l40s @ cloud", kept=2, cents=None),
-        ),
         storage_mb=(0, 420, 840),
         warnings=(
             Note(

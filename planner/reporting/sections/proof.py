@@ -403,9 +403,7 @@ _HOW = {
     ),
     "how-spare": (
         "Spare nodes",
-        "Planned anew without any spare node, at no place, the best plan costs so much less. "
-        "Likewise without the last one of a single place, those of all others kept: these "
-        "figures overlap, or fall short of the whole, and are no parts of a sum.",
+        "Planned anew without any spare node, at no place, the best plan costs so much less.",
     ),
     "how-optimism": (
         "Optimism bias",
