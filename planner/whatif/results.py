@@ -24,7 +24,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.settled import Inputs
 from planner.planning.plan import Plan, Shortage
-from planner.planning.store import digest_of, each_once
+from planner.planning.store import digest_of
 
 PlanOutcome = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
 
@@ -270,7 +270,7 @@ def dumps(found: StoredResult) -> str:
 def loads(kind: type[K], text: str, shown_as: str) -> K:
     """Read what `dumps` wrote; raises InputError for what is none, or was changed since."""
     try:
-        document = json.loads(text, object_pairs_hook=each_once(text, shown_as))
+        document = json.loads(text)
         digest = document.pop("digest")
         if digest != digest_of(document):
             raise InputError(Finding("was changed after the planner had written it", shown_as))
