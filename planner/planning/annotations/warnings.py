@@ -13,7 +13,7 @@ from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
 from planner.inputs.scenario.places import node_places, place_of, pool_places
 from planner.inputs.settled import Inputs, SettledOffer
-from planner.inputs.text.words import count_of, did_you_mean, usd
+from planner.inputs.text.words import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.facility import spare_nodes
 from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
@@ -49,7 +49,6 @@ def warning_notes(
         *unit_slips(inputs, plan),
         *unlikely_figures(inputs),
         *_named_in_vain(inputs),
-        *_labels_in_vain(inputs),
         *_silent_rules(inputs, plan),
         *_other_counts_today(inputs, jobs),
         *_idle_though_owned(inputs, jobs, plan),
@@ -135,21 +134,6 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
                 f"{' there' * origin.startswith('sites.')}: that changes nothing here",
                 origin=f"{origin}.{name}",
             )
-
-
-def _labels_in_vain(inputs: Inputs) -> Iterator[Note]:
-    """Labels of jobs that no site carries, so that these are dropped."""
-    scenario = inputs.scenario
-    known = sorted({label for site in scenario.sites.values() for label in site.labels})
-    for name, job in sorted(scenario.jobs.items()):
-        for label in job.labels:
-            if label not in known:
-                meant = did_you_mean(label, known, 3)
-                yield Note(
-                    text=f"no site carries the label {label!r}, so that {name} is dropped"
-                    + (f"; {meant}" if meant else ""),
-                    origin=f"jobs.{name}.labels",
-                )
 
 
 def _committed(plan: Plan) -> Iterator[Note]:
