@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 import planner
 from planner.packing.problem import Choice, Demand, Problem, Shape
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.translate import Translation
 from planner.planning.placing.place import assigned_modes
+from tests.properties.questions import drawing
 
 BOTH, FIRST, THEN = "2027Q1..2027Q2", "2027Q1", "2027Q2"
 
@@ -96,6 +100,14 @@ def test_a_unit_that_pauses_does_not_count_as_moved():
     yearly = {"fixed": {"gpus": 8}, "count": {"2027Q1": 1, "2027Q2": 0, "2027Q3": 1}}
     between = {"fixed": {"gpus": 8}, "count": {"2027Q1": 1, "2027Q2": 2, "2027Q3": 1}}
     assert planned(2, {"yearly": yearly, "between": between}, quarters=3).moves == (0, 0, 0)
+
+
+@drawing(6)
+@given(needs=st.lists(st.sampled_from([1, 2, 3, 5, 8, 16]), min_size=1, max_size=5))
+def test_nobody_moves_when_nothing_changes(needs):
+    jobs = {f"j{at}": job(gpus, "2027Q1..2027Q3", count=2) for at, gpus in enumerate(needs)}
+    bought = {"offers": {"buy": {"node_type": "xe9680-h100", "kind": "buy"}}}
+    assert planned(1, jobs, quarters=3, **bought).moves == (0, 0, 0)
 
 
 def units(job, count, first=1):
