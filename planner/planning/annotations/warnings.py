@@ -215,28 +215,15 @@ def _groups(inputs: Inputs, plan: Plan) -> Iterator[_Spares]:
 
 def _most_at_work(plan: Plan) -> Counter[_Pool]:
     """Nodes of each pool that run anything, in the quarter in which most do."""
-    pool_of = {node.id: (node.node_type, node.site) for node in plan.nodes if not node.hours}
-    most: Counter[_Pool] = Counter()
-    for uses in plan.placements:
-        most |= Counter(pool_of[use.node] for use in uses if use.node in pool_of)
-    return most
+    most = {(one.node_type, one.site): max(one.nodes_used) for one in plan.pools if not one.offer}
+    return +Counter(most)
 
 
 def _without_room(inputs: Inputs, plan: Plan) -> set[_Pool]:
     """Pools with owned nodes that have no more than are kept spare."""
     owned = {(node.node_type, node.site) for node in plan.nodes if node.origin == "owned"}
-    there = Counter(
-        (node.node_type, node.site, quarter)
-        for node in plan.nodes
-        if not node.hours
-        for quarter in node.in_service
-    )
-    enough = {
-        (node_type, site)
-        for (node_type, site, _), count in there.items()
-        if count > spare_nodes(inputs, node_type, site)
-    }
-    return owned - enough
+    most = {(one.node_type, one.site): max(one.nodes) for one in plan.pools if not one.offer}
+    return {pool for pool in owned if most[pool] <= spare_nodes(inputs, *pool)}
 
 
 def _asked_by(inputs: Inputs, pool: _Pool) -> str:
