@@ -51,7 +51,6 @@ def warning_notes(
         *_named_in_vain(inputs),
         *_silent_rules(inputs, plan),
         *_other_counts_today(inputs, jobs),
-        *_idle_though_owned(inputs, jobs, plan),
         *_no_spare(inputs, plan),
         *_not_on_sale(inputs, plan),
         *_failures(inputs, plan),
@@ -294,41 +293,6 @@ def _other_counts_today(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[
             f"gives it {planned:,} there",
             origin=f"jobs.{job}",
         )
-
-
-def _idle_though_owned(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
-    """Owned nodes that run nothing beside acquired ones, since some job keeps its GPU type."""
-    if not plan.acquisitions:
-        return
-    keeps = {job.name: job.sites for job in jobs if job.keeps_gpu_type}
-    busy = {use.node for uses in plan.placements for use in uses}
-    spare = _without_room(inputs, plan)
-    idle: dict[tuple[str, str, str], int] = Counter(
-        (node.node_type, node.site, node.gpu_type)
-        for node in plan.nodes
-        if node.origin == "owned"
-        and not (node.off or node.sold)
-        and node.id not in busy
-        and (node.node_type, node.site) not in spare
-    )
-    for (node_type, site, gpu_type), count in sorted(idle.items()):
-        shut_out = [
-            job.name
-            for job in plan.jobs
-            if job.name in keeps
-            and (not keeps[job.name] or site in keeps[job.name])
-            and sum(map(bool, job.units)) > 1
-            and any(
-                one.gpu_type == gpu_type and one.extra_cents is None for one in job.alternatives
-            )
-        ]
-        if shut_out:
-            yield Note(
-                text=f"nothing runs on {count_of(count, 'owned node')} of {node_type} @ {site}, "
-                f"while others are acquired: {_names(shut_out)} could, but not in every quarter, "
-                "and each unit keeps its GPU type; may_change_gpu_type lets it change",
-                origin="policies.may_change_gpu_type",
-            )
 
 
 def _not_on_sale(inputs: Inputs, plan: Plan) -> Iterator[Note]:
