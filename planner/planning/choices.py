@@ -1,18 +1,14 @@
 """What the choices of a plan cost: the same jobs solved again without one of them.
 
-The difference to the best plan without a choice, both proved; small changes of demand that would
-save a node; and where there is no plan, which change would give one.
+The difference to the best plan without a choice, both proved; and where there is no plan, which
+change would give one.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from fractions import Fraction
-from math import ceil
-from typing import NamedTuple
 
 from planner.errors import LimitError
 from planner.inputs.scenario.job import Job
@@ -20,7 +16,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import Solution, Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.problem import WHOLE, Problem
+from planner.packing.problem import WHOLE
 from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
@@ -28,20 +24,15 @@ from planner.planning.assemble import SolvedPortfolio
 from planner.planning.eligible import stuck_jobs
 from planner.planning.plan import (
     HourlyUse,
-    NearMiss,
     OtherPlan,
     PartitionSaving,
     Plan,
-    PlannedJob,
-    PoolUse,
     SpareCost,
-    SparePrice,
 )
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
 
-_MOST_PLACES = 8
 _TIME_S = 10.0
 """Of work, for all changes of a kind that might give a plan."""
 _MOST_JOBS, _NAMED = 4, 4
@@ -62,7 +53,7 @@ class ChoicePrices:
     def prices(self, plan: Plan, sizers: Sizers, say: Callable[[str], None]) -> dict[str, object]:
         """What its choices cost, as fields of the plan."""
         say("pricing spare nodes")
-        spare_cost, spare_prices = self.spare_costs()
+        spare_cost = self.spare_cost()
         say("pricing whole GPUs instead of parts")
         saving = self.partition_saving()
         say("pricing GPUs instead of APIs")
@@ -73,7 +64,6 @@ class ChoicePrices:
         return {
             "utilization_cents": self.utilization_cents(plan, sizers),
             "spare_cost": spare_cost,
-            "spare_prices": spare_prices,
             "partition_saving": saving,
             "api_saving_cents": api_saving_cents,
             "hourly": hourly,
@@ -98,45 +88,16 @@ class ChoicePrices:
         outcome, cents = self.cost_of(other)
         return outcome, None if cents is None else max(0, cents - self.solved.solution.cost_cents)
 
-    def spare_costs(self) -> tuple[SpareCost | None, tuple[SparePrice, ...]]:
-        """What all spare nodes cost together, then the last one of each place, the others kept.
-
-        A place is a site, a pool or a group that keeps spare nodes; None where there is none.
-        """
+    def spare_cost(self) -> SpareCost | None:
+        """What all spare nodes cost together; None where none is asked for."""
         problem = self._stated().problem
-        places = [*self._pools_with_spares(problem), *_groups_with_spares(problem)]
-        if not places:
-            return None, ()
-        none = replace(_with_spares(problem, [0] * len(problem.pools)), spare_groups=())
-        together = self._saved_in(none)
-        prices = [
-            SparePrice(
-                place=place, kept=kept, cents=together if one == none else self._saved_in(one)
-            )
-            for place, kept, one in places[:_MOST_PLACES]
-        ]
-        return SpareCost(cents=together), tuple(prices)
-
-    def _pools_with_spares(self, problem: Problem) -> Iterator[tuple[str, int, Problem]]:
-        """Name, spare nodes, and the problem with one fewer there.
-
-        Of a site that asks for them with all its pools, and of other pools one by one.
-        """
-        sites = self.solved.inputs.scenario.sites
-        places: dict[str, tuple[int, ...]] = {}
-        by_site: dict[str, tuple[int, ...]] = {}
-        for index, pool in enumerate(problem.pools):
-            if not pool.spare:
-                continue
-            if pool.site in sites and pool.spare == sites[pool.site].spares_of_each:
-                by_site[pool.site] = (*by_site.get(pool.site, ()), index)
-            else:
-                places[f"{pool.node_type} @ {pool.site}"] = (index,)
-        places |= {f"site {name}": pools for name, pools in sorted(by_site.items())}
-        kept = [pool.spare for pool in problem.pools]
-        for place, pools in places.items():
-            fewer = [spare - (number in pools) for number, spare in enumerate(kept)]
-            yield place, kept[pools[0]], _with_spares(problem, fewer)
+        if not (problem.spare_groups or any(pool.spare for pool in problem.pools)):
+            return None
+        pools = tuple(replace(pool, spare=0) for pool in problem.pools)
+        none = replace(self._stated(), problem=replace(problem, pools=pools, spare_groups=()))
+        _, cents = self.cost_of(none)
+        saved = None if cents is None else max(0, self.solved.solution.cost_cents - cents)
+        return SpareCost(cents=saved)
 
     def _stated(self) -> Translation:
         """What was solved, with as many replicas as share the traffic of endpoints."""
@@ -144,11 +105,6 @@ class ChoicePrices:
         if not any(job.shares_traffic for job in jobs):
             return translation
         return translate(inputs, tuple(job.reopened() for job in jobs))
-
-    def _saved_in(self, problem: Problem) -> int | None:
-        """By how much the best plan of this problem is cheaper."""
-        _, cents = self.cost_of(replace(self._stated(), problem=problem))
-        return None if cents is None else max(0, self.solved.solution.cost_cents - cents)
 
     def partition_saving(self) -> PartitionSaving | None:
         """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
@@ -243,24 +199,6 @@ class ChoicePrices:
         return None if cents is None else max(0, cost - cents)
 
 
-def _with_spares(problem: Problem, spares: Sequence[int]) -> Problem:
-    pools = (replace(pool, spare=spare) for pool, spare in zip(problem.pools, spares, strict=True))
-    return replace(problem, pools=tuple(pools))
-
-
-def _groups_with_spares(problem: Problem) -> Iterator[tuple[str, int, Problem]]:
-    """The same of node types that share them: what may fail at once, and one fewer."""
-    for group in problem.spare_groups:
-        fewer = replace(group, nodes=max(0, group.nodes - 1), racks=max(0, group.racks - 1))
-        left = (fewer if one is group else one for one in problem.spare_groups)
-        kept = tuple(one for one in left if one.nodes or one.racks)
-        yield (
-            f"racks of {group.name}" if group.racks else group.name,
-            group.nodes or group.racks,
-            replace(problem, spare_groups=kept),
-        )
-
-
 def _on_gpus(job: SizedJob) -> SizedJob:
     """The same with no unit on an API."""
     everywhere = zip(job.units, *(units for _, units in job.on_apis), strict=True)
@@ -336,112 +274,3 @@ def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set
         for choice, units in zip(demand.choices, assigned, strict=True)
         if units
     }
-
-
-_LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)
-"""Shares of a job's traffic, and of the GPUs of a node: a change that is larger is no small one."""
-_MOST_ASKED = 3
-
-
-class _Change(NamedTuple):
-    """What is asked: so many units fewer, or so many per cent less traffic."""
-
-    share: Fraction
-    """Of the job's demand."""
-    job: str
-    units: int
-    """0 of traffic."""
-    gpus: int
-    node_type: str
-    site: str
-
-
-def near_misses(
-    plan: Plan, asked: ChoicePrices, sizers: Sizers, budget_s: float
-) -> Iterator[NearMiss]:
-    """The changes that save more than the job's share of them, within so many seconds of work.
-
-    None where jobs give way or APIs answer, or the plan is not proved.
-    """
-    others = any(job.on_apis for job in asked.solved.jobs)
-    if others or plan.shortage is not None or plan.proof.status != "proved":
-        return
-    limited = replace(asked, deadline=min(asked.deadline, spent() + budget_s))
-    found = sorted(
-        change for pool in plan.pools for change in _changes(plan, asked.solved.inputs, pool)
-    )
-    for change in found[:_MOST_ASKED]:
-        inputs, jobs = _changed(change, asked.solved.inputs, asked.solved.jobs, sizers)
-        _, cents = limited.cost_of(translate(inputs, jobs))
-        job = next(one for one in plan.jobs if one.name == change.job)
-        saved = 0 if cents is None else plan.proof.cost_cents - cents
-        if saved > job.tag_cents * change.share:
-            yield NearMiss(
-                job=change.job,
-                units=change.units,
-                share=float(change.share),
-                gpus=change.gpus,
-                node_type=change.node_type,
-                site=change.site,
-                saved_cents=saved,
-            )
-
-
-def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:
-    """What would free the GPUs that are in use of a pool's last node in its fullest quarter."""
-    nodes = [one for one in plan.nodes if one.pool == (pool.node_type, pool.site, pool.offer)]
-    if pool.offer or all(node.origin == "owned" for node in nodes):
-        return
-    quarter = max(range(len(plan.quarters)), key=lambda place: pool.gpus_used[place])
-    over = pool.gpus_used[quarter] - (pool.nodes_used[quarter] - 1) * nodes[0].gpus
-    here = {node.id for node in nodes}
-    held: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
-    for use in plan.placements[quarter]:
-        for one in use.occupants if use.node in here else ():
-            if one.hours is None and one.part is None:
-                held[one.job][one.unit, one.replica] += len(one.gpus)
-    today = {one.job for one in inputs.scenario.running}
-    for job in plan.jobs:
-        if job.name not in held or job.name in today:
-            continue
-        gpus = min(held[job.name].values())
-        fewer, all_ = ceil(Fraction(over, gpus)), len(held[job.name])
-        stated = inputs.scenario.jobs.get(job.name)
-        loaded = stated is not None and stated.load is not None
-        share = Fraction(fewer, job.units[quarter])
-        if loaded:
-            share = _less_traffic(plan, job, quarter, all_ - fewer)
-        small = share <= _LESS_TRAFFIC if loaded else fewer * gpus <= nodes[0].gpus * _FEW_GPUS
-        if small and share > 0 and fewer < all_:
-            units = 0 if loaded else fewer
-            yield _Change(share, job.name, units, fewer * gpus, pool.node_type, pool.site)
-
-
-def _less_traffic(plan: Plan, job: PlannedJob, quarter: int, replicas: int) -> Fraction:
-    """The share, in whole per cent, without which so many replicas take the peak; 0 if unknown."""
-    ways = {one.way: one.serving for one in plan.sizings[job.sizing].candidates}
-    serving = ways[job.ways[0][0]] if len(job.ways) == 1 else None
-    if serving is None or not serving.peaks[quarter]:
-        return Fraction(0)
-    taken = replicas * Fraction(serving.planned_requests_per_second)
-    return Fraction(ceil((1 - taken / Fraction(serving.peaks[quarter])) * 100), 100)
-
-
-def _changed(
-    change: _Change, inputs: Inputs, jobs: tuple[SizedJob, ...], sizers: Sizers
-) -> tuple[Inputs, tuple[SizedJob, ...]]:
-    """The inputs and the jobs after a change."""
-    if change.units:
-        fewer = tuple(
-            one.model_copy(update={"units": tuple(max(0, n - change.units) for n in one.units)})
-            if one.name == change.job
-            else one
-            for one in jobs
-        )
-        return inputs, fewer
-    job = inputs.scenario.jobs[change.job]
-    assert job.serve is not None
-    assert job.serve.load is not None
-    serve = job.serve.model_copy(update={"load": job.serve.load.times(1 - change.share)})
-    changed = _with_job(inputs, change.job, serve=serve)
-    return changed, sizers.portfolio(changed)

@@ -56,21 +56,16 @@ def obstacle(
     `sites` are those at which it may run; any if empty.
     """
     active = tuple(quarters)
-    able, reasons = [], []
+    reasons = []
     for index, pool in enumerate(problem.pools):
         if pool.gpu_type != candidate.gpu_type or (sites and pool.site not in sites):
             continue
-        short = shortfalls(candidate, pool)
-        if short:
+        if short := shortfalls(candidate, pool):
             reasons.append(f"on {pool.name} it needs {' and '.join(short)}")
-            continue
-        reason = _too_few(candidate, problem, index, active)
-        if reason is None:
-            able.append(index)
+        elif (reason := _too_few(candidate, problem, index, active)) is None:
+            return None
         else:
             reasons.append(reason)
-    if able:
-        return _too_many(candidate, problem, able, active)
     where = f" at {' or '.join(sites)}" if sites else ""
     return "; ".join(reasons) or f"no such node is owned or offered{where}"
 
@@ -89,37 +84,6 @@ def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
             if most is not None and taken > most:
                 return f"one unit takes {gpus_text(taken)}, {quota.name} is {most:,}"
     return None
-
-
-def _too_many(
-    candidate: Candidate, problem: Problem, pools: list[int], quarters: tuple[int, ...]
-) -> str | None:
-    """Why the replicas of one unit do not fit these pools together; None if they do."""
-    for quarter in quarters:
-        replicas = candidate.replicas_in(quarter)
-        places = sum(_places(candidate, problem, pool, quarter) for pool in pools)
-        if places < replicas:
-            told, room = count_of(replicas, "replica"), count_of(places, "place")
-            return f"its load takes {told}, for which these nodes have {room} at most"
-    return None
-
-
-def _places(candidate: Candidate, problem: Problem, index: int, quarter: int) -> int:
-    """Replicas for which a pool can have room; all where it has no maximum."""
-    pool, nodes = problem.pools[index], _obtainable(problem, index, quarter)
-    if nodes is None:
-        return candidate.replicas
-    if candidate.gpus > pool.node.gpus:
-        return nodes * pool.node.gpus // candidate.gpus
-    beside = 1  # copies that one GPU holds side by side at the most
-    if candidate.shared_mb:
-        beside = pool.shared_mb // candidate.shared_mb
-    elif candidate.partition is not None:
-        profiles = ([profile for profile, _ in division.slots] for division in pool.divisions)
-        beside = max((listed.count(candidate.partition) for listed in profiles), default=0)
-    needs = (candidate.gpus, candidate.cpus, candidate.memory_mb)
-    offers = (pool.node.gpus * beside, pool.node.cpus, pool.node.memory_mb)
-    return nodes * min(offer // need for offer, need in zip(offers, needs, strict=True) if need)
 
 
 def _too_few(

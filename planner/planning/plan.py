@@ -174,8 +174,6 @@ class PoolUse(Frozen):
     """In service."""
     gpu_hours_used: tuple[float, ...]
     """Held, likewise."""
-    gpus_stranded: tuple[int, ...]
-    """Free GPUs on nodes in use that no unit could take for want of cores or host memory."""
     cpus: tuple[int, ...]
     cpus_used: tuple[int, ...]
     """At the hour at which most are, node by node; likewise host memory."""
@@ -595,21 +593,6 @@ class SpareCost(Frozen):
     """Net present cost; None where one of the two plans is not proved."""
 
 
-class SparePrice(Frozen):
-    """What one spare node adds to the cost: the plan against the best one with one fewer there.
-
-    Those of several places do not add up: without one of them, another plan may be the best.
-    """
-
-    place: str
-    """A pool, a site with all its pools that run a job, a group of node types that share them, or
-    the racks that such a group may lose."""
-    kept: int
-    """Spare nodes in each pool concerned or of the group; racks that it may lose."""
-    cents: int | None
-    """Net present cost of the last of them; None where one of the two plans is not proved."""
-
-
 OtherPlan = Literal["proved", "not proved", "no other plan"]
 
 
@@ -636,22 +619,6 @@ class PartitionSaving(Frozen):
     """Whether both plans are proved, or there is no plan on whole GPUs at all."""
     cents: int | None
     """Net present cost; None unless proved."""
-
-
-class NearMiss(Frozen):
-    """A small change of demand with which the best plan costs less by a node; proved."""
-
-    job: str
-    units: int
-    """Fewer of it in every quarter; 0 where the traffic changes."""
-    share: float
-    """The same of all of its units; or by how much less traffic arrives in every quarter."""
-    gpus: int
-    """That it holds less in the fullest quarter of the pool."""
-    node_type: str
-    site: str
-    saved_cents: int
-    """Net present cost."""
 
 
 class CostLine(Frozen):
@@ -815,8 +782,6 @@ class Plan(Frozen):
     """GPU type and the share of its GPUs in service that is kept free."""
     spare_cost: SpareCost | None = None
     """None where no spare nodes are asked for."""
-    spare_prices: tuple[SparePrice, ...] = ()
-    """Empty likewise."""
     partition_saving: PartitionSaving | None = None
     """None where no unit takes a part of a GPU."""
     utilization_cents: int | None = None
@@ -824,7 +789,6 @@ class Plan(Frozen):
     where they do in all; None where nothing runs by the hour or that is not proved."""
     hourly: tuple[HourlyUse, ...] = ()
     """By offer; empty where no node comes and goes within a quarter."""
-    near_misses: tuple[NearMiss, ...] = ()
     costs: tuple[CostLine, ...]
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()

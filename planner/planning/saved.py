@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.errors import CheckError, Finding, InputError
-from planner.inputs.layers.composed import stated
 from planner.inputs.load import Question
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
@@ -176,33 +175,9 @@ def checked(saved: Saved) -> Saved:
         with sound(saved.label):
             if saved.inputs is not None:
                 verify(saved.inputs, saved.plan)
-            _require_own_question(saved)
     except CheckError as error:
         raise CheckError(error.violations, saved.label) from None
     return saved
-
-
-def _require_own_question(saved: Saved) -> None:
-    """Raise CheckError where the files that the plan names ask something else than it records."""
-    made_from = saved.plan.provenance
-    files = {*(saved.changed), *(saved.gone)}
-    now = None if files & _bases(made_from) else _question_now(made_from)
-    if now is None or str(scenario_of(made_from)) in files:
-        return
-    # What a plan took over from an earlier one stands in its question, not in the file's.
-    taken = {"running"} if made_from.path_of("placement") else set()
-    options = made_from.options
-    told = f"the scenario that it records is not what {scenario_of(made_from)} asks"
-    try:
-        asked = now.layers.composed(options.variations, options.settings).document
-    except InputError:
-        raise CheckError((told,)) from None
-    here, there = (
-        stated({key: value for key, value in one.data.items() if key not in taken})
-        for one in (asked, saved.question)
-    )
-    if here != there:
-        raise CheckError((told,))
 
 
 @contextmanager

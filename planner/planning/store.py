@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
@@ -79,7 +77,7 @@ def loads(text: str, shown_as: str) -> Plan:
     """
     try:
         document = json.loads(
-            text, parse_constant=_refuse_constant, object_pairs_hook=each_once(text, shown_as)
+            text, parse_constant=_refuse_constant, object_pairs_hook=each_once(shown_as)
         )
     except json.JSONDecodeError as error:
         cut = "was the file cut off, or edited by hand?"
@@ -98,25 +96,20 @@ def loads(text: str, shown_as: str) -> Plan:
         raise InputError(*_findings(error, shown_as)) from None
 
 
-def each_once(text: str, shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+def each_once(shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     """What makes an object of JSON out of its keys and values, and refuses a key that is twice.
 
     Readers of JSON differ in which of the two counts, so a file could tell each another story.
-    Raises InputError with the key, and its line where no other object of `text` has it.
     """
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
-        if len(found) == len(pairs):
-            return found
-        key = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
-        places = [
-            place.start() for place in re.finditer(re.escape(json.dumps(key)) + r"\s*:", text)
-        ]
-        alone = len(places) == sum(one == key for one, _ in pairs)
-        line = text.count("\n", 0, places[1]) + 1 if alone else None
-        hint = "the planner writes each key once: make the file again"
-        raise InputError(Finding(f"has the key {key!r} twice", shown_as, line, hint=hint))
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            hint = "the planner writes each key once: make the file again"
+            raise InputError(Finding(f"has the key {twice!r} twice", shown_as, hint=hint))
+        return found
 
     return made
 

@@ -270,7 +270,7 @@ def dumps(found: StoredResult) -> str:
 def loads(kind: type[K], text: str, shown_as: str) -> K:
     """Read what `dumps` wrote; raises InputError for what is none, or was changed since."""
     try:
-        document = json.loads(text, object_pairs_hook=each_once(text, shown_as))
+        document = json.loads(text, object_pairs_hook=each_once(shown_as))
         digest = document.pop("digest")
         if digest != digest_of(document):
             raise InputError(Finding("was changed after the planner had written it", shown_as))

@@ -6,7 +6,6 @@ the same bytes however the sweep was run. A sweep that was stopped carries on fr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.text.words import count_of, did_you_mean
 from planner.planning.atomic_write import write_atomically
-from planner.planning.store import each_once
 from planner.whatif.results import PlanSummary
 from planner.whatif.variants import AS_STATED, Executor, Variant, VariantPlanner
 
@@ -337,7 +335,6 @@ def _lines_of(file: FilePath) -> list[str]:
 
 def _parsed(line: str) -> _Line | None:
     try:
-        json.loads(line, object_pairs_hook=each_once(line, RESULTS))
         return _Line.model_validate_json(line)
-    except (InputError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return None

@@ -287,29 +287,6 @@ def test_ctrl_c_while_workers_begin_ends_all_of_them_without_a_word_of_theirs(sc
         time.sleep(0.05)
 
 
-KILLED = """\
-import os, signal
-from planner.planning import atomic_write
-reserve = atomic_write._reserve_beside
-def killed(path):
-    reserve(path)
-    os.kill(os.getpid(), signal.SIGKILL)
-atomic_write._reserve_beside = killed
-from planner.cli.app import main
-main()
-"""
-
-
-def test_what_a_killed_run_was_writing_is_removed_by_the_next(scenario, run):
-    died = start("plan", str(scenario), "--out", "out", code=KILLED)
-    died.communicate(timeout=SOON_S)
-    assert died.returncode == -signal.SIGKILL
-    assert files("out") == [".plan.json.planner-0.tmp"]
-    Path("out/.plan.json.swp").write_text("of an editor", encoding="utf-8")
-    assert run("plan", scenario, "--out", "out").exit_code == 0
-    assert files("out") == [".plan.json.swp", "plan.json", "plan.md"]
-
-
 def test_a_disk_that_fills_up_leaves_the_old_plan_whole(scenario, run):
     assert run("plan", scenario, "--out", "out").exit_code == 0
     before = Path("out/plan.json").read_bytes()

@@ -28,13 +28,6 @@ def without_job(plan):
     plan["jobs"] = [job for job in plan["jobs"] if job["name"] != "claims"]
 
 
-def without_job_anywhere(plan):
-    """Consistent in itself, but no plan for the scenario that it names."""
-    without_job(plan)
-    begin = plan["question"].index("  claims:")
-    plan["question"] = plan["question"][:begin]
-
-
 def without_unit(plan):
     uses = plan["placements"][0]
     uses[0]["occupants"].pop()
@@ -66,7 +59,6 @@ def without_sizing(plan):
 
 EDITS = (
     without_job,
-    without_job_anywhere,
     without_unit,
     without_node,
     with_a_move,
@@ -107,31 +99,6 @@ def test_a_plan_that_is_as_it_was_is_drawn_without_a_warning(run, good, command)
     result = run(*COMMANDS[command])
     assert result.exit_code == 0, result.stderr
     assert "warning:" not in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("command", "place"),
-    [("replay", "cost_cents"), ("from", "cost_cents"), ("report", "proof")],
-)
-def test_a_plan_with_a_key_twice_is_refused_with_the_key(run, good, place, command):
-    text = good.read_text(encoding="utf-8")
-    at = text.index(f'"{place}":')
-    good.write_text(f'{text[:at]}"{place}": 1,\n{text[at:]}', encoding="utf-8")
-    result = run(*COMMANDS.get(command, ("replay", good)))
-    assert result.exit_code == 2, result.output
-    line = text.count("\n", 0, at) + 2
-    assert f"out/plan.json:{line}: has the key '{place}' twice" in result.stderr
-    assert not Path("new").exists()
-
-
-def test_a_result_with_a_key_twice_is_told_and_left_out(run, good, reported):
-    assert good.is_file()
-    text = (reported / "alternatives.json").read_text(encoding="utf-8")
-    twice = text.replace("{", '{"format": "1.0",', 1)
-    Path("out/alternatives.json").write_text(twice, encoding="utf-8")
-    result = run(*COMMANDS["report"])
-    assert result.exit_code == 0
-    assert "left out: out/alternatives.json:2: has the key 'format' twice" in result.stderr
 
 
 def test_a_scenario_that_has_changed_or_is_gone_is_named(run, good, scenario):
@@ -218,16 +185,6 @@ def test_parts_that_do_not_fit_are_a_sentence_also_where_nothing_can_be_checked(
         assert (result.exit_code, result.stdout) == (5, ""), result.output
         assert "its parts do not fit each other" in result.stderr
         assert not Path("new").exists()
-
-
-def test_options_that_the_scenario_does_not_know_are_not_those_of_the_plan(run, layered):
-    def invented(plan):
-        plan["provenance"]["options"]["variations"] = ["three"]
-
-    resealed(Path("out/plan.json"), invented)
-    result = run("explain", "out/plan.json", "claims")
-    assert result.exit_code == 5
-    assert "the scenario that it records is not what scenario.yaml asks" in result.stderr
 
 
 def damaged(draw, value):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -243,61 +242,3 @@ def case() -> Case:
 @pytest.fixture
 def plan(case: Case) -> Plan:
     return case.plan
-
-
-def first_fit(needs: list[tuple[int, int, tuple[int, ...]]]) -> Case:
-    """Jobs of (GPUs, replicas, units by quarter) on H100, packed first-fit, bought when needed."""
-    jobs = tuple(
-        sized(f"job-{number:02d}", units, candidate(H100, gpus, gpus + 1, 10 * gpus, 0, replicas))
-        for number, (gpus, replicas, units) in enumerate(needs)
-    )
-    offers = tuple(
-        item.model_copy(update={"lead_time_weeks": 0, "maximum": None})
-        for item in four_jobs().offers
-    )
-    inputs = four_jobs().model_copy(update={"offers": offers})
-    translation = translate(inputs, jobs)
-    pools = translation.problem.pools
-    layouts, wanted = [], []
-    for quarter in range(3):
-        packed = pack(translation, quarter)
-        layouts.append((packed, ()))
-        wanted.append(sum(layout.count * layout.span for layout in packed))
-    owned = pools[0].owned
-    to_the_end = (max(0, min(nodes, wanted[-1]) - owned) for nodes in wanted)
-    kept = tuple(accumulate(to_the_end, max))
-    bought = tuple(now - before for before, now in pairwise((0, *kept)))
-    rented = tuple(max(0, nodes - owned - more) for nodes, more in zip(wanted, kept, strict=True))
-    none = (0, 0, 0)
-    solution = solution_of(translation, tuple(layouts), (bought, none, none), (none, none, rented))
-    return Case(inputs, jobs, translation, solution)
-
-
-def pack(translation: Translation, quarter: int) -> tuple[Layout, ...]:
-    """Largest units first onto nodes of 8 GPUs; more than 8 span whole nodes."""
-    nodes: list[dict[int, int]] = []
-    free: list[int] = []
-    spanning: list[Layout] = []
-    shapes = [demand.choices[0].shape for demand in translation.problem.demands]
-    for index in sorted(range(len(shapes)), key=lambda index: -shapes[index].gpus):
-        demand, gpus = translation.problem.demands[index], shapes[index].gpus
-        if quarter not in demand.quarters:
-            continue
-        pieces = demand.count * demand.choices[0].copies
-        if gpus > 8:
-            spanning.append(Layout(((index, 0, 1),), pieces, gpus // 8))
-            continue
-        for _ in range(pieces):
-            node = next((at for at, left in enumerate(free) if left >= gpus), len(free))
-            if node == len(free):
-                free.append(8)
-                nodes.append({})
-            free[node] -= gpus
-            nodes[node][index] = nodes[node].get(index, 0) + 1
-    single = [Layout(tuple((i, 0, n) for i, n in sorted(node.items())), 1) for node in nodes]
-    return (*single, *spanning)
-
-
-@pytest.fixture(scope="session")
-def packer() -> Any:
-    return first_fit

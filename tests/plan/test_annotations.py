@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
-from fractions import Fraction
 
 import pytest
 
 from planner.packing.solution import PriceTag, Status
-from planner.packing.statement.translate import translate
-from planner.planning.figures.use import pool_uses, stranded_gpus
-from planner.planning.placing.fleet import build_fleet
-from planner.planning.placing.place import place
 from tests.plan.edits import changed
 
 H100 = "h100-80gb-sxm"
@@ -75,27 +70,6 @@ def test_use_is_counted_by_pool_and_quarter(plan):
     assert (eight.nodes, eight.nodes_used) == ((1, 3, 3), (1, 3, 3))
     assert eight.gpus_used == (6, 20, 24)
     assert eight.cpus_used == (8, 6 + 17, 11 + 17)
-
-
-def test_free_gpus_without_cores_for_any_unit_are_stranded(case, plan):
-    """Of 9 cores `chat` and `tune` leave 1, too few for any unit; later 3 are left, enough."""
-    pools = list(case.translation.problem.pools)
-    pools[0] = replace(pools[0], node=pools[0].node._replace(cpus=9))
-    problem = replace(case.translation.problem, pools=tuple(pools))
-    translation = replace(case.translation, problem=problem)
-    fleet = build_fleet(case.inputs, translation, case.solution)
-    placement = place(translation, case.solution, fleet, {})
-    assert pool_uses(translation, fleet, placement, Fraction(2190))[0].gpus_stranded == (2, 0, 0)
-    assert plan.pools[0].gpus_stranded == (0, 0, 0)
-
-
-def test_free_gpus_too_few_for_any_unit_are_not_called_stranded(case, plan):
-    """Two GPUs are free in the first quarter, and `chat` wants no more than two."""
-    jobs = tuple(job for job in case.jobs if job.name == "tune")
-    translation = translate(case.inputs, jobs)
-    assert translation.problem.demands[0].choices[0].shape.gpus == 4
-    assert stranded_gpus((2, 0, 0), [translation.problem.demands[0].choices[0].shape]) == 0
-    assert stranded_gpus((4, 0, 0), [translation.problem.demands[0].choices[0].shape]) == 4
 
 
 def alternatives(plan, job):

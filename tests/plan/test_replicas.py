@@ -7,8 +7,6 @@ from dataclasses import replace
 import pytest
 
 from planner.packing import solve, translate
-from planner.packing.problem import Pool, Problem, Shape, Supply
-from planner.planning.eligible import obstacle
 from planner.planning.explain import explain
 from planner.planning.store import dumps, loads
 from planner.planning.verify import check
@@ -118,26 +116,3 @@ def test_the_check_notices_a_replica_that(case, edit, told):
     alone = chat_alone(case, (1, 0, 0), {H100: 3})
     check(case.inputs, alone.jobs, alone.plan)
     assert told in refused(case.inputs, pieces(0, edit)(alone.plan), alone.jobs)
-
-
-@pytest.mark.parametrize(
-    ("replicas", "cores", "has_room"),
-    [(8, 1, True), (9, 1, False), (4, 40, True), (5, 40, False)],
-)
-def test_an_alternative_whose_replicas_do_not_all_fit_says_so(case, replicas, cores, has_room):
-    one = (
-        case.jobs[1]
-        .sizing.candidates[0]
-        .model_copy(update={"gpus": 2, "cpus": cores, "memory_mb": 0, "replicas": replicas})
-    )
-    pools = [
-        Pool("eight-h100", site, one.gpu_type, Shape(8, 80, 800_000), 1, 0, True)
-        for site in ("main", "annex")
-    ]
-    problem = Problem(1, tuple(pools), (), (), 0)
-    told = obstacle(one, problem, (0,))
-    assert (told is None) == has_room
-    if told:
-        assert told.startswith(f"its load takes {replicas} replicas, for which these nodes have ")
-    offer = Supply("buy", "buy", 0, None, (100,))
-    assert obstacle(one, replace(problem, supplies=(offer,)), (0,)) is None

@@ -284,19 +284,6 @@ def test_the_check_notices_when(judged, noticed, spoil):
     assert noticed in refused(inputs, spoil(plan))
 
 
-def test_the_check_notices_a_less_important_job_in_the_place_of_one_like_it(read):
-    """The plan drops `b` rightly where it is the less important, and wrongly once it is not."""
-    plan = make_plan(read({"a": job(8, priority=60), "b": job(8, priority=40)}))
-    other = read({"a": job(8, priority=60), "b": job(8, priority=61)})
-    (dropped,) = shortage_of(plan).jobs
-    uses = tuple(
-        PriorityUse(priority=rank, jobs=1, dropped=dropped, delayed=0, proved=True)
-        for rank, dropped in ((61, 1), (60, 0))
-    )
-    told = changed(plan.shortage, jobs=(changed(dropped, priority=61),), priorities=uses)
-    assert "which asks for the same, is kept" in refused(other, changed(plan, shortage=told))
-
-
 def test_the_check_notices_a_job_that_is_dropped_where_none_may_be(read):
     jobs = {"a": job(8, priority=60), "b": job(8, priority=40)}
     told = refused(read(jobs, policies={}), make_plan(read(jobs)))

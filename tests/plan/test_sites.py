@@ -196,14 +196,12 @@ def test_a_node_where_it_cannot_be_cooled_is_noticed(inputs, plan):
 
 def test_a_spare_node_has_its_price_where_time_is_left_to_ask(read, plan, monkeypatch):
     asked = make_plan(read(spare_in_the_west(1)))
-    (price,) = asked.spare_prices
-    assert (price.place, price.kept) == ("site west", 1)
-    assert price.cents == asked.proof.cost_cents - plan.proof.cost_cents > 0
-    assert asked.spare_cost == SpareCost(cents=price.cents)
-    assert (plan.spare_cost, plan.spare_prices) == (None, ())
+    cents = asked.proof.cost_cents - plan.proof.cost_cents
+    assert asked.spare_cost == SpareCost(cents=cents)
+    assert cents > 0
+    assert plan.spare_cost is None
     monkeypatch.setattr(make, "spent", lambda: work.spent() - 60)
     asked = make_plan(read(spare_in_the_west(1)))
-    assert [price.cents for price in asked.spare_prices] == [None]
     assert asked.spare_cost == SpareCost(cents=None)
     assert asked.proof.status == "proved"
 
@@ -214,9 +212,6 @@ def test_all_spare_nodes_together_cost_what_the_plan_without_any_does_not(read):
     saved = asked.proof.cost_cents - without.proof.cost_cents
     assert saved > 0
     assert asked.spare_cost == SpareCost(cents=saved)
-    each = {price.place: (price.kept, price.cents or 0) for price in asked.spare_prices}
-    assert {place: kept for place, (kept, _) in each.items()} == {"site east": 1, "site west": 2}
-    assert 0 < max(cents for _, cents in each.values()) < saved
 
 
 def test_the_larger_of_site_and_policy_is_kept_spare(read):
@@ -429,7 +424,7 @@ def test_energy_and_colocation_are_paid_by_what_the_fleet_entry_states(read):
 
 def test_the_check_holds_a_plan_to_what_the_scenario_states_of_its_nodes(read):
     told = refused(read(), make_plan(read(of_own("max_power_kw: 9.5, mean_power_kw: 7.5"))))
-    for words in ("site east: taken power_w", "cool: takes mean_power_w", "energy"):
+    for words in ("site east: taken power_w", "energy"):
         assert words in told
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from errno import ENOTSUP
-from fcntl import LOCK_EX, flock
 
 import pytest
 
 from planner.errors import InputError
-from planner.planning import atomic_write
 from planner.planning.atomic_write import write_atomically
 from planner.planning.store import dumps, loads
 from tests.properties.questions import draws
@@ -73,7 +70,7 @@ def test_each_job_and_each_node_stands_on_a_line_of_its_own(plan):
         ),
         ('{"format": "2.0", "proof": 1, "provenance": 1}', "p.json: provenance.digest: has no"),
         ('{"format": "2.0", "x": NaN}', "holds no finite number"),
-        ('{"a": 1,\n"a": 2}', "p.json:2: has the key 'a' twice"),
+        ('{"a": 1,\n"a": 2}', "p.json: has the key 'a' twice"),
         ('{"a": {"b": 1},\n"c": {"b": 1, "b": 2}}', "p.json: has the key 'b' twice"),
         ("[" * 100_000, "nested too deep"),
     ],
@@ -153,57 +150,6 @@ def test_a_file_is_replaced_whole(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     (tmp_path / "b").write_text("x")
     assert target.stat().st_mode == (tmp_path / "b").stat().st_mode, "the usual permissions"
-
-
-LEFT = ".plan.json.planner-0.tmp"
-
-
-def test_what_a_killed_run_left_is_removed_whatever_is_written_next(tmp_path):
-    (tmp_path / LEFT).write_text("half")
-    write_atomically(tmp_path / "other.md", "whole")
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"other.md": "whole"}
-
-
-def test_what_a_run_is_writing_just_now_stays(tmp_path):
-    with (tmp_path / LEFT).open("w") as file:
-        flock(file, LOCK_EX)
-        write_atomically(tmp_path / "plan.json", "whole")
-        assert (tmp_path / LEFT).exists()
-    assert (tmp_path / "plan.json").read_text() == "whole"
-
-
-def test_a_run_whose_file_was_taken_for_left_over_writes_another(tmp_path, monkeypatch):
-    """As where it is removed between the moments in which it is made and locked."""
-
-    def removed_first(file, how):
-        (tmp_path / LEFT).unlink(missing_ok=True)
-        flock(file, how)
-
-    monkeypatch.setattr(atomic_write, "flock", removed_first)
-    write_atomically(tmp_path / "plan.json", "whole")
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"plan.json": "whole"}
-
-
-@pytest.mark.parametrize(
-    "name", ["notes.tmp", "plan.json.tmp", ".plan.json.tmp", ".plan.json.planner-a.tmp"]
-)
-def test_what_a_person_may_have_put_there_stays(tmp_path, name):
-    (tmp_path / name).write_text("mine")
-    (tmp_path / ".folder.planner-1.tmp").mkdir()
-    (tmp_path / ".link.planner-2.tmp").symlink_to(name)
-    write_atomically(tmp_path / "plan.json", "whole")
-    assert len(list(tmp_path.iterdir())) == 4
-    assert (tmp_path / name).read_text() == "mine"
-
-
-def test_where_nothing_can_be_locked_files_are_written_all_the_same(tmp_path, monkeypatch):
-    def unsupported(file, how):
-        raise OSError(ENOTSUP, "not supported")
-
-    monkeypatch.setattr(atomic_write, "flock", unsupported)
-    (tmp_path / LEFT).write_text("perhaps of a run")
-    write_atomically(tmp_path / "plan.json", "whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [LEFT, "plan.json"]
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):

@@ -7,20 +7,18 @@ whole cost of the owned ones.
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import planner
 from planner.errors import InfeasibleError
-from planner.inputs.scenario.job import Fixed, Job
 from planner.packing import translate
-from planner.planning.assemble import SolvedPortfolio, assemble
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
-from planner.planning.verify import check, verify
+from planner.planning.verify import verify
 from planner.sizing import Sizer
 from planner.sizing.sizers import size_portfolio
 from tests.plan.edits import changed, entry, pieces, refused, stating, within
@@ -400,40 +398,45 @@ def test_the_check_notices_a_quota_that_is_exceeded(inputs, planned, quota, told
     assert told in refused(tighter, plan)
 
 
-NEEDS = st.lists(
+JOBS = st.lists(
     st.tuples(
-        st.sampled_from([1, 1, 2, 3, 4, 5, 8, 16]),
-        st.sampled_from([1, 1, 2]),
-        st.tuples(*[st.integers(0, 3)] * 3),
-    ),
+        st.sampled_from([1, 2, 3, 5, 8]),
+        st.tuples(*[st.integers(0, 2)] * 2),
+        st.sampled_from(["red", "blue", None]),
+    ).filter(lambda one: any(one[1])),
     min_size=1,
-    max_size=7,
+    max_size=5,
 )
-NAMES = st.lists(st.sampled_from(["red", "blue", None]), min_size=7, max_size=7)
 
 
-@drawing(10)
-@given(needs=NEEDS, names=NAMES, policy=st.sampled_from(["separate", "spread"]))
-def test_charges_add_up_to_the_cost_whatever_is_planned(packer, needs, names, policy):
-    case = packer(needs)
-    teams = {job.name: names[number] for number, job in enumerate(case.jobs)}
-    jobs = tuple(changed(job, team=teams[job.name]) for job in case.jobs)
-    scenario = case.inputs.scenario
-    scenario = changed(
-        scenario,
-        jobs={name: Job(fixed=Fixed(gpus=1), team=team) for name, team in teams.items()},
-        policies=changed(scenario.policies, charge_idle=policy),
-    )
-    given_inputs = changed(case.inputs, scenario=scenario)
-    solved = SolvedPortfolio(given_inputs, jobs, case.translation, case.solution)
-    plan = assemble(solved, asked_gap=0.01, solver="by hand")
-    check(given_inputs, jobs, plan)
+@drawing(8)
+@given(asked=JOBS, policy=st.sampled_from(["separate", "spread"]))
+def test_charges_add_up_to_the_cost_whatever_is_planned(asked, policy):
+    jobs = {
+        f"j{at}": {
+            "fixed": {"gpus": gpus},
+            "count": {"2027Q1": counts[0], "2027Q2": counts[1]},
+            **({"team": team} if team else {}),
+        }
+        for at, (gpus, counts, team) in enumerate(asked)
+    }
+    plan = planner.plan(
+        {
+            "format": 1,
+            "name": "teams",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+            "fleet": {"own": {"node_type": "xe9680-h100", "count": 1}},
+            "offers": {"buy": {"node_type": "xe9680-h100", "kind": "buy"}},
+            "policies": {"charge_idle": policy},
+            "jobs": jobs,
+        }
+    )._plan
     if plan.chargeback is None:
-        assert not any(teams.values())
+        assert not any(team for *_, team in asked)
         return
-    charged = sum(use.cost_cents for use in charged_by(plan).teams)
-    assert charged + sum(plan.chargeback.idle_cents) == plan.proof.cost_cents
-    if policy == "spread" and any(sum(job.units) for job in jobs):
-        assert not any(plan.chargeback.idle_cents)
-    rates = [Fraction(use.cost_cents) for use in charged_by(plan).teams if sum(use.gpus)]
-    assert all(rate > 0 for rate in rates)
+    charged = charged_by(plan).teams
+    idle = sum(plan.chargeback.idle_cents)
+    assert sum(use.cost_cents for use in charged) + idle == plan.proof.cost_cents
+    if policy == "spread" and plan.acquisitions:
+        assert not idle
+    assert all(use.cost_cents > 0 for use in charged if sum(use.gpus))

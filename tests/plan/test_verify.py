@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 
@@ -188,24 +187,7 @@ BROKEN = [
     ("the number of units that move", stating(moves=(0, 1, 0))),
     ("the storage for tuned assets", stating(storage_mb=(500, 500, 1000))),
     ("2027Q1: eight-h100 at main: gpus_used is 8", entry("pools", 0, gpus_used=(8, 20, 24))),
-    ("3 GPUs stranded of 2 free ones", entry("pools", 0, gpus_stranded=(3, 0, 0))),
     ("the list of pools", stating(pools=lambda pools: pools[:1])),
-    ("the list of settings", stating(settings=ghost)),
-    ("the list of settings", stating(settings=lambda settings: settings[1:])),
-    ("the setting pue is 1.1", entry("settings", "pue", value=1.1)),
-    (
-        "of rule policies/pue-of-a-dream, the inputs give",
-        entry("settings", "pue", origin="rule policies/pue-of-a-dream"),
-    ),
-    ("the setting pue", entry("settings", "pue", assumed=True)),
-    ("the list of node types", entry("node_types", 0, node_type="gift")),
-    ("the list of node types", stating(node_types=lambda known: known[1:])),
-    ("takes power_w is 1, the inputs give", entry("node_types", 0, takes={"power_w": 1})),
-    ("product is Another, the inputs give", entry("node_types", 0, product="Another")),
-    (
-        "sources is ('a friend',), the inputs give",
-        entry("node_types", 0, sources=("a friend",)),
-    ),
 ]
 
 
@@ -267,11 +249,6 @@ def without(name):
 @pytest.mark.parametrize(
     ("expected", "other", "edit"),
     [
-        (
-            "pue is 1.5 of scenario, the scenario states 1.7",
-            lambda inputs: with_scenario(inputs, "finance", pue=Decimal("1.7")),
-            AS_IT_IS,
-        ),
         (
             "eight-h100 at main must keep 1 spare, 0 of 1 nodes",
             lambda inputs: with_scenario(inputs, "policies", spare_nodes={"eight-h100": 1}),

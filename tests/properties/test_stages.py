@@ -129,36 +129,6 @@ def test_an_asset_that_is_tuned_again_elsewhere_is_stored_once(planned):
     assert changed[0] > 0
 
 
-@pytest.mark.parametrize(("policy", "warned"), [("none", True), ("all", False)])
-def test_owned_nodes_that_idle_since_jobs_keep_their_gpu_type_are_warned_of(
-    planned, policy, warned
-):
-    plan = planned(retiring(f"{{may_change_gpu_type: {policy}}}"))
-
-    told = [note.text for note in plan.warnings if note.origin == "policies.may_change_gpu_type"]
-    assert bool(told) == warned
-    if warned:
-        (text,) = told
-        assert text.startswith("nothing runs on 1 owned node of xe9680-a100 @ main, while others")
-        assert "jobs endpoint, retune could" in text
-
-
-def test_a_job_that_may_not_run_where_owned_nodes_idle_is_not_said_to_wait_for_them(planned):
-    text = (
-        retiring("{may_change_gpu_type: none}", retune=", sites: [other]")
-        .replace("fleet:", "sites: {main: {}, other: {}}\nfleet:")
-        .replace("count: 1,", "count: 1, site: main,")
-        .replace("kind: buy,", "kind: buy, site: main,")
-        .replace("kind: rent,", "kind: rent, site: [main, other],")
-    )
-    (told,) = (
-        note.text
-        for note in planned(text).warnings
-        if note.origin == "policies.may_change_gpu_type"
-    )
-    assert "job endpoint could" in told
-
-
 def test_a_job_that_gives_way_does_so_in_all_of_its_quarters(planned):
     text = (
         retiring("{may_change_gpu_type: all, shortage: drop}")

@@ -31,7 +31,6 @@ from planner.planning.plan import (
     Shortage,
     ShortJob,
     SpareCost,
-    SparePrice,
 )
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.reporting.terminal import TerminalOptions, render
@@ -315,7 +314,7 @@ ACQUISITIONS = (
 )
 
 
-def pool(node_type, site, gpu_type, nodes, used, gpus, gpus_used, *, spare=0, stranded=0):
+def pool(node_type, site, gpu_type, nodes, used, gpus, gpus_used, *, spare=0):
     return PoolUse(
         node_type=node_type,
         site=site,
@@ -328,7 +327,6 @@ def pool(node_type, site, gpu_type, nodes, used, gpus, gpus_used, *, spare=0, st
         gpus_peak=tuple(map(float, gpus_used)),
         gpu_hours=tuple(2190.0 * n for n in gpus),
         gpu_hours_used=tuple(2190.0 * n for n in gpus_used),
-        gpus_stranded=(stranded,) * 3,
         cpus=tuple(112 * n for n in nodes),
         cpus_used=tuple(2 * n for n in gpus_used),
         memory_mb=tuple(2048 * GB * n for n in nodes),
@@ -337,7 +335,7 @@ def pool(node_type, site, gpu_type, nodes, used, gpus, gpus_used, *, spare=0, st
 
 
 POOLS = (
-    pool("r760xa-l40s", "cloud", L40S, (1, 1, 1), (1, 1, 1), (4, 4, 4), (3, 3, 3), stranded=1),
+    pool("r760xa-l40s", "cloud", L40S, (1, 1, 1), (1, 1, 1), (4, 4, 4), (3, 3, 3)),
     pool("xe9680-h100", "dc-east", H100, (3, 3, 3), (2, 1, 1), (24, 24, 24), (16, 1, 1), spare=1),
     pool("xe9680-h200", "dc-east", H200, (0, 1, 1), (0, 1, 1), (0, 8, 8), (0, 8, 8)),
 )
@@ -425,10 +423,6 @@ def plan() -> Plan:
         pools=POOLS,
         costs=COSTS,
         spare_cost=SpareCost(cents=60_000_00),
-        spare_prices=(
-            SparePrice(place="site dc-east", kept=1, cents=50_000_00),
-            SparePrice(place="r760xa-l40s @ cloud", kept=2, cents=None),
-        ),
         storage_mb=(0, 420, 840),
         warnings=(
             Note(

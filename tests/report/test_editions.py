@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import planner
-from planner.errors import CheckError, InputError
+from planner.errors import InputError
 from planner.planning.store import dumps
 from planner.reporting import markdown
 from planner.reporting.documents import justification_document, quarterly_document
@@ -15,7 +15,6 @@ from planner.reporting.html.render import render
 from planner.reporting.plan import FULL, plan_document
 from tests.report.pages import Page
 from tests.report.sums import again_in
-from tests.sealed import sealed
 
 STATED = {
     "owner": "A. Reyes,\nhead of platform",
@@ -135,18 +134,6 @@ def test_purchases_that_turn_out_dearer_are_told_beside_the_plan():
     assert any("Green Book" in note.text for note in warned._plan.warnings)
     with pytest.raises(InputError, match="too small"):
         planner.plan(SMALL.replace("BIAS", "-5%"))
-
-
-def test_a_plan_with_another_optimism_bias_than_its_scenario_is_refused(tmp_path):
-    scenario, saved = tmp_path / "small.yaml", tmp_path / "plan.json"
-    scenario.write_text(SMALL.replace("BIAS", "15%"), encoding="utf-8")
-    planner.plan(scenario).write(tmp_path)
-    text = saved.read_text(encoding="utf-8")
-    assert '"optimism_bias": 0.15' in text
-    changed = text.replace('"optimism_bias": 0.15', '"optimism_bias": 0.05')
-    saved.write_text(sealed(changed), encoding="utf-8")
-    with pytest.raises(CheckError, match=r"optimism bias is 0\.05, the inputs give 0\.15"):
-        planner.read_plan(saved)
 
 
 def test_risks_have_the_likelihood_and_impact_of_the_futures_and_are_open_without(

@@ -486,12 +486,10 @@ def test_figures_of_spare_nodes_lead_to_what_tells_of_spare_nodes(plan, make):
     assert told == {"how-spare"}
 
 
-def test_the_price_of_one_spare_node_is_told_once(plan, make):
-    only = {"spare_prices": plan.spare_prices[:1], "spare_cost": SpareCost(cents=None)}
-    drawn = markdown.render(make(plan.model_copy(update=only)))
+def test_the_price_of_spare_nodes_is_told_as_open_and_not_at_all_where_there_are_none(plan, make):
+    drawn = markdown.render(make(plan.model_copy(update={"spare_cost": SpareCost(cents=None)})))
     assert "for all spare nodes together, USD | open: a plan without was not proved" in drawn
-    assert "Saved without" not in drawn
-    none = plan.model_copy(update={"spare_prices": (), "spare_cost": None})
+    none = plan.model_copy(update={"spare_cost": None})
     assert "pare nodes together" not in markdown.render(make(none))
 
 

@@ -22,7 +22,7 @@ from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.site import Site
 from planner.inputs.settled import Inputs
 from planner.inputs.text.words import count_of, usd
-from planner.planning.plan import CostLine, Node, Note, Plan
+from planner.planning.plan import CostLine, Note, Plan, PoolUse
 from planner.planning.words import amount, price
 
 _W_OF_A_KW = 1000
@@ -51,7 +51,7 @@ def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """Figures of nodes, offers, finance, sites and budgets in another unit than their key takes."""
     yield from _of_what_is_paid(inputs)
     for name, site in sorted(inputs.scenario.sites.items()):
-        yield from _power(name, site, inputs, plan.nodes)
+        yield from _power(name, site, inputs, plan.pools)
     yield from _idle_budgets(inputs, plan.costs)
 
 
@@ -161,13 +161,13 @@ def _of_nodes(inputs: Inputs) -> Iterator[Note]:
                 )
 
 
-def _power(name: str, site: Site, inputs: Inputs, nodes: Sequence[Node]) -> Iterator[Note]:
+def _power(name: str, site: Site, inputs: Inputs, pools: Sequence[PoolUse]) -> Iterator[Note]:
     """Limits that are an order of magnitude above what can stand there, or in a rack."""
     factor = inputs.rules.figure("far_off_need_factor")
     racks, fed = site.racks, site.power_kw
     fed = max(fed.values()) if isinstance(fed, dict) else fed
     limits = {
-        "power_kw": (fed, _kw_there(name, inputs, nodes)),
+        "power_kw": (fed, _kw_there(name, inputs, pools)),
         "racks.power_kw": (racks.power_kw if racks else None, _kw_in_a_rack(name, site, inputs)),
     }
     for key, (limit, need) in limits.items():
@@ -185,7 +185,7 @@ def _kw(node: NodeType) -> Decimal:
     return known.value if known else Decimal(0)
 
 
-def _kw_there(name: str, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
+def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
     """The most of: one node, all that is owned and offered at a maximum, all that is planned."""
     types = inputs.catalog.nodes
     one = owned = Decimal(0)
@@ -194,11 +194,9 @@ def _kw_there(name: str, inputs: Inputs, nodes: Sequence[Node]) -> Decimal:
             count = entry.count if isinstance(entry, FleetEntry) else entry.maximum
             one = max(one, _kw(types[entry.node_type]))
             owned += _kw(types[entry.node_type]) * (count or 0)
-    here = [node for node in nodes if node.site == name and not node.hours]
-    planned = [
-        sum((_kw(types[node.node_type]) for node in here if label in node.in_service), Decimal(0))
-        for label in inputs.scenario.horizon.labels
-    ]
+    here = [(_kw(types[pool.node_type]), pool.nodes) for pool in pools if pool.site == name]
+    quarters = range(inputs.scenario.horizon.quarters)
+    planned = (sum(kw * nodes[quarter] for kw, nodes in here) for quarter in quarters)
     return max(one, owned, *planned)
 
 

@@ -13,7 +13,7 @@ from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
 from planner.inputs.scenario.places import node_places, place_of, pool_places
 from planner.inputs.settled import Inputs, SettledOffer
-from planner.inputs.text.words import count_of, did_you_mean, usd
+from planner.inputs.text.words import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.facility import spare_nodes
 from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
@@ -49,10 +49,8 @@ def warning_notes(
         *unit_slips(inputs, plan),
         *unlikely_figures(inputs),
         *_named_in_vain(inputs),
-        *_labels_in_vain(inputs),
         *_silent_rules(inputs, plan),
         *_other_counts_today(inputs, jobs),
-        *_idle_though_owned(inputs, jobs, plan),
         *_no_spare(inputs, plan),
         *_not_on_sale(inputs, plan),
         *_failures(inputs, plan),
@@ -137,21 +135,6 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
             )
 
 
-def _labels_in_vain(inputs: Inputs) -> Iterator[Note]:
-    """Labels of jobs that no site carries, so that these are dropped."""
-    scenario = inputs.scenario
-    known = sorted({label for site in scenario.sites.values() for label in site.labels})
-    for name, job in sorted(scenario.jobs.items()):
-        for label in job.labels:
-            if label not in known:
-                meant = did_you_mean(label, known, 3)
-                yield Note(
-                    text=f"no site carries the label {label!r}, so that {name} is dropped"
-                    + (f"; {meant}" if meant else ""),
-                    origin=f"jobs.{name}.labels",
-                )
-
-
 def _committed(plan: Plan) -> Iterator[Note]:
     cents = sum(line.committed_cents for line in plan.acquisitions)
     charged = any(line.name == "commitments" for line in plan.costs)
@@ -231,28 +214,15 @@ def _groups(inputs: Inputs, plan: Plan) -> Iterator[_Spares]:
 
 def _most_at_work(plan: Plan) -> Counter[_Pool]:
     """Nodes of each pool that run anything, in the quarter in which most do."""
-    pool_of = {node.id: (node.node_type, node.site) for node in plan.nodes if not node.hours}
-    most: Counter[_Pool] = Counter()
-    for uses in plan.placements:
-        most |= Counter(pool_of[use.node] for use in uses if use.node in pool_of)
-    return most
+    most = {(one.node_type, one.site): max(one.nodes_used) for one in plan.pools if not one.offer}
+    return +Counter(most)
 
 
 def _without_room(inputs: Inputs, plan: Plan) -> set[_Pool]:
     """Pools with owned nodes that have no more than are kept spare."""
     owned = {(node.node_type, node.site) for node in plan.nodes if node.origin == "owned"}
-    there = Counter(
-        (node.node_type, node.site, quarter)
-        for node in plan.nodes
-        if not node.hours
-        for quarter in node.in_service
-    )
-    enough = {
-        (node_type, site)
-        for (node_type, site, _), count in there.items()
-        if count > spare_nodes(inputs, node_type, site)
-    }
-    return owned - enough
+    most = {(one.node_type, one.site): max(one.nodes) for one in plan.pools if not one.offer}
+    return {pool for pool in owned if most[pool] <= spare_nodes(inputs, *pool)}
 
 
 def _asked_by(inputs: Inputs, pool: _Pool) -> str:
@@ -323,41 +293,6 @@ def _other_counts_today(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> Iterator[
             f"gives it {planned:,} there",
             origin=f"jobs.{job}",
         )
-
-
-def _idle_though_owned(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
-    """Owned nodes that run nothing beside acquired ones, since some job keeps its GPU type."""
-    if not plan.acquisitions:
-        return
-    keeps = {job.name: job.sites for job in jobs if job.keeps_gpu_type}
-    busy = {use.node for uses in plan.placements for use in uses}
-    spare = _without_room(inputs, plan)
-    idle: dict[tuple[str, str, str], int] = Counter(
-        (node.node_type, node.site, node.gpu_type)
-        for node in plan.nodes
-        if node.origin == "owned"
-        and not (node.off or node.sold)
-        and node.id not in busy
-        and (node.node_type, node.site) not in spare
-    )
-    for (node_type, site, gpu_type), count in sorted(idle.items()):
-        shut_out = [
-            job.name
-            for job in plan.jobs
-            if job.name in keeps
-            and (not keeps[job.name] or site in keeps[job.name])
-            and sum(map(bool, job.units)) > 1
-            and any(
-                one.gpu_type == gpu_type and one.extra_cents is None for one in job.alternatives
-            )
-        ]
-        if shut_out:
-            yield Note(
-                text=f"nothing runs on {count_of(count, 'owned node')} of {node_type} @ {site}, "
-                f"while others are acquired: {_names(shut_out)} could, but not in every quarter, "
-                "and each unit keeps its GPU type; may_change_gpu_type lets it change",
-                origin="policies.may_change_gpu_type",
-            )
 
 
 def _not_on_sale(inputs: Inputs, plan: Plan) -> Iterator[Note]:

@@ -1,4 +1,4 @@
-"""The figures that a plan derives from its own placements, and what its documents look up."""
+"""The figures that a plan derives from its own placements."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 
-from planner.inputs.catalog.catalog import NodeType
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.planning.checks.sites import LIMITED, each_takes
 from planner.planning.checks.view import (
     Findings,
     View,
     at_once,
     differences,
-    each_difference,
-    field_differences,
     gpu_hours,
     most_at_once,
     node_hours,
 )
-from planner.planning.plan import Node, NodeFacts, Occupant, PoolUse, SettingUse
+from planner.planning.plan import Node, Occupant, PoolUse
 
 
 def _pools(view: View) -> Findings:
@@ -77,10 +73,6 @@ def _pool(
         column = getattr(pool, name)
         found = column[quarter] if len(column) == len(view.labels) else column
         yield from differences(f"{where}: {name}", found, value)
-    free = sum(node.gpus for node, _ in used) - gpus_used
-    stranded = dict(enumerate(pool.gpus_stranded)).get(quarter, -1)
-    if not 0 <= stranded <= free:
-        yield f"{where}: {stranded} GPUs stranded of {free} free ones"
 
 
 def _moves(view: View) -> Findings:
@@ -137,81 +129,4 @@ def _growth(view: View) -> Findings:
     return "what is kept free for growth is free"
 
 
-_FACTS = (*(limited.figure for limited in LIMITED), "mean_power_kw", "cooling")
-"""Figures of the catalog whose sources are told."""
-
-
-def _settings(view: View) -> Findings:
-    settled = dict(view.inputs.settings)
-    listed = [use.name for use in view.plan.settings]
-    yield from differences("the list of settings", sorted(listed), sorted(settled))
-    for use in view.plan.settings:
-        if use.name not in settled:
-            continue
-        setting = settled[use.name]
-        told = (_exact(use.value), use.unit, use.origin, use.assumed)
-        given = (Fraction(setting.value), setting.unit, setting.origin, setting.assumed)
-        if told != given:
-            yield (
-                f"the setting {use.name} is {use.value} {use.unit} of {use.origin}, the inputs "
-                f"give {setting.value} {setting.unit} of {setting.origin}"
-            )
-        yield from _stated(view, use)
-    stated, bias = view.inputs.scenario.finance.optimism_bias, view.plan.optimism_bias
-    if (None if bias is None else _exact(bias)) != (None if stated is None else Fraction(stated)):
-        yield f"the optimism bias is {bias}, the inputs give {stated}"
-    return "every parameter of cost and policy is that of the inputs"
-
-
-def _stated(view: View, use: SettingUse) -> Iterator[str]:
-    """What the scenario states itself holds, and is no assumption."""
-    scenario = view.inputs.scenario
-    part = scenario.policies if use.name == "headroom" else scenario.finance
-    stated = getattr(part, use.name, None)
-    if stated is None:
-        return
-    if (_exact(use.value), use.origin, use.assumed) != (Fraction(stated), "scenario", False):
-        yield f"the setting {use.name} is {use.value} of {use.origin}, the scenario states {stated}"
-
-
-def _exact(value: float) -> Fraction:
-    """The number as it is written, not the nearest binary one."""
-    return Fraction(repr(value))
-
-
-def _node_types(view: View) -> Findings:
-    listed = [facts.node_type for facts in view.plan.node_types]
-    used = sorted({node.node_type for node in view.plan.nodes})
-    yield from differences("the list of node types", listed, used)
-    for facts in view.plan.node_types:
-        node = view.inputs.catalog.nodes.get(facts.node_type)
-        if node is not None:
-            yield from _facts(view, facts, node)
-    return "what is said of each node type is what the catalog says"
-
-
-def _facts(view: View, facts: NodeFacts, node: NodeType) -> Iterator[str]:
-    takes = {one.need: each_takes(node, one.figure, one.per) for one in LIMITED}
-    takes["mean_power_w"] = each_takes(node, "mean_power_kw", 1000)
-    figures = {name: one for name in _FACTS if (one := getattr(node, name)) is not None}
-    given = {
-        "vendor": node.vendor,
-        "product": node.product,
-        "gpu_type": node.gpu_type,
-        "gpus": node.gpus.value,
-        "cooling": None if node.cooling is None else node.cooling.value,
-        "kubernetes_resource": view.inputs.catalog.gpus[node.gpu_type].kubernetes_resource,
-        "sources": tuple(
-            f"{name} ({figure.basis}): {view.inputs.catalog.source_text(figure.source)}"
-            for name, figure in figures.items()
-        ),
-        "estimated": tuple(
-            name for name, one in figures.items() if one.basis in {"estimate", "assumption"}
-        ),
-    }
-    known = {name: amount for name, amount in takes.items() if amount is not None}
-    yield from each_difference(f"{facts.node_type}: takes", facts.takes, known)
-    yield from field_differences(facts, given, f"{facts.node_type}: ")
-
-
-CHECKS = (_growth, _pools, _moves, _storage, _settings, _node_types)
+CHECKS = (_growth, _pools, _moves, _storage)

@@ -1,8 +1,8 @@
-"""Who gives way may do so, is told so truly, and not in the place of a less important job."""
+"""Who gives way may do so, and is told so truly."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 
 from planner.inputs.text.words import count_of
@@ -95,34 +95,9 @@ def _counted(view: View) -> Iterator[str]:
         yield "the status is proved, but not that nobody gives way without need"
 
 
-def _order(view: View) -> Iterator[str]:
-    """Nobody is kept in the place of a more important job that asks for just the same."""
-    shortage, stated = view.plan.shortage, view.inputs.scenario.jobs
-    asks: dict[str, list[tuple[object, ...]]] = defaultdict(list)
-    for one in view.asked:
-        what = (one.sizing.id, one.units, one.sites, one.team)
-        asks[one.derived_from or one.name].append(what)
-    for job in shortage.jobs if shortage else ():
-        settled = shortage and all(
-            use.proved for use in shortage.priorities if use.priority >= job.priority
-        )
-        for name, other in stated.items() if job.outcome == "dropped" and settled else ():
-            if (
-                other.priority < job.priority
-                and not other.required
-                and name not in view.short
-                and asks[name] == asks[job.name]
-            ):
-                yield (
-                    f"job {job.name} of priority {job.priority} is dropped, but {name} of "
-                    f"priority {other.priority}, which asks for the same, is kept"
-                )
-
-
 def _rights(view: View) -> Findings:
     yield from _listed(view)
     yield from _counted(view)
-    yield from _order(view)
     shortage = view.plan.shortage
     if shortage is None:
         return "every job is kept as asked"
@@ -131,9 +106,8 @@ def _rights(view: View) -> Findings:
     units = sum(sum(job.short) for job in shortage.jobs)
     short = f", and {count_of(units, 'unit')} (job × quarter) short as they may be" if units else ""
     return (
-        f"{count_of(dropped, 'job')} dropped, none of them required or kept from its place by a "
-        f"less important one like it, and {count_of(delayed, 'job')} delayed as far as it may slip"
-        f"{short}"
+        f"{count_of(dropped, 'job')} dropped, none of them required, and "
+        f"{count_of(delayed, 'job')} delayed as far as it may slip{short}"
     )
 
 

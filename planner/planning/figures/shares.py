@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import floor
 from typing import TypeVar
 
-from planner.costs import OF_A_SALE, CostStream, node_costs, owned_costs, present_cents, token_costs
+from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, token_costs
 from planner.inputs.scenario.load import HOUR_SECONDS, Load
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
@@ -368,7 +368,8 @@ def _shares(
     What is idle is shared by those who hold GPUs if it is `spread`, and stands apart else.
     """
     cells: dict[ChargeCell, Fraction] = defaultdict(Fraction)
-    for slot, cents in _charges(inputs, nodes).items():
+    charges, nobodys = _charges(inputs, nodes)
+    for slot, cents in charges.items():
         here = {line: use.gpus[slot] for line, use in held.items()}
         if spread and not any(here.values()):
             here = {line: use.total for line, use in held.items()}
@@ -377,64 +378,56 @@ def _shares(
         for line, number in here.items():
             cells[line, slot[1]] += cents * (number / by)
         cells[_IDLE, slot[1]] += cents * ((by - taken) / by)
-    for quarter, nobodys in _let_go(inputs, nodes):
-        cells[_IDLE, quarter] += nobodys
+    for quarter, brought in nobodys.items():
+        cells[_IDLE, quarter] += brought
     return cells
 
 
-def _let_go(inputs: Inputs, nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
-    """Quarters, and net present cents that are nobody's: what nodes bring, or cost while off."""
-    for node in nodes:
-        if node.off or node.sold:
-            on = _quarters(inputs, node)
-            for stream, quarter in _owned_streams(inputs, node):
-                if quarter not in on or stream.name in OF_A_SALE:
-                    yield quarter, stream.present_cents
+def _charges(
+    inputs: Inputs, nodes: Sequence[Node]
+) -> tuple[dict[PoolQuarter, Fraction], Counter[int]]:
+    """What each pool costs in each quarter, net present cents, and by quarter what is nobody's.
 
-
-def _owned_streams(inputs: Inputs, node: Node) -> Iterator[tuple[CostStream, int]]:
-    """What an owned node costs that may be let go, quarter by quarter."""
-    labels = inputs.scenario.horizon.labels
-    sold = labels.index(node.sold) if node.sold else None
-    off = [labels.index(label) for label in node.off]
-    for stream in owned_costs(inputs, inputs.scenario.fleet[node.entry], sold, off):
-        quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
-        yield stream, quarter
-
-
-def _charges(inputs: Inputs, nodes: Sequence[Node]) -> dict[PoolQuarter, Fraction]:
-    """What each pool costs in each quarter, net present cents."""
-    alike: Counter[tuple[tuple[str, str, str], str, str, tuple[int, ...]]] = Counter()
+    The latter is what owned nodes bring that are sold, and cost while they are off.
+    """
+    alike: Counter[tuple[tuple[str, str, str], _Alike]] = Counter()
     orders: Counter[tuple[str, int]] = Counter()
-    charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     for node in nodes:
         served = _quarters(inputs, node)
-        if node.off or node.sold:
-            for stream, quarter in _owned_streams(inputs, node):
-                if quarter in served and stream.name not in OF_A_SALE:
-                    charges[node.pool, quarter] += stream.present_cents
-            continue
-        alike[node.pool, node.origin, node.entry, served] += node.steps
+        alike[node.pool, (node.origin, node.entry, served, node.off, node.sold)] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
-    for (pool, origin, entry, served), count in alike.items():
-        for quarters, cents in _spells(inputs, origin, entry, served, orders):
+    charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+    nobodys: Counter[int] = Counter()
+    for (pool, one), count in alike.items():
+        for quarters, cents, is_on in _spells(inputs, one, orders):
             for quarter in quarters:
-                charges[pool, quarter] += Fraction(count * cents, len(quarters))
-    return charges
+                if is_on:
+                    charges[pool, quarter] += Fraction(count * cents, len(quarters))
+                else:
+                    nobodys[quarter] += count * cents
+    return charges, nobodys
+
+
+_Alike = tuple[str, str, tuple[int, ...], tuple[str, ...], str | None]
+"""Origin, entry, quarters in service, quarters in which it is off, and that in which it is sold."""
 
 
 def _spells(
-    inputs: Inputs,
-    origin: str,
-    entry: str,
-    served: tuple[int, ...],
-    orders: Mapping[tuple[str, int], int],
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Quarters for which one node is paid together, and its net present cost for them."""
-    if origin == "owned":
-        yield served, present_cents(owned_costs(inputs, inputs.scenario.fleet[entry]))
-        return
-    offer = next(offer for offer in inputs.offers if offer.name == entry)
-    for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
-        ordered = orders[entry, quarters[0]]
-        yield quarters, present_cents(node_costs(inputs, offer, quarters[0], ordered))
+    inputs: Inputs, one: _Alike, orders: Mapping[tuple[str, int], int]
+) -> Iterator[tuple[tuple[int, ...], int, bool]]:
+    """Quarters for which a node is paid together, its net present cost, and whether it is on."""
+    origin, entry, served, off, sold = one
+    if origin != "owned":
+        offer = next(offer for offer in inputs.offers if offer.name == entry)
+        for quarters in [(quarter,) for quarter in served] if origin == "rent" else [served]:
+            ordered = orders[entry, quarters[0]]
+            yield quarters, present_cents(node_costs(inputs, offer, quarters[0], ordered)), True
+    elif not (off or sold):
+        yield served, present_cents(owned_costs(inputs, inputs.scenario.fleet[entry])), True
+    else:
+        at = inputs.scenario.horizon.labels.index
+        gone = at(sold) if sold else None
+        for stream in owned_costs(inputs, inputs.scenario.fleet[entry], gone, list(map(at, off))):
+            quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
+            is_on = quarter in served and stream.name not in OF_A_SALE
+            yield (quarter,), stream.present_cents, is_on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from planner.inputs.scenario.site import SITE_LIMITS, Site, SiteLimit
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
-from planner.packing.problem import Pool, Shape
+from planner.packing.problem import Pool
 from planner.planning.placing.fleet import Fleet
 from planner.planning.placing.place import UnitPlacement
 from planner.planning.plan import Node, NodeUse, Occupant, PoolUse, SiteUse
@@ -37,7 +37,6 @@ def pool_uses(
     for quarter, uses in enumerate(placement.uses):
         for use in uses:
             used[quarter, pool_of[use.node]].append(use)
-    shapes = [_smallest_shapes(translation, quarter) for quarter in range(len(placement.uses))]
     found = []
     for number, pool in enumerate(translation.problem.pools):
         key = (pool.node_type, pool.site, pool.offer)
@@ -49,11 +48,6 @@ def pool_uses(
                 [node for node in nodes[key] if label in node.in_service],
                 used[quarter, key],
                 hours_per_quarter,
-                [
-                    one
-                    for one in shapes[quarter][pool.gpu_type]
-                    if not one.sites or pool.site in one.sites
-                ],
                 shared_spares[quarter][number] if shared_spares else 0,
             )
             for quarter, label in enumerate(translation.quarters)
@@ -76,7 +70,6 @@ def _figures(
     serving: Sequence[Node],
     uses: list[NodeUse],
     hours: Fraction,
-    shapes: Sequence[Shape],
     shared_spare: int,
 ) -> dict[str, float]:
     """Of one pool in one quarter; of nodes that come and go within it, GPU-hours alone."""
@@ -86,16 +79,11 @@ def _figures(
     spare = max(shared_spare, pool.spare if uses else 0)
     if pool.hire:
         serving, uses, everybody = [], [], []
-    gpus_used = cpus_used = memory_used_mb = stranded = 0
+    gpus_used = cpus_used = memory_used_mb = 0
     for use in uses:
-        gpus = len({gpu for occupant in use.occupants for gpu in occupant.gpus})
-        cpus = int(at_peak(use.occupants, lambda occupant: occupant.cpus))
-        memory_mb = int(at_peak(use.occupants, lambda occupant: occupant.memory_mb))
-        gpus_used += gpus
-        cpus_used += cpus
-        memory_used_mb += memory_mb
-        free = (pool.node.gpus - gpus, pool.node.cpus - cpus, pool.node.memory_mb - memory_mb)
-        stranded += stranded_gpus(free, shapes)
+        gpus_used += len({gpu for occupant in use.occupants for gpu in occupant.gpus})
+        cpus_used += int(at_peak(use.occupants, lambda occupant: occupant.cpus))
+        memory_used_mb += int(at_peak(use.occupants, lambda occupant: occupant.memory_mb))
     return {
         "nodes": len(serving),
         "nodes_used": len(uses),
@@ -105,7 +93,6 @@ def _figures(
         "gpus_peak": float(at_peak(everybody, lambda one: one.gpus_at_once)),
         "gpu_hours": gpu_hours,
         "gpu_hours_used": held_hours,
-        "gpus_stranded": stranded,
         "cpus": len(serving) * pool.node.cpus,
         "cpus_used": cpus_used,
         "memory_mb": len(serving) * pool.node.memory_mb,
@@ -123,40 +110,6 @@ def at_peak(
         changes[start] += amount(occupant)
         changes[end] -= amount(occupant)
     return max(accumulate(changes[hour] for hour in sorted(changes)), default=0)
-
-
-def stranded_gpus(free: tuple[int, int, int], shapes: Iterable[Shape]) -> int:
-    """Free GPUs, if some unit wants no more of them but none finds its cores and memory."""
-    gpus, cpus, memory_mb = free
-    small_enough = [shape for shape in shapes if shape.gpus <= gpus]
-    fits = any(shape.cpus <= cpus and shape.memory_mb <= memory_mb for shape in small_enough)
-    return gpus if small_enough and not fits else 0
-
-
-def _smallest_shapes(translation: Translation, quarter: int) -> dict[str, list[Shape]]:
-    """By GPU type, the shapes of units active in a quarter than which none is smaller."""
-    wanted: dict[str, set[Shape]] = defaultdict(set)
-    for demand in translation.problem.demands:
-        if quarter in demand.quarters:
-            for choice in demand.choices:
-                wanted[choice.gpu_type].add(choice.shape)
-    smallest: dict[str, list[Shape]] = defaultdict(list)
-    for gpu_type, shapes in wanted.items():
-        kept = smallest[gpu_type]
-        for shape in sorted(shapes):
-            if not any(_within(other, shape) for other in kept):
-                kept.append(shape)
-    return smallest
-
-
-def _within(small: Shape, large: Shape) -> bool:
-    anywhere = not small.sites or (large.sites and set(large.sites) <= set(small.sites))
-    return bool(
-        anywhere
-        and small.gpus <= large.gpus
-        and small.cpus <= large.cpus
-        and small.memory_mb <= large.memory_mb
-    )
 
 
 def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:

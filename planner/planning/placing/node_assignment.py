@@ -319,6 +319,8 @@ class _StableAssignment:
     def found(self, here: Residents) -> list[NodeAssignment] | None:
         """Nodes with their units; None where somebody is left without a place."""
         self._keep(here)
+        if any(held.open() < 0 for held in self._pools.values()):
+            return None  # fewer nodes may be used than before
         return list(self._assigned()) if self._span_all() and self._seat_all() else None
 
     def _keep(self, here: Residents) -> None:
@@ -339,8 +341,6 @@ class _StableAssignment:
                         break
                     seat.put(group, self._shape(group))
                     self._waiting[group] -= 1
-        for held in self._pools.values():
-            self._vacate(held, -held.open())
 
     def _span_all(self) -> bool:
         """Give whole nodes to the units that can run in no other way, the largest first."""
@@ -358,7 +358,7 @@ class _StableAssignment:
     def _seat_all(self) -> bool:
         """Fit the others in: those who go on first where nodes last, then everybody anywhere."""
         for held in self._pools.values():
-            for node in held.empty[: max(0, held.open())]:
+            for node in held.empty[: held.open()]:
                 self._open(node)
         waiting = [group for group in self._groups for _ in range(self._waiting[group])]
         going_on = [group for group in waiting if group[0] in self._quarter.staying]
@@ -408,22 +408,10 @@ class _StableAssignment:
         self._waiting[group] -= 1
 
     def _span_new(self, pool: int, span: int, group: Group) -> bool:
-        """Whole nodes for one unit, vacating the least used where too few are empty."""
+        """Whole empty nodes for one unit, if there are so many."""
         held = self._pools[pool]
-        if not self._vacate(held, span - min(held.open(), len(held.empty))):
+        if span > min(held.open(), len(held.empty)):
             return False
         goes_on = group[0] in self._quarter.staying
         self._span(pool, tuple(held.empty[:span] if goes_on else held.empty[-span:]), group)
-        return True
-
-    def _vacate(self, held: _PoolNodes, wanted: int) -> bool:
-        """Empty so many shared nodes, those with fewest units; their units wait again."""
-        if wanted > len(held.shared):
-            return False
-        order = {node: place for place, node in enumerate(self._pool_of)}
-        least = sorted(held.shared, key=lambda node: (len(held.shared[node].units), -order[node]))
-        for node in least[: max(0, wanted)]:
-            self._waiting.update(held.shared.pop(node).units)
-            held.empty.append(node)
-        held.empty.sort(key=order.__getitem__)
         return True

@@ -319,9 +319,8 @@ class _Seating:
                 self._take(piece, self.before[piece])
                 residents[group].remove(piece)
             places += [(group, None)] * (whole - len(staying))
-        bundles = [(one, self._met(one, residents)) for one in assigned.bundles]
-        for bundle, met in sorted(bundles, key=lambda one: -max(one[1].values(), default=0)):
-            places += self._share(bundle, assigned.nodes, residents, met)
+        for bundle in assigned.bundles:
+            places += self._share(bundle, assigned.nodes, residents)
         for group, seat in places:
             if residents[group]:
                 self._sit(residents[group].pop(0), group, assigned.nodes, seat)
@@ -333,15 +332,10 @@ class _Seating:
         bundle: Bundle,
         nodes: tuple[int, ...],
         residents: Mapping[Group, list[Piece]],
-        met: Mapping[int, int],
     ) -> list[tuple[Group, GpuAssignment]]:
-        """Number the GPUs of a bundle and seat who had the same place in it; the other places.
-
-        Its GPUs are those free ones on which most of its members sat, the lowest ones.
-        """
-        ranked = sorted(self.free[nodes[0]], key=lambda gpu: (-met.get(gpu, 0), gpu))
-        numbers = tuple(sorted(ranked[: bundle.gpus]))
-        self.free[nodes[0]] = [gpu for gpu in self.free[nodes[0]] if gpu not in numbers]
+        """Give a bundle the lowest free GPUs and seat who had the same place; the other places."""
+        free = self.free[nodes[0]]
+        numbers, self.free[nodes[0]] = tuple(free[: bundle.gpus]), free[bundle.gpus :]
         places = []
         for member in bundle.members:
             group = (member.demand, member.choice)
@@ -355,20 +349,6 @@ class _Seating:
                 residents[group].remove(same)
                 self._take(same, seat)
         return places
-
-    def _met(self, bundle: Bundle, residents: Mapping[Group, list[Piece]]) -> Counter[int]:
-        """By GPU: members of a bundle that sat there with others."""
-        wanted = Counter((member.demand, member.choice) for member in bundle.members)
-        met: Counter[int] = Counter()
-        for group, count in wanted.items():
-            sat = Counter(
-                gpu
-                for piece in residents[group]
-                if self.before[piece].shared
-                for gpu in self.before[piece].gpus[0]
-            )
-            met.update({gpu: min(count, there) for gpu, there in sat.items()})
-        return met
 
     def _choice(self, group: Group) -> Choice:
         return self.demands[group[0]].choices[group[1]]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 
 from planner.planning.ledger.traced import TracedFigure
-from planner.planning.plan import Plan, PoolUse
+from planner.planning.plan import Plan
 from planner.reporting.document import (
     Blank,
     Block,
@@ -179,13 +179,12 @@ def pools_table(traced: TracedPlan, among: set[tuple[str, str]] | None = None) -
         # The pools of a sum need not be fullest at the same hour.
         ("Peak", "number", lambda row: "" if "[*]" in row[0] else count(row, "gpus_peak")),
         ("Hours held", "number", lambda row: share(row, "gpu_hours")),
-        ("Stranded", "number", lambda row: count(row, "gpus_stranded")),
         ("Cores", "number", lambda row: share(row, "cpus")),
         ("Memory", "number", lambda row: share(row, "memory")),
         caption="Pools by quarter"
         if among is None
         else "Pools with owned nodes, and how full this plan makes them",
-        without=("Peak",) * (not some_share(traced.plan)) + ("Stranded",) * (not _strands(pools)),
+        without=("Peak",) * (not some_share(traced.plan)),
     )
     rows: list[tuple[Cell, ...]] = []
     before: Cell = ""
@@ -207,21 +206,12 @@ def utilization_section(traced: TracedPlan) -> Iterator[Block]:
             " Hours held is the share of GPU-hours held over the quarter, Peak the GPUs held at "
             "its fullest hour; a part of a GPU counts by its share of the memory."
         )
-    if _strands(traced.plan.pools):
-        told += (
-            " Stranded GPUs are free ones on nodes in use that no job of this plan could take for "
-            "want of cores or host memory."
-        )
     yield Paragraph(told, tone="faint")
     yield pools_table(traced)
     if sentences := list(_asides(traced.plan)):
         yield Paragraph(" ".join(sentences))
     if rows := tuple(spare_rows(traced)):
         yield Fields(rows)
-
-
-def _strands(pools: Sequence[PoolUse]) -> bool:
-    return any(any(pool.gpus_stranded) for pool in pools)
 
 
 def _asides(plan: Plan) -> Iterator[str]:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from planner.costs import NOT_PAID
 from planner.planning.ledger.traced import TracedFigure, total
-from planner.planning.plan import Chargeback, Plan, QuotaUse, SparePrice
+from planner.planning.plan import Chargeback, Plan, QuotaUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -438,38 +438,17 @@ def _quota_line(plan: Plan, quota: QuotaUse) -> str:
 def spare_total(traced: TracedPlan) -> Cell:
     """What all spare nodes cost together."""
     cost = traced.plan.spare_cost
-    return _saved(traced, "spare_cost.cents", cost.cents if cost else None)
-
-
-def _saved(traced: TracedPlan, place: str, cents: int | None) -> Cell:
-    if cents is None:
+    if cost is None or cost.cents is None:
         return "open: a plan without was not proved"
-    return traced.at(place, "usd", "how-spare")
+    return traced.at("spare_cost.cents", "usd", "how-spare")
 
 
 def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """What all spare nodes cost together, then the last one of each place."""
-    known, prices = traced.plan.spare_cost, traced.plan.spare_prices
+    """What all spare nodes cost together, in money and as a share."""
+    known = traced.plan.spare_cost
     if known is None:
         return
     yield "All spare nodes together, USD", spare_total(traced)
     if known.cents is not None and traced.plan.proof.cost_cents > 0:
         share = traced.read.at("spare_cost.cents") / traced.accounts.net_present
         yield "The same, of the net present cost", traced.figure(share, "share", "how-spare")
-    if len(prices) > 1 or any(price.kept > 1 for price in prices):
-        for place, price in enumerate(prices):
-            saved = _saved(traced, f"spare_prices[{place}].cents", price.cents)
-            yield f"Saved without {_last_of(price)}, the others kept, USD", saved
-
-
-def _last_of(price: SparePrice) -> str:
-    """The last spare node of a pool or a group, or of each pool of a site; it is no part of a sum.
-
-    Of a group that may lose racks: the last rack.
-    """
-    if price.place.startswith("racks of "):
-        lost = "the loss of a rack" if price.kept == 1 else f"the last of {price.kept} racks"
-        return f"spare nodes for {lost} of {price.place.removeprefix('racks of ')}"
-    what = "the spare node" if price.kept == 1 else f"the last of {price.kept} spare nodes"
-    each = " in each pool" if price.place.startswith("site ") else ""
-    return f"{what}{each} of {price.place}"

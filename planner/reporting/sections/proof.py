@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planner.inputs.layers.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
+from planner.planning.plan import Note, SecondOpinion, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -29,29 +29,12 @@ from planner.reporting.format import (
     count_of,
     gap_percent,
     listed,
-    percent,
     shortened,
     usd,
 )
 from planner.reporting.sections.purchases import nodes_of, price_source
 from planner.reporting.sections.variants import RiskRow, risk_rows
 from planner.reporting.traced import TracedPlan
-
-
-def near_miss_section(plan: Plan) -> Iterator[Block]:
-    """The changes, what saves most first; nothing where none was found."""
-    if plan.near_misses:
-        found = sorted(plan.near_misses, key=lambda one: -one.saved_cents)
-        yield Bullets(tuple(map(_told, found)))
-
-
-def _told(one: NearMiss) -> str:
-    change = f"{percent(one.share, 0)} less traffic of {one.job}"
-    if one.units:
-        change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
-    freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}"
-    return f"{change} would save {usd(one.saved_cents)} net present cost ({freed}; planned, proved)"
-
 
 _LONGEST = 60
 _OPEN = "open"
@@ -420,9 +403,7 @@ _HOW = {
     ),
     "how-spare": (
         "Spare nodes",
-        "Planned anew without any spare node, at no place, the best plan costs so much less. "
-        "Likewise without the last one of a single place, those of all others kept: these "
-        "figures overlap, or fall short of the whole, and are no parts of a sum.",
+        "Planned anew without any spare node, at no place, the best plan costs so much less.",
     ),
     "how-optimism": (
         "Optimism bias",
