@@ -17,12 +17,15 @@ from planner.packing.statement.nowhere import solved_with_apis
 from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
 from planner.planning.assemble import SolvedPortfolio, checked_plan
-from planner.planning.choices import ChoicePrices, other_types
+from planner.planning.choices import ChoicePrices, near_misses, other_types
 from planner.planning.eligible import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan
 from planner.planning.triage import Unfit, give_way, roots
 from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
+
+_LEAST_ASKED_S = 1.0
+"""Of work, for what would save a node, however short the search was; else as long as that."""
 
 
 def make_plan(
@@ -55,15 +58,20 @@ def make_plan(
     with guarded(time_limit_s) as clock:
         say("sizing jobs")
         jobs = own.portfolio(inputs)
-        deadline = spent() + time_limit_s
+        begun = spent()
+        deadline = begun + time_limit_s
         try:
             solved = _solved(inputs, jobs, asked, own, how, explain=price_choices)
         except InfeasibleError as why:
             raise _with_a_second_look(inputs, why) from None
+        searched_s = spent() - begun
         plan = checked_plan(solved, crosscheck=crosscheck, sizers=own, **asked)
         if price_choices:
             choices = ChoicePrices(solved, asked_gap, deadline)
             plan = plan.model_copy(update=choices.prices(plan, own, say))
+            say("asking what would save a node")
+            misses = tuple(near_misses(plan, choices, own, max(searched_s, _LEAST_ASKED_S)))
+            plan = plan.model_copy(update={"near_misses": misses})
     if not clock.ended:
         return plan
     ended = plan.provenance.model_copy(update={"guard_ended": True})

@@ -621,6 +621,22 @@ class PartitionSaving(Frozen):
     """Net present cost; None unless proved."""
 
 
+class NearMiss(Frozen):
+    """A small change of demand with which the best plan costs less by a node; proved."""
+
+    job: str
+    units: int
+    """Fewer of it in every quarter; 0 where the traffic changes."""
+    share: float
+    """The same of all of its units; or by how much less traffic arrives in every quarter."""
+    gpus: int
+    """That it holds less in the fullest quarter of the pool."""
+    node_type: str
+    site: str
+    saved_cents: int
+    """Net present cost."""
+
+
 class CostLine(Frozen):
     """One kind of cost by quarter, not discounted, and its present value."""
 
@@ -789,6 +805,7 @@ class Plan(Frozen):
     where they do in all; None where nothing runs by the hour or that is not proved."""
     hourly: tuple[HourlyUse, ...] = ()
     """By offer; empty where no node comes and goes within a quarter."""
+    near_misses: tuple[NearMiss, ...] = ()
     costs: tuple[CostLine, ...]
     budgets: tuple[BudgetUse, ...] = ()
     break_evens: tuple[BreakEven, ...] = ()

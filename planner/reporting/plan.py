@@ -55,6 +55,7 @@ SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
 """For a terminal."""
 
 _WARNINGS_IN_BRIEF = 3
+_NEAR = "What would save a node"
 
 FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 """For a document."""
@@ -78,6 +79,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
                 ("APIs", serving.apis_section(traced)),
                 ("Cost", _unexplained(cost.cost_by_quarter(traced))),
+                (_NEAR, proof.near_miss_section(plan)),
                 (
                     "Warnings",
                     proof.notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
@@ -255,6 +257,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Utilization", capacity.utilization_section(traced)),
                 ("Sites", sites.sites_section(traced, lines, full=False)),
                 ("Cost", cost.plan_cost_section(traced)),
+                (_NEAR, proof.near_miss_section(plan)),
                 ("Teams", cost.teams_section(traced)),
                 ("Rejected GPU types", jobs.rejections_section(plan)),
                 (

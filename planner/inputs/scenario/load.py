@@ -153,6 +153,14 @@ class Load(Frozen):
             return peak * Fraction(self.requests_per_user_hour) / HOUR_SECONDS
         return peak
 
+    def times(self, share: Fraction) -> Load:
+        """The same with a share of its traffic."""
+        key = next(name for name in TRAFFIC if getattr(self, name) is not None)
+        part, stated = Decimal(share.numerator) / share.denominator, self._stated
+        if isinstance(stated, dict):
+            return self.model_copy(update={key: {at: one * part for at, one in stated.items()}})
+        return self.model_copy(update={key: stated * part})
+
     def peaks(self, horizon: Horizon | None = None, begins: int = 0) -> tuple[Fraction, ...]:
         """Requests per second at the peak of each quarter; without a horizon the highest alone.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planner.inputs.layers.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import Note, SecondOpinion, SettingUse
+from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -29,12 +29,29 @@ from planner.reporting.format import (
     count_of,
     gap_percent,
     listed,
+    percent,
     shortened,
     usd,
 )
 from planner.reporting.sections.purchases import nodes_of, price_source
 from planner.reporting.sections.variants import RiskRow, risk_rows
 from planner.reporting.traced import TracedPlan
+
+
+def near_miss_section(plan: Plan) -> Iterator[Block]:
+    """The changes, what saves most first; nothing where none was found."""
+    if plan.near_misses:
+        found = sorted(plan.near_misses, key=lambda one: -one.saved_cents)
+        yield Bullets(tuple(map(_told, found)))
+
+
+def _told(one: NearMiss) -> str:
+    change = f"{percent(one.share, 0)} less traffic of {one.job}"
+    if one.units:
+        change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
+    freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}"
+    return f"{change} would save {usd(one.saved_cents)} net present cost ({freed}; planned, proved)"
+
 
 _LONGEST = 60
 _OPEN = "open"

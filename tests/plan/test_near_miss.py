@@ -1,0 +1,81 @@
+"""What would save a node: asked of plans, and held against plans of the changed scenario."""
+
+import planner
+
+SCENARIO = """\
+format: 1
+name: nearly
+horizon: {first_quarter: 2027Q1, quarters: 2}
+offers:
+  h100: {node_type: xe9680-h100, kind: rent}
+policies: {headroom: 10%}
+jobs:
+"""
+UNITS = "  chat: {serve: {model: llama-3.1-8b}, count: 9}\n"
+TRAFFIC = """\
+  chat:
+    serve:
+      model: llama-3.1-70b
+      load: {requests_per_second: RATE, input_tokens: 1500, output_tokens: 300}
+      latency: {ttft_ms: 1000}
+    gpu_types: [h100-80gb-sxm]
+"""
+
+
+def misses(text, **changes):
+    return planner.plan(text, **changes)._plan.near_misses
+
+
+def test_one_unit_too_many_for_a_node_is_told_with_what_it_costs():
+    made = planner.plan(SCENARIO + UNITS)
+    (found,) = made._plan.near_misses
+    assert (found.job, found.units, found.gpus) == ("chat", 1, 1)
+    fewer = planner.plan(SCENARIO + UNITS, set={"jobs.chat.count": 8})
+    assert found.saved_cents == round((made.cost_usd - fewer.cost_usd) * 100)
+    assert fewer.purchases[0]["count"] < made.purchases[0]["count"]
+    assert "1 unit fewer of chat would save $" in made.to_text(brief=True)
+    assert "What would save a node" in made.to_markdown()
+    assert "1 unit fewer of chat would save $" in planner.report(made, what_if="none").to_markdown()
+
+
+def test_full_nodes_and_half_empty_ones_are_no_near_misses():
+    for count in (8, 12, 16):
+        made = planner.plan(SCENARIO + UNITS, set={"jobs.chat.count": count})
+        assert made._plan.near_misses == ()
+        assert "would save" not in made.to_markdown()
+
+
+def test_a_little_less_traffic_that_saves_a_node_is_told_with_what_it_costs():
+    text = SCENARIO + TRAFFIC
+    way = planner.plan(text.replace("RATE", "1"))._plan.sizings
+    (rate,) = {
+        one.serving.planned_requests_per_second
+        for sizing in way.values()
+        for one in sizing.candidates
+        if one.gpus == 4 and one.serving
+    }
+    over = f"{2 * rate * 1.04:.3f}"
+    (found,) = misses(text.replace("RATE", over))
+    assert (found.job, found.units, found.gpus) == ("chat", 0, 4)
+    assert found.share == 0.04
+    costs = [
+        planner.plan(text.replace("RATE", at)).cost_usd
+        for at in (over, f"{float(over) * 0.96:.6f}")
+    ]
+    assert found.saved_cents == round((costs[0] - costs[1]) * 100)
+    assert misses(text.replace("RATE", f"{2 * rate * 1.5:.3f}")) == (), "that is no small change"
+
+
+def test_owned_nodes_and_units_that_run_today_are_left_alone():
+    owned = SCENARIO.replace("offers:", "fleet: {a: {node_type: xe9680-h100, count: 2}}\noffers:")
+    assert misses(owned + UNITS) == ()
+    one = owned.replace("count: 2", "count: 1") + UNITS
+    assert len(misses(one)) == 1
+    running = "running:\n  - {job: chat, pool: xe9680-h100/main, count: 8}\n"
+    assert misses(f"{one}{running}") == ()
+
+
+def test_jobs_that_give_way_leave_nothing_to_ask():
+    short = SCENARIO.replace("kind: rent", "kind: rent, maximum: 1") + UNITS
+    dropped = short.replace("headroom: 10%", "headroom: 10%, shortage: drop")
+    assert misses(dropped) == ()
