@@ -80,7 +80,7 @@ from planner.whatif.variants import (
 K = TypeVar("K", bound=StoredResult)
 Share: TypeAlias = "float | Decimal | Fraction"
 _NO_FIGURES = PlanSummary(result="infeasible")
-_FUTURES_AT_MOST, _PAIRS_AT_MOST, _PLANS_AT_MOST = 100_000, 50, 9
+_FUTURES_AT_MOST, _PLANS_AT_MOST = 100_000, 9
 
 
 class Work(Effort, total=False):
@@ -262,7 +262,6 @@ def sensitivity(
     swing: Share = 0.2,
     weeks: int = 4,
     precision: Share = 0.01,
-    pairs: int = 3,
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> SensitivityResult:
@@ -270,27 +269,25 @@ def sensitivity(
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
     a time: by the share `swing` of their values, lead times by so many `weeks`. Where another
-    purchase results, the value is closed in on to the share `precision`. The figures that come
-    first are also moved two at a time, `pairs` of them.
+    purchase results, the value is closed in on to the share `precision`.
 
     `workers` is how many plans are made at the same time, each in a process of its own: 1 unless
     told otherwise; None: as many as there are cores. `cluster` is the address of a Dask scheduler
     to plan on instead. `gap`, `time_limit_seconds` and `progress` are as for `plan`.
 
     >>> import planner
-    >>> found = planner.sensitivity("scenarios/quickstart.yaml", precision=0.5, pairs=0)
+    >>> found = planner.sensitivity("scenarios/quickstart.yaml", precision=0.5)
     >>> found.rows()[0]["figure"]
     'lead times'
 
     Raises InputError as `load` does, and for a moved value that no scenario may have.
     """
     require(1 <= weeks <= 52, "weeks", weeks, "a number of weeks from 1 to 52")
-    require(0 <= pairs <= _PAIRS_AT_MOST, "pairs", pairs, f"a number up to {_PAIRS_AT_MOST}")
     exact, closed = _exact(swing, "swing"), _exact(precision, "precision")
     changes, work = _parted(options)
     scenario = load(source, **changes)
     with _runner(scenario, work, progress) as runner:
-        found = found_sensitivity(runner, swing=exact, weeks=weeks, precision=closed, pairs=pairs)
+        found = found_sensitivity(runner, swing=exact, weeks=weeks, precision=closed)
     return SensitivityResult(found, scenario.read_from)
 
 

@@ -84,7 +84,6 @@ def alternatives(
 @share_option(
     "--precision", "1%", "How closely a switching value is found, as a share of the value."
 )
-@number_option("--pairs", 3, "How many pairs of the most important figures to move together.")
 @out_option(*_OF_SENSITIVITY)
 @asking
 @work_options
@@ -95,13 +94,12 @@ def sensitivity(
     changes: Changes,
     work: Work,
     format_: str,
-    **moved: Any,  # noqa: ANN401 - swing, weeks, precision and pairs
+    **moved: Any,  # noqa: ANN401 - swing, weeks and precision
 ) -> None:
     """Show which figures the cost depends on, and at which values the recommendation changes.
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
-    a time. Where another purchase results, the value at which that happens is found. The figures
-    that matter most are moved two at a time as well.
+    a time. Where another purchase results, the value at which that happens is found.
     """
     question = planner.sensitivity
     _answer(question, scenario, changes, _OF_SENSITIVITY, out, format_, **moved, **work)

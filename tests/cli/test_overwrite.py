@@ -37,7 +37,7 @@ COMMANDS = {
     "compare": ("compare", "scenario.yaml", "scenario.yaml"),
     "sweep": ("sweep", "grid.yaml", *ALONE),
     "risk": ("risk", "futures.yaml", "--samples", "2", "--plans", "1", *ALONE),
-    "sensitivity": ("sensitivity", "scenario.yaml", "--pairs", "0", "--precision", "50%", *ALONE),
+    "sensitivity": ("sensitivity", "scenario.yaml", "--precision", "50%", *ALONE),
     "alternatives": ("alternatives", "scenario.yaml", *ALONE),
     "report": ("report", "out/plan.json", "--since", "out/plan.json", *ALONE),
     "watsonx": ("export", "watsonx", "out/plan.json"),

@@ -75,14 +75,6 @@ def acquired_short(acquired: Iterable[Acquired]) -> str:
     return ", ".join(told) or "nothing"
 
 
-def added_text(figures: PlanSummary, base: PlanSummary) -> str:
-    """What a plan costs beyond another, whole dollars; its cost where that is none."""
-    if figures.cost_cents is None or base.cost_cents is None:
-        return NO_PLAN if figures.cost_cents is None else dollars(figures.cost_cents)
-    added = figures.cost_cents - base.cost_cents
-    return f"+{dollars(added)}" if added > 0 else dollars(added)
-
-
 def moved_text(unit: str, by: float) -> str:
     """`+20.0 %`, `4 weeks later`, or `as it is`."""
     if not by:
