@@ -269,22 +269,6 @@ class Bands:
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier:
-    """Points by what they cost and what they give; those are joined that nothing cheaper beats."""
-
-    title: str
-    says: str
-    points: tuple[tuple[End, End, str], ...]
-    """Cost, gain and name."""
-    axes: tuple[str, str]
-    """What is cost, and what is gain."""
-    least: bool = False
-    """Whether little of the gain is good, as of power."""
-    anchors: Mapping[str, str] = field(default_factory=dict)
-    """By the names of points, what each may lead to."""
-
-
-@dataclass(frozen=True, slots=True)
 class Meters:
     """Shares as filled bars: a row for each thing, a column for each quarter."""
 
@@ -324,7 +308,7 @@ class Gantt:
     """What stands above the cells; their numbers where it is empty."""
 
 
-Picture = Chart | NodeMap | Tornado | Bands | Frontier | Meters | Gantt
+Picture = Chart | NodeMap | Tornado | Bands | Meters | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
