@@ -14,10 +14,9 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     Tone,
-    table,
     titled,
 )
-from planner.reporting.format import code, count_of, dollars, usd
+from planner.reporting.format import count_of, usd
 from planner.reporting.sections import (
     capacity,
     cost,
@@ -186,26 +185,6 @@ def _why(plan: Plan) -> dict[str, str]:
         why = f"; next best {other.way}, {usd(_extra(other))} more a unit" if other else ""
         told[job.name] = f"{plan.sizings[job.sizing].summary}{why}"
     return told
-
-
-def jobs_document(plan: Plan) -> Document:
-    """Jobs with what each runs on, and what one unit would add on the next best GPU type."""
-    rows = [(job, _next_best(job)) for job in plan.jobs]
-    return (
-        Heading(plan.scenario, 1),
-        table(
-            rows,
-            ("Job", "name", lambda row: row[0].name),
-            ("Runs on", "text", lambda row: ", ".join(name for name, _ in row[0].gpu_types) or "–"),
-            ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
-            ("Extra a unit, USD", "number", lambda row: dollars(_extra(row[1])) if row[1] else "–"),
-        ),
-        Paragraph(
-            "Extra is what one unit would add to the bound if it had to run there, over the "
-            f"horizon. {code('planner explain PLAN.json JOB')} tells all GPU types, and every sum.",
-            tone="faint",
-        ),
-    )
 
 
 def _next_best(job: PlannedJob) -> Alternative | None:
