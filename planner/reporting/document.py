@@ -269,17 +269,6 @@ class Bands:
 
 
 @dataclass(frozen=True, slots=True)
-class Meters:
-    """Shares as filled bars: a row for each thing, a column for each quarter."""
-
-    title: str
-    says: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Figure | None, ...]], ...]
-    """None where there is nothing to fill."""
-
-
-@dataclass(frozen=True, slots=True)
 class Bar:
     """What is held from one cell to another, both counted from 1."""
 
@@ -301,14 +290,14 @@ class Gantt:
     says: str
     cells: int
     """Cells that time is divided into."""
+    columns: tuple[str, str, str]
+    """What a group, a label and a name stand for, where the bars are rows of a table."""
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
-    lines: tuple[str, ...]
-    """The same drawn with characters, for a page that holds text alone."""
     labels: tuple[str, ...] = ()
     """What stands above the cells; their numbers where it is empty."""
 
 
-Picture = Chart | NodeMap | Tornado | Bands | Meters | Gantt
+Picture = Chart | NodeMap | Tornado | Bands | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
@@ -332,7 +321,7 @@ def _in_words(block: Block) -> Document:
     if isinstance(block, Fold):
         return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
     if isinstance(block, Gantt):
-        return (Paragraph(f"{block.title}:", "faint"), Verbatim(block.lines))
+        return (Paragraph(f"{block.title}:", "faint"), _bars(block))
     if isinstance(block, Picture):
         return (Paragraph(f"{block.title}. {block.says}", "faint"),)
     if isinstance(block, Fields):
@@ -340,3 +329,14 @@ def _in_words(block: Block) -> Document:
     if isinstance(block, Table) and block.caption:
         return (Paragraph(f"{block.caption}:", "faint"), block)
     return (block,)
+
+
+def _bars(picture: Gantt) -> Table:
+    """A row for each bar, under the head of its group."""
+    return table(
+        [(head, bar) for head, bars in picture.groups for bar in bars],
+        (picture.columns[0], "text", lambda row: row[0]),
+        (picture.columns[1], "name", lambda row: row[1].label),
+        (picture.columns[2], "text", lambda row: row[1].name),
+        ("When", "text", lambda row: row[1].when),
+    )

@@ -140,7 +140,6 @@ def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
 
 def _drawn_use(traced: TracedPlan) -> Iterator[Block]:
     yield from capacity.forecast_section(traced)
-    yield capacity.use_picture(traced)
     yield capacity.pools_table(traced)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from planner.inputs.layers.override import AppliedChange, Override
 from planner.inputs.settled import Options
-from planner.planning.plan import BudgetUse, SpareCost
+from planner.planning.plan import SpareCost
 from planner.planning.store import dumps, loads
 from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
@@ -452,16 +452,6 @@ def test_switching_values_say_where_the_recommendation_turns(plan, beside):
     assert "At which price, growth or delay the recommendation turns" not in drawn
 
 
-def test_what_a_price_changes_is_told_without_planning_anew(plan):
-    drawn = markdown.render(justification_document(plan))
-    assert "| Rents | 58,451 | -11,690 | 11,690 |" in drawn
-    assert "the cost would be at most that:" in drawn
-    budget = BudgetUse(spend="capex", quarter=None, limit_cents=400_000_00, spent_cents=357_000_00)
-    limited = plan.model_copy(update={"budgets": (budget,)})
-    drawn = markdown.render(justification_document(limited))
-    assert "at most that, where the budgets still allow this plan then:" in drawn
-
-
 def test_rented_nodes_of_a_type_that_is_owned_elsewhere_are_not_owned(plan):
     cloud = plan.pools[0].model_copy(update={"node_type": "xe9680-h100"})
     drawn = markdown.render(
@@ -555,7 +545,7 @@ def test_a_job_that_gives_way_still_asks_for_what_it_asks(plan, short):
     assert "| batch-inference | ends |" not in told
 
 
-def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan, make):
+def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan):
     first, *others = plan.placements
     use, *rest = first
     run = use.occupants[0].model_copy(update={"hours": (168, 1000)})
@@ -563,18 +553,13 @@ def test_runs_of_some_hours_and_changes_of_the_scenario_are_shown(plan, make):
     change = AppliedChange(path="finance.pue", before="1.3", after="1.4", by="--set")
     placed = {"placements": ((weekly, *rest), *others), "changes": (change,)}
     weekly_plan = plan.model_copy(update=placed)
-    drawn = markdown.render(make(weekly_plan))
+    drawn = markdown.render(quarterly_document(weekly_plan))
     assert "### Schedule of runs" in drawn
-    page = render(make(weekly_plan), "Weeks")
+    page = render(quarterly_document(weekly_plan), "Weeks")
     assert ": 8 Jan 00:00 – 11 Feb 16:00</title>" in page
-    assert "·#####·······" in drawn
+    assert "| r760xa-l40s/cloud/r1 | 0 |" in drawn
+    assert " | 8 Jan 00:00 – 11 Feb 16:00 |" in drawn
     assert "| finance.pue | 1.3 | 1.4 | --set |" in drawn
-
-
-def test_how_full_each_pool_is_is_drawn(text):
-    assert "r760xa-l40s @ cloud, 2027Q1: 75.0 %" in text
-    assert "xe9680-h200 @ dc-east, 2027Q2: 100.0 %" in text
-    assert "xe9680-h200 @ dc-east, 2027Q1" not in text
 
 
 def test_what_stands_between_backticks_is_code(text):

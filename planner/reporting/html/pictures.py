@@ -13,13 +13,12 @@ from planner.reporting.document import (
     Bands,
     Chart,
     Gantt,
-    Meters,
     NodeMap,
     Picture,
     Tornado,
 )
 from planner.reporting.html.chart import TO, chart_svg, put
-from planner.reporting.html.grids import gantt, meters, node_map_svg
+from planner.reporting.html.grids import gantt, node_map_svg
 from planner.reporting.html.plots import bands, tornado
 
 _HEAD = 34
@@ -29,7 +28,6 @@ _DRAW: dict[type[Picture], Callable[..., Element]] = {
     Bands: bands,
     Chart: chart_svg,
     Gantt: gantt,
-    Meters: meters,
     NodeMap: node_map_svg,
     Tornado: tornado,
 }

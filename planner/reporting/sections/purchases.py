@@ -270,8 +270,8 @@ def orders_picture(traced: TracedPlan) -> Iterator[Gantt]:
         says="At the left the day by which each must be ordered; its bar is the time to deliver, "
         "and the number in it counts nodes. A year stands above its first month.",
         cells=len(months),
+        columns=("Action", "Order by", "Nodes"),
         groups=groups,
-        lines=tuple(f"{one.when}: {one.name}" for _, bars in groups for one in bars),
         labels=tuple(_label(month, each) for month in months),
     )
 

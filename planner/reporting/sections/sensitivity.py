@@ -1,13 +1,11 @@
-"""How the cost answers to one figure or two: a table, a picture, and where the plan turns."""
+"""How the cost answers to one figure at a time: a table, a picture, and where the plan turns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from math import inf
 
-from planner.planning.ledger.traced import TracedFigure, total
 from planner.reporting.document import (
     Blank,
     Block,
@@ -42,29 +40,12 @@ _NONE = "–"
 _BIAS = Blank(f"{code('finance.optimism_bias:')} of the scenario")
 _ENDS = ("low", "high")
 _TRACE = "how-sensitivity"
-_DOWN, _UP = TracedFigure(Fraction(-1, 5), "-0.2"), TracedFigure(Fraction(1, 5), "0.2")
-_MOVED = (
-    ("Servers bought, with support; the residual value as it is", ("purchase", "support")),
-    ("Residual value of these servers alone", ("residual value",)),
-    (
-        "Servers bought, with support; the residual value moves with the price",
-        ("purchase", "residual value", "support"),
-    ),
-    ("Rents", ("rent",)),
-    ("Reservations", ("reservation",)),
-    ("Energy", ("energy",)),
-    ("Licences", ("licence",)),
-    ("Colocation", ("colocation",)),
-)
-"""Costs that move together. The residual value follows the price by the useful life, as it is
-planned; what servers will fetch is a guess of its own, and moves by itself as well."""
 
 
 def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
-    """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
+    """What ends the plan first; then every figure, planned anew, and where the plan turns."""
     found = traced.beside.sensitivity
     yield from margins_section(traced)
-    yield _as_it_is(traced)
     rows: list[tuple[str, Cell]] = []
     if traced.plan.break_evens:
         link = traced.link("buying against renting", "cost")
@@ -84,25 +65,6 @@ def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
             ("Two or three changes at once", Blank(f"{code('planner risk')}, or named scenarios")),
             *(tuple(optimism_rows(traced)) or (("Uplift of purchases for optimism bias", _BIAS),)),
         )
-    )
-
-
-def _as_it_is(traced: TracedPlan) -> Table:
-    names = [line.name for line in traced.plan.costs]
-    rows = []
-    for title, moved in _MOVED:
-        if places := [place for place, name in enumerate(names) if name in moved]:
-            cost = total(traced.read.at(f"costs[{place}].present_cents") for place in places)
-            rows.append((title, cost, f"how-cost-{places[0]}"))
-    allowed = ", where the budgets still allow this plan then" if traced.plan.budgets else ""
-    return table(
-        rows,
-        ("What moves", "text", lambda row: row[0]),
-        ("Now in the cost, USD", "number", lambda row: traced.figure(row[1], "usd", row[2])),
-        ("20 % lower, USD", "number", lambda row: traced.figure(row[1] * _DOWN, "usd", row[2])),
-        ("20 % higher, USD", "number", lambda row: traced.figure(row[1] * _UP, "usd", row[2])),
-        caption="What a price, or the residual value, changes in the net present cost while this "
-        f"plan stays as it is; planned anew, the cost would be at most that{allowed}",
     )
 
 
