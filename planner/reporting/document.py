@@ -6,7 +6,7 @@ Each section is built once; the terminal, Markdown, HTML and Excel draw the same
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from types import MappingProxyType
@@ -236,7 +236,7 @@ class NodeMap:
     service."""
     numbers: Mapping[str, int]
     """The number that stands for each job."""
-    why: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, str]
     """What is said of a job where its GPUs are pointed at."""
 
 
@@ -284,17 +284,13 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """Bars over time, in groups that have a head."""
+    """Runs as bars over time, in groups that have a head: their node."""
 
     title: str
     says: str
     cells: int
     """Cells that time is divided into."""
-    columns: tuple[str, str, str]
-    """What a group, a label and a name stand for, where the bars are rows of a table."""
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
-    labels: tuple[str, ...] = ()
-    """What stands above the cells; their numbers where it is empty."""
 
 
 Picture = Chart | NodeMap | Tornado | Bands | Gantt
@@ -332,11 +328,11 @@ def _in_words(block: Block) -> Document:
 
 
 def _bars(picture: Gantt) -> Table:
-    """A row for each bar, under the head of its group."""
+    """A row for each run."""
     return table(
         [(head, bar) for head, bars in picture.groups for bar in bars],
-        (picture.columns[0], "text", lambda row: row[0]),
-        (picture.columns[1], "name", lambda row: row[1].label),
-        (picture.columns[2], "text", lambda row: row[1].name),
+        ("Node", "text", lambda row: row[0]),
+        ("GPUs", "name", lambda row: row[1].label),
+        ("Run", "text", lambda row: row[1].name),
         ("When", "text", lambda row: row[1].when),
     )

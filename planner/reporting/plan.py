@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.planning.plan import Alternative, Note, Plan, PlannedJob
+from planner.planning.plan import Note, Plan
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -16,7 +16,7 @@ from planner.reporting.document import (
     Tone,
     titled,
 )
-from planner.reporting.format import count_of, usd
+from planner.reporting.format import count_of
 from planner.reporting.sections import (
     capacity,
     cost,
@@ -112,12 +112,6 @@ def _about(plan: Plan) -> Iterator[Block]:
         yield Paragraph(" ".join(plan.description.split()))
 
 
-def _drawn_orders(traced: TracedPlan) -> Iterator[Block]:
-    yield from purchases.orders_picture(traced)
-    yield from purchases.bill_section(traced, full=False)
-    yield from releases.releases_section(traced)
-
-
 def _drawn_runs(traced: TracedPlan) -> tuple[Block, ...]:
     plan, lines = traced.plan, FULL.map_lines
     parts = (
@@ -149,23 +143,27 @@ def _drawn_cost(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((("Teams", cost.teams_section(traced)),), 3)
 
 
-def _drawn_facility(traced: TracedPlan) -> Iterator[Block]:
-    yield from sites.sites_section(traced, FULL.map_lines)
-    yield from sites.site_charts(traced)
-
-
 def _all_notes(notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
     return proof.notes_section(notes, FULL.notes, tone, whole=True)
 
 
 _DRAWN: dict[str, Section] = {
-    "orders": ("Orders", _drawn_orders),
-    "map": ("Who runs where", lambda traced: nodemap.node_map_picture(traced, _why(traced.plan))),
+    "orders": (
+        "Orders",
+        lambda traced: (
+            *purchases.bill_section(traced, full=False),
+            *releases.releases_section(traced),
+        ),
+    ),
+    "map": ("Who runs where", nodemap.node_map_picture),
     "runs": ("Runs, sharing and moves", _drawn_runs),
     "jobs": ("Jobs", _drawn_jobs),
     "use": ("Demand against capacity", _drawn_use),
     "cost": ("Cost", _drawn_cost),
-    "facility": ("Power and racks", _drawn_facility),
+    "facility": (
+        "Power and racks",
+        lambda traced: sites.sites_section(traced, FULL.map_lines),
+    ),
     "warnings": ("Warnings", lambda traced: _all_notes(traced.plan.warnings, "warning")),
     "assumptions": ("Assumptions", lambda traced: _all_notes(traced.plan.assumptions, "plain")),
     "how": ("How figures come about", proof.how_section),
@@ -174,29 +172,6 @@ _DRAWN: dict[str, Section] = {
 
 def _changed(plan: Plan) -> str:
     return f"{count_of(len(plan.changes), 'change')} to the scenario"
-
-
-def _why(plan: Plan) -> dict[str, str]:
-    """What each job is, and what its next best GPU type would cost."""
-    told = {}
-    for job in plan.jobs:
-        other = _next_best(job)
-        why = f"; next best {other.way}, {usd(_extra(other))} more a unit" if other else ""
-        told[job.name] = f"{plan.sizings[job.sizing].summary}{why}"
-    return told
-
-
-def _next_best(job: PlannedJob) -> Alternative | None:
-    """The way on another GPU type that adds the least; None where none can be had."""
-    taken = {name for name, _ in job.gpu_types}
-    known = [
-        one for one in job.alternatives if one.gpu_type not in taken and one.extra_cents is not None
-    ]
-    return min(known, key=lambda one: (_extra(one), one.way), default=None)
-
-
-def _extra(one: Alternative) -> int:
-    return one.extra_cents or 0
 
 
 def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -191,7 +191,8 @@ def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
     many = plan.model_copy(update={"jobs": (plan.jobs[0], *others, *plan.jobs[1:])})
     text = render(justification_document(many), "Colours")
     band = re.search(
-        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8</title></rect>(<line[^>]*>)', text
+        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs here; [^<]*</title></rect>(<line[^>]*>)',
+        text,
     )
     assert band
     assert 'class="stripe"' in band[1]

@@ -7,7 +7,9 @@ from planner.reporting.document import Chart, Figure, NodeMap, Series
 from planner.reporting.html.pictures import drawn
 
 QUARTERS = tuple(f"{2027 + place // 4}Q{place % 4 + 1}" for place in range(8))
-NODES = NodeMap("", "", QUARTERS, (("node/site/01", ((("job",),) * 8,) * 8),), {"job": 1})
+NODES = NodeMap(
+    "", "", QUARTERS, (("node/site/01", ((("job",),) * 8,) * 8),), {"job": 1}, {"job": "a job"}
+)
 
 
 def test_quarters_that_are_too_wide_for_a_page_stand_in_strips_of_equal_length():

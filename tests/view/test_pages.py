@@ -43,7 +43,7 @@ def test_the_folder_shows_its_plans_and_scenarios(get, folder):
 
 PAGES = [
     ("plan", {"of": PLAN}, "Who holds which GPU"),
-    ("plan", {"of": PLAN}, "Orders by month"),
+    ("plan", {"of": PLAN}, "Power and racks"),
     ("plan", {"of": PLAN}, "What is paid in each quarter"),
     ("job", {"of": PLAN, "name": "claims"}, "Why this GPU type"),
     ("job", {"of": PLAN}, "Why this GPU type"),

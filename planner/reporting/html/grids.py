@@ -40,8 +40,7 @@ def gantt(picture: Gantt) -> Element:
         put(svg, "line", class_="axis", x1=x, x2=x, y1=_TOP - 4, y2=foot)
         if cell < picture.cells:
             middle = x + _CELL / 2
-            label = picture.labels[cell] if picture.labels else str(cell + 1)
-            put(svg, "text", label, x=middle, y=14, text_anchor="middle")
+            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
     y = _TOP
     for head, bars in picture.groups:
         put(svg, "text", head, x=0, y=y + 14, font_weight=600)
@@ -117,9 +116,8 @@ def _node(
             band = coloured(svg, picture.numbers[jobs[0]], left, y, width, _GPU)
         else:
             band = put(svg, "rect", class_="shared", x=left, y=y, width=width, height=_GPU)
-        why = picture.why.get(jobs[0]) if alone else None
-        told = f"{', '.join(jobs)}: {gpus}"
-        put(band, "title", f"{told} of {len(held)} GPUs here; {why}" if why else told)
+        told = f"; {picture.told[jobs[0]]}" if alone else ""
+        put(band, "title", f"{', '.join(jobs)}: {gpus} of {len(held)} GPUs here{told}")
         if alone:
             band.set(TO, f"job-{picture.numbers[jobs[0]]}")
         middle = left + width / 2

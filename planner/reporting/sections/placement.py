@@ -109,7 +109,6 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
             title=f"Runs of {quarter_span(label, quarters[-1])} by {'day' if by_day else 'week'}",
             says="At the left the numbers of the GPUs, as in 0–3, under their node.",
             cells=cells,
-            columns=("Node", "GPUs", "Run"),
             groups=tuple(
                 (
                     node,
