@@ -100,8 +100,8 @@ class Result(ABC):
         """The whole result as a part of a page, and a list of links to its sections, as HTML.
 
         `planner.page_files()` is its style and script. `links` are addresses of what the page may
-        lead to, by anchor: `job-3` is the third of `jobs` of a plan, `plan-3` the third row of
-        alternatives, `low-3` and `high-3` are the ends of the third row of a sensitivity.
+        lead to, by anchor: `job-3` is the third of `jobs` of a plan, `low-3` and `high-3` are the
+        ends of the third row of a sensitivity.
         """
         return html.part(self._on_page(), self.title, links)
 

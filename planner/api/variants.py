@@ -31,12 +31,11 @@ from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
-from planner.reporting.sections.options import alternatives_document, near_ones, option_anchors
+from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import headline, sensitivity_document, tornado
 from planner.reporting.sections.variants import (
     PLAN_COLUMNS,
     cost_bands,
-    frontiers,
     risk_document,
     sweep_csv,
     sweep_document,
@@ -59,11 +58,9 @@ from planner.whatif.risk import risk as found_risk
 from planner.whatif.sensitivity import sensitivity as found_sensitivity
 from planner.whatif.sweep import (
     RESULTS,
-    Shard,
     VariantRuns,
     read_grid,
     require_rows,
-    results_name,
 )
 from planner.whatif.sweep import SweepRow as SweptRow
 from planner.whatif.sweep import sweep as swept
@@ -80,7 +77,7 @@ from planner.whatif.variants import (
 K = TypeVar("K", bound=StoredResult)
 Share: TypeAlias = "float | Decimal | Fraction"
 _NO_FIGURES = PlanSummary(result="infeasible")
-_FUTURES_AT_MOST, _PAIRS_AT_MOST, _PLANS_AT_MOST = 100_000, 50, 9
+_FUTURES_AT_MOST, _PLANS_AT_MOST = 100_000, 9
 
 
 class Work(Effort, total=False):
@@ -262,7 +259,6 @@ def sensitivity(
     swing: Share = 0.2,
     weeks: int = 4,
     precision: Share = 0.01,
-    pairs: int = 3,
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> SensitivityResult:
@@ -270,27 +266,25 @@ def sensitivity(
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
     a time: by the share `swing` of their values, lead times by so many `weeks`. Where another
-    purchase results, the value is closed in on to the share `precision`. The figures that come
-    first are also moved two at a time, `pairs` of them.
+    purchase results, the value is closed in on to the share `precision`.
 
     `workers` is how many plans are made at the same time, each in a process of its own: 1 unless
     told otherwise; None: as many as there are cores. `cluster` is the address of a Dask scheduler
     to plan on instead. `gap`, `time_limit_seconds` and `progress` are as for `plan`.
 
     >>> import planner
-    >>> found = planner.sensitivity("scenarios/quickstart.yaml", precision=0.5, pairs=0)
+    >>> found = planner.sensitivity("scenarios/quickstart.yaml", precision=0.5)
     >>> found.rows()[0]["figure"]
     'lead times'
 
     Raises InputError as `load` does, and for a moved value that no scenario may have.
     """
     require(1 <= weeks <= 52, "weeks", weeks, "a number of weeks from 1 to 52")
-    require(0 <= pairs <= _PAIRS_AT_MOST, "pairs", pairs, f"a number up to {_PAIRS_AT_MOST}")
     exact, closed = _exact(swing, "swing"), _exact(precision, "precision")
     changes, work = _parted(options)
     scenario = load(source, **changes)
     with _runner(scenario, work, progress) as runner:
-        found = found_sensitivity(runner, swing=exact, weeks=weeks, precision=closed, pairs=pairs)
+        found = found_sensitivity(runner, swing=exact, weeks=weeks, precision=closed)
     return SensitivityResult(found, scenario.read_from)
 
 
@@ -346,9 +340,6 @@ class AlternativesResult(StoredAnswer[Alternatives]):
     def _document(self) -> Document:
         return alternatives_document(self._found)
 
-    def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self.title, near_ones(self._found), option_anchors(self._found))
-
 
 def _cost(figures: PlanSummary) -> str:
     return figures.result if figures.cost_cents is None else money_short(figures.cost_cents)
@@ -390,14 +381,12 @@ class SweepResult(Result):
     _name = "sweep"
 
     def __init__(
-        self, name: str, found: Sequence[SweptRow], asked: int, left_out: int, results: Path | None
+        self, name: str, found: Sequence[SweptRow], left_out: int, results: Path | None
     ) -> None:
         """Private: `planner.sweep` gives these."""
         self._scenario, self._found = name, found
-        self.asked, self.left_out, self.results = asked, left_out, results
+        self.left_out, self.results = left_out, results
 
-    asked: int
-    """Rows of the whole sweep, of which this may be a part."""
     left_out: int
     """Rows that ask what others ask already."""
     results: Path | None
@@ -433,16 +422,13 @@ class SweepResult(Result):
         return records
 
     def files(self) -> dict[str, str | bytes]:
-        """`sweep.csv`, the page in Markdown and HTML, and pictures."""
+        """`sweep.csv`, the page in Markdown and HTML."""
         files = super().files()
         del files["sweep.json"]
         return {"sweep.csv": sweep_csv(self._found), **files}
 
     def _document(self) -> Document:
         return sweep_document(self._scenario, self._found)
-
-    def _pictures(self) -> Mapping[str, Picture]:
-        return frontiers(self._scenario, [(row.variant.label, row.figures) for row in self._found])
 
 
 def _number(override: Override) -> object:
@@ -453,7 +439,7 @@ def _number(override: Override) -> object:
     return float(found) if isinstance(found, Decimal) else found
 
 
-_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html", "headroom.svg", "power.svg")
+_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html")
 
 Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
 """A path, YAML text of several lines, or the same as a dict."""
@@ -465,7 +451,6 @@ def sweep(
     *,
     out: FilePath | None = None,
     overwrite: bool = False,
-    shard: tuple[int, int] | None = None,
     progress: Progress = None,
     **options: Unpack[VariantOptions],
 ) -> SweepResult:
@@ -474,9 +459,8 @@ def sweep(
     `grid` says what is changed, as a path, a dict, or YAML text. It names the scenario, or
     `scenario` takes the place of that; a dict then needs no `format` and no `scenario`. Rows that
     the folder `out` has already are not planned again, and its files are written at the end;
-    without one nothing is kept. `shard`, such as `(2, 8)`, plans only every eighth row, from the
-    second on, and keeps these rows alone. What `apply` and `set` change holds in every row, before
-    what the row changes. Options are as for `sensitivity`.
+    without one nothing is kept. What `apply` and `set` change holds in every row, before what the
+    row changes. Options are as for `sensitivity`.
 
     >>> import planner
     >>> prices = {"grid": {"set": {"offers.buy-l40s.price_usd": [90_000, 150_000]}}}
@@ -488,28 +472,24 @@ def sweep(
     in `out` that would be lost.
     """
     changes, work = _parted(options)
-    part = None if shard is None else Shard(*shard)
-    if shard is not None:
-        require(1 <= shard[0] <= shard[1], "shard", shard, "a part of several, as (2, 8)")
     path, text, base = _asked(grid, scenario, changes)
     asked = placed(lambda: read_grid(path, text, base.path if base else None))
     planner = _planner(base or _question(asked.scenario, changes), work)
     variants = placed(lambda: asked.variants(planner, Variant(*asked_changes(changes))))
     read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
-    with _kept_in(out, overwrite, () if part else _SWEEP_FILES, read, results_name(part)) as folder:
+    with _kept_in(out, overwrite, _SWEEP_FILES, read, RESULTS) as folder:
         require_rows(folder.path, force=overwrite)
         folder.make()
         with executor(planner, work) as planners:
             rows = swept(
                 *(planners, variants, folder.path),
-                shard=part,
                 force=overwrite,
                 progress=time_left(progress),
             )
-        kept = folder.path / results_name(part) if out is not None else None
+        kept = folder.path / RESULTS if out is not None else None
         alike = len(asked.rows) - len(variants)
-        found = SweepResult(planner.name, rows, len(variants), alike, kept)
-        if out is not None and not part:
+        found = SweepResult(planner.name, rows, alike, kept)
+        if out is not None:
             folder.write(found.files())
     return found
 

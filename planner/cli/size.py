@@ -15,7 +15,8 @@ from planner.cli.options import FILE, asking, catalog_option, file_option, forma
 from planner.cli.screen import print_exact, print_result
 from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact, plain_types
-from planner.inputs.scenario.job import Serve, Tune
+from planner.inputs.layers.override import OPTION
+from planner.inputs.scenario.job import Parallelism, Serve, Tune
 from planner.inputs.text.scalars import ScalarError, plain_value
 
 if TYPE_CHECKING:
@@ -32,10 +33,7 @@ _CALLED = {
     "adapter_rank": "rank",
     "adapters.count": "adapters",
     "adapters.size_gb": "adapter_gb",
-    **{
-        f"parallelism.{key}": f"{key}_parallel"
-        for key in ("tensor", "pipeline", "virtual_pipeline", "context", "expert")
-    },
+    **{f"parallelism.{key}": f"{key}_parallel" for key in Parallelism.model_fields},
 }
 """Keys whose options are not named after their last part."""
 _DESCRIBES = "describes a job, and that of the scenario is described there"
@@ -237,12 +235,16 @@ def _sized_in(
     scenario: Path, job: str | None, given: Mapping[str, Any], changes: Changes, *, sums: bool
 ) -> planner.SizeResult:
     """A job of a scenario; raises InputError where options describe another."""
-    policies = {name: setting for name, setting in _POLICIES.items() if given[name]}
-    stated = [setting.format(given[name]) for name, setting in policies.items()]
+    stated = {
+        setting.format(given[name]): name for name, setting in _POLICIES.items() if given[name]
+    }
     changed: Changes = {**changes, "set": (*changes["set"], *stated)}
-    asked = planner.load(scenario, **changed)
+    try:
+        asked = planner.load(scenario, **changed)
+    except InputError as error:
+        raise InputError(*(_on_policy(one, stated) for one in error.findings)) from None
     described = [
-        name for name, value in given.items() if value and name not in ("faster", *policies)
+        name for name, value in given.items() if value and name not in ("faster", *stated.values())
     ]
     if described:
         raise InputError(*(Finding(_DESCRIBES, path=flag(name)) for name in described))
@@ -250,6 +252,12 @@ def _sized_in(
         names = ", ".join(row["job"] for row in asked.rows())
         raise InputError(Finding("say which job of the scenario", hint=f"it has {names or 'none'}"))
     return planner.size(job, scenario=asked, faster=given["faster"], sums=sums)
+
+
+def _on_policy(finding: Finding, stated: Mapping[str, str]) -> Finding:
+    """The same mistake, at the option that sets a policy if it was made there."""
+    name = stated.get(finding.source_line or "") if finding.file == OPTION else None
+    return Finding(finding.message, path=flag(name), hint=finding.hint) if name else finding
 
 
 def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> planner.SizeResult:

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from planner import AlternativesResult, Changes, SensitivityResult, Work
     from planner.api.folder import Folder
 
-_OF_ALTERNATIVES = (
-    *("alternatives.json", "alternatives.md", "alternatives.html"),
-    *("headroom.svg", "power.svg"),
-)
+_OF_ALTERNATIVES = ("alternatives.json", "alternatives.md", "alternatives.html")
 _OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
 
 
@@ -84,7 +81,6 @@ def alternatives(
 @share_option(
     "--precision", "1%", "How closely a switching value is found, as a share of the value."
 )
-@number_option("--pairs", 3, "How many pairs of the most important figures to move together.")
 @out_option(*_OF_SENSITIVITY)
 @asking
 @work_options
@@ -95,35 +91,20 @@ def sensitivity(
     changes: Changes,
     work: Work,
     format_: str,
-    **moved: Any,  # noqa: ANN401 - swing, weeks, precision and pairs
+    **moved: Any,  # noqa: ANN401 - swing, weeks and precision
 ) -> None:
     """Show which figures the cost depends on, and at which values the recommendation changes.
 
     Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
-    a time. Where another purchase results, the value at which that happens is found. The figures
-    that matter most are moved two at a time as well.
+    a time. Where another purchase results, the value at which that happens is found.
     """
     question = planner.sensitivity
     _answer(question, scenario, changes, _OF_SENSITIVITY, out, format_, **moved, **work)
 
 
-def _shard(text: str) -> tuple[int, int]:
-    """`2/8`: the second of eight; fails in the user's words."""
-    number, slash, of = text.partition("/")
-    if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-        raise click.BadParameter(f"{text!r} is not a part, write 2/8 for the second of eight")
-    return int(number), int(of)
-
-
 @click.command()
 @click.argument("grid", type=FILE)
 @folder_option("the results, made if needed; a sweep that was stopped carries on from there")
-@click.option(
-    "--shard",
-    type=_shard,
-    metavar="I/N",
-    help="Plan only every N-th row, from the I-th on.",
-)
 @asking
 @work_options
 @click.pass_context
@@ -131,7 +112,6 @@ def sweep(
     ctx: click.Context,
     grid: Path,
     out: Folder,
-    shard: tuple[int, int] | None,
     changes: Changes,
     work: Work,
 ) -> None:
@@ -145,7 +125,6 @@ def sweep(
             grid,
             out=out.path,
             overwrite=out.overwrite,
-            shard=shard,
             progress=progress,
             **changes,
             **work,
@@ -153,13 +132,9 @@ def sweep(
     if found.left_out:
         rows = count_of(found.left_out, "row")
         click.echo(f"left out {rows} that others ask for already", err=True)
-    if shard:
-        done = count_of(len(found.rows()), "row")
-        click.echo(f"wrote {done} of {found.asked:,} to {found.results}", err=True)
-    else:
-        say_written(out, found.files())
-        click.echo(f"wrote {found.results}", err=True)
-        print_result(found)
+    say_written(out, found.files())
+    click.echo(f"wrote {found.results}", err=True)
+    print_result(found)
     for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):
         if code in found.exit_codes:
             ctx.exit(code)

@@ -6,7 +6,7 @@ Each section is built once; the terminal, Markdown, HTML and Excel draw the same
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from types import MappingProxyType
@@ -236,7 +236,7 @@ class NodeMap:
     service."""
     numbers: Mapping[str, int]
     """The number that stands for each job."""
-    why: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, str]
     """What is said of a job where its GPUs are pointed at."""
 
 
@@ -269,33 +269,6 @@ class Bands:
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier:
-    """Points by what they cost and what they give; those are joined that nothing cheaper beats."""
-
-    title: str
-    says: str
-    points: tuple[tuple[End, End, str], ...]
-    """Cost, gain and name."""
-    axes: tuple[str, str]
-    """What is cost, and what is gain."""
-    least: bool = False
-    """Whether little of the gain is good, as of power."""
-    anchors: Mapping[str, str] = field(default_factory=dict)
-    """By the names of points, what each may lead to."""
-
-
-@dataclass(frozen=True, slots=True)
-class Meters:
-    """Shares as filled bars: a row for each thing, a column for each quarter."""
-
-    title: str
-    says: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Figure | None, ...]], ...]
-    """None where there is nothing to fill."""
-
-
-@dataclass(frozen=True, slots=True)
 class Bar:
     """What is held from one cell to another, both counted from 1."""
 
@@ -311,20 +284,16 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """Bars over time, in groups that have a head."""
+    """Runs as bars over time, in groups that have a head: their node."""
 
     title: str
     says: str
     cells: int
     """Cells that time is divided into."""
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
-    lines: tuple[str, ...]
-    """The same drawn with characters, for a page that holds text alone."""
-    labels: tuple[str, ...] = ()
-    """What stands above the cells; their numbers where it is empty."""
 
 
-Picture = Chart | NodeMap | Tornado | Bands | Frontier | Meters | Gantt
+Picture = Chart | NodeMap | Tornado | Bands | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
@@ -348,7 +317,7 @@ def _in_words(block: Block) -> Document:
     if isinstance(block, Fold):
         return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
     if isinstance(block, Gantt):
-        return (Paragraph(f"{block.title}:", "faint"), Verbatim(block.lines))
+        return (Paragraph(f"{block.title}:", "faint"), _bars(block))
     if isinstance(block, Picture):
         return (Paragraph(f"{block.title}. {block.says}", "faint"),)
     if isinstance(block, Fields):
@@ -356,3 +325,14 @@ def _in_words(block: Block) -> Document:
     if isinstance(block, Table) and block.caption:
         return (Paragraph(f"{block.caption}:", "faint"), block)
     return (block,)
+
+
+def _bars(picture: Gantt) -> Table:
+    """A row for each run."""
+    return table(
+        [(head, bar) for head, bars in picture.groups for bar in bars],
+        ("Node", "text", lambda row: row[0]),
+        ("GPUs", "name", lambda row: row[1].label),
+        ("Run", "text", lambda row: row[1].name),
+        ("When", "text", lambda row: row[1].when),
+    )

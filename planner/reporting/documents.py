@@ -46,7 +46,7 @@ from planner.reporting.sections import (
 )
 from planner.reporting.traced import RelatedResults, Section, TracedPlan, numbered_sections
 
-_ORDERS = 7
+_ORDERS, _RULES = 7, 40
 _QUARTERS = 8
 """A table of more of them counts years."""
 
@@ -201,26 +201,12 @@ def quarterly_document(
     )
 
 
-def _ask(traced: TracedPlan) -> Iterator[Block]:
-    """Page 1, and where each reader finds their page."""
-    yield from decision_section(traced)
-    of = traced.sections
-    yield Paragraph(
-        f"For finance: sections {of('options', 'cost', 'sensitivity', 'affordability')}. For "
-        f"facilities: {of('facility', 'milestones')}. For procurement: "
-        f"{of('bill', 'procurement', 'milestones')}. For who runs the fleet: "
-        f"{of('need', 'existing', 'options')}. For an auditor: "
-        f"{of('assumptions', 'trace', 'provenance')}, and the appendices.",
-        tone="faint",
-    )
-
-
 def _need(traced: TracedPlan) -> Iterator[Block]:
     """Who needs what, how far it goes beyond what is owned, and how long runs take."""
     yield Paragraph(
         "Each job and the units of it that must run; a unit is one replica of a model, or one "
-        f"tuning job with all its runs. {_of_shared(traced.plan)}Its sizing, sum by sum, is told "
-        f"in {traced.section('jobs')}.",
+        f"tuning job with all its runs. {_of_shared(traced.plan)}What decided its GPUs is told in "
+        f"{traced.section('jobs')}.",
         tone="faint",
     )
     yield jobs.demand_table(traced)
@@ -228,7 +214,6 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(capacity.exhaustion(traced))
     yield capacity.gpus_table(traced)
     yield capacity.capacity_chart(traced)
-    yield capacity.use_picture(traced)
     yield from titled(
         (
             ("What does not fit", explain.shortage_section(traced.plan)),
@@ -269,7 +254,6 @@ def _trace(traced: TracedPlan) -> Iterator[Block]:
         ("Traffic and latency", serving.traffic_section(traced)),
         ("APIs", serving.apis_section(traced)),
         ("Who runs where", nodemap.node_map_picture(traced)),
-        *placement.placement_parts(traced),
     )
     yield from titled(parts, 3)
 
@@ -280,7 +264,7 @@ def _since(traced: TracedPlan) -> tuple[Block, ...]:
 
 
 _JUSTIFICATION: dict[str, Section] = {
-    "ask": ("The ask", _ask),
+    "ask": ("The ask", decision_section),
     "need": ("Need", _need),
     "existing": ("What there is already", _existing),
     "options": ("Options", _options),
@@ -295,16 +279,15 @@ _JUSTIFICATION: dict[str, Section] = {
     "procurement": ("Procurement", purchases.procurement_section),
     "milestones": ("Milestones and acceptance", purchases.milestones_section),
     "provenance": ("Provenance and sign-off", proof.provenance_section),
-    "jobs": ("Jobs, sum by sum", jobs.sums_section),
+    "jobs": ("Jobs, and what decided them", jobs.decisions_section),
     "how": ("How figures come about", proof.how_section),
-    "rules": ("Rules and their sources", proof.rules_section),
+    "rules": ("Rules and their sources", lambda traced: proof.rules_section(traced, _RULES)),
     "since": ("What changed since the last plan", _since),
 }
 
 
 def _need_in_short(traced: TracedPlan) -> Iterator[Block]:
     yield from capacity.forecast_section(traced)
-    yield capacity.use_picture(traced)
     yield from titled((("What does not fit", explain.shortage_section(traced.plan)),), 3)
     yield from serving.runs_section(traced)
     yield from nodemap.node_map_picture(traced)
@@ -330,10 +313,7 @@ _JUSTIFICATION_IN_SHORT: dict[str, Section] = {
     "facility": ("Facility", sites.sites_section),
     "milestones": ("Milestones", purchases.milestones_section),
     "risks": ("Risks", proof.risks_section),
-    "provenance": (
-        "Provenance and sign-off",
-        lambda traced: proof.provenance_section(traced, full=False),
-    ),
+    "provenance": ("Provenance and sign-off", proof.provenance_section),
 }
 
 
@@ -358,7 +338,6 @@ def _services(traced: TracedPlan) -> tuple[Block, ...]:
 
 
 def _resources(traced: TracedPlan) -> Iterator[Block]:
-    yield capacity.use_picture(traced)
     yield capacity.pools_table(traced)
     asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
     yield Fields(((asked, Blank("monitoring")),))
@@ -406,10 +385,7 @@ _QUARTERLY: dict[str, Section] = {
         lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
     ),
     "bill": ("Bill of materials", purchases.bill_section),
-    "provenance": (
-        "Provenance",
-        lambda traced: proof.provenance_section(traced, full=False),
-    ),
+    "provenance": ("Provenance", proof.provenance_section),
     "how": ("How figures come about", proof.how_section),
 }
 _IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.planning.plan import Alternative, Note, Plan, PlannedJob
+from planner.planning.plan import Note, Plan
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -14,10 +14,9 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     Tone,
-    table,
     titled,
 )
-from planner.reporting.format import code, count_of, dollars, usd
+from planner.reporting.format import count_of
 from planner.reporting.sections import (
     capacity,
     cost,
@@ -113,12 +112,6 @@ def _about(plan: Plan) -> Iterator[Block]:
         yield Paragraph(" ".join(plan.description.split()))
 
 
-def _drawn_orders(traced: TracedPlan) -> Iterator[Block]:
-    yield from purchases.orders_picture(traced)
-    yield from purchases.bill_section(traced, full=False)
-    yield from releases.releases_section(traced)
-
-
 def _drawn_runs(traced: TracedPlan) -> tuple[Block, ...]:
     plan, lines = traced.plan, FULL.map_lines
     parts = (
@@ -141,7 +134,6 @@ def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
 
 def _drawn_use(traced: TracedPlan) -> Iterator[Block]:
     yield from capacity.forecast_section(traced)
-    yield capacity.use_picture(traced)
     yield capacity.pools_table(traced)
 
 
@@ -151,23 +143,27 @@ def _drawn_cost(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((("Teams", cost.teams_section(traced)),), 3)
 
 
-def _drawn_facility(traced: TracedPlan) -> Iterator[Block]:
-    yield from sites.sites_section(traced, FULL.map_lines)
-    yield from sites.site_charts(traced)
-
-
 def _all_notes(notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
     return proof.notes_section(notes, FULL.notes, tone, whole=True)
 
 
 _DRAWN: dict[str, Section] = {
-    "orders": ("Orders", _drawn_orders),
-    "map": ("Who runs where", lambda traced: nodemap.node_map_picture(traced, _why(traced.plan))),
+    "orders": (
+        "Orders",
+        lambda traced: (
+            *purchases.bill_section(traced, full=False),
+            *releases.releases_section(traced),
+        ),
+    ),
+    "map": ("Who runs where", nodemap.node_map_picture),
     "runs": ("Runs, sharing and moves", _drawn_runs),
     "jobs": ("Jobs", _drawn_jobs),
     "use": ("Demand against capacity", _drawn_use),
     "cost": ("Cost", _drawn_cost),
-    "facility": ("Power and racks", _drawn_facility),
+    "facility": (
+        "Power and racks",
+        lambda traced: sites.sites_section(traced, FULL.map_lines),
+    ),
     "warnings": ("Warnings", lambda traced: _all_notes(traced.plan.warnings, "warning")),
     "assumptions": ("Assumptions", lambda traced: _all_notes(traced.plan.assumptions, "plain")),
     "how": ("How figures come about", proof.how_section),
@@ -176,49 +172,6 @@ _DRAWN: dict[str, Section] = {
 
 def _changed(plan: Plan) -> str:
     return f"{count_of(len(plan.changes), 'change')} to the scenario"
-
-
-def _why(plan: Plan) -> dict[str, str]:
-    """What each job is, and what its next best GPU type would cost."""
-    told = {}
-    for job in plan.jobs:
-        other = _next_best(job)
-        why = f"; next best {other.way}, {usd(_extra(other))} more a unit" if other else ""
-        told[job.name] = f"{plan.sizings[job.sizing].summary}{why}"
-    return told
-
-
-def jobs_document(plan: Plan) -> Document:
-    """Jobs with what each runs on, and what one unit would add on the next best GPU type."""
-    rows = [(job, _next_best(job)) for job in plan.jobs]
-    return (
-        Heading(plan.scenario, 1),
-        table(
-            rows,
-            ("Job", "name", lambda row: row[0].name),
-            ("Runs on", "text", lambda row: ", ".join(name for name, _ in row[0].gpu_types) or "–"),
-            ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
-            ("Extra a unit, USD", "number", lambda row: dollars(_extra(row[1])) if row[1] else "–"),
-        ),
-        Paragraph(
-            "Extra is what one unit would add to the bound if it had to run there, over the "
-            f"horizon. {code('planner explain PLAN.json JOB')} tells all GPU types, and every sum.",
-            tone="faint",
-        ),
-    )
-
-
-def _next_best(job: PlannedJob) -> Alternative | None:
-    """The way on another GPU type that adds the least; None where none can be had."""
-    taken = {name for name, _ in job.gpu_types}
-    known = [
-        one for one in job.alternatives if one.gpu_type not in taken and one.extra_cents is not None
-    ]
-    return min(known, key=lambda one: (_extra(one), one.way), default=None)
-
-
-def _extra(one: Alternative) -> int:
-    return one.extra_cents or 0
 
 
 def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -26,7 +26,7 @@ from planner.reporting.document import (
     Table,
     cell_text,
 )
-from planner.reporting.format import Style, listed
+from planner.reporting.format import Style
 from planner.whatif.compare import Comparison
 from planner.whatif.results import Alternatives, Sensitivity
 from planner.whatif.risk import Risk
@@ -112,10 +112,6 @@ class TracedPlan(TracedFile):
             return "the full edition"
         number = self._number(key)
         return f"section {number}" if number.isdecimal() else f"appendix {number}"
-
-    def sections(self, *keys: str) -> str:
-        """`1, 4 and 12`: the numbers of several."""
-        return listed([self._number(key) for key in keys])
 
     def link(self, text: str, key: str) -> Link:
         """Words, and the section that they lead to."""

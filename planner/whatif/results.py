@@ -363,29 +363,6 @@ class Swing(Frozen):
         return tuple(min(way, key=lambda one: abs(one.by)) for way in ways if way)
 
 
-class Corner(Frozen):
-    """A plan with two figures moved as far as each is moved alone."""
-
-    first_by: float
-    """Share of the value, or weeks; negative: down."""
-    second_by: float
-    settings: tuple[Override, ...]
-    """With which `planner plan` makes this plan."""
-    figures: PlanSummary
-    interplay_cents: int | None
-    """What both together add to the cost beyond what each adds alone; None where one of the four
-    plans that this takes does not exist."""
-
-
-class Pair(Frozen):
-    """Two figures, moved together."""
-
-    first: str
-    second: str
-    corners: tuple[Corner, ...]
-    """Both down, the second up, the first up, both up."""
-
-
 class Sensitivity(StoredResult):
     """One scenario, figure by figure: first what leaves no plan, then the widest swing."""
 
@@ -398,5 +375,3 @@ class Sensitivity(StoredResult):
     """Turns are closed in to this share of the value."""
     base: PlanSummary
     swings: tuple[Swing, ...]
-    pairs: tuple[Pair, ...] = ()
-    """Of the figures that come first above."""

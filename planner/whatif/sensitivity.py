@@ -1,4 +1,4 @@
-"""How the cost answers to one figure at a time and to two, and where the recommendation turns.
+"""How the cost answers to one figure at a time, and where the recommendation turns.
 
 The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
 between two plans: one that still acquires what the plan of the scenario does, or costs no less than
@@ -8,18 +8,15 @@ that would, and one that does not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
 
 from planner.costs import CostStream, Entering, entry_quarters, portfolio_costs, spent_cents
 from planner.inputs.layers.override import Override
 from planner.inputs.settled import Inputs
 from planner.whatif.results import (
-    Corner,
     Moved,
-    Pair,
     PlanSummary,
     Sensitivity,
     Swing,
@@ -44,68 +41,25 @@ class Moves:
 
     def at(self, figure: UncertainFigure, by: Fraction) -> Moved:
         """One plan."""
-        settings, figures = self.together((figure, by))
-        return Moved(by=float(by), settings=settings, figures=figures)
+        settings = _settings((figure, by))
+        return Moved(by=float(by), settings=settings, figures=self._runner.one(settings))
 
     def turned(self, figure: UncertainFigure, by: Fraction) -> bool:
         """Whether something else is recommended then, or nothing at all; equals are no turn."""
         base, other = self.base(), self.at(figure, by).figures
         if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
             return False
-        moved = self._runner.inputs_with(_settings([(figure, by)]))
+        moved = self._runner.inputs_with(_settings((figure, by)))
         return not would_do(self._runner.inputs, moved, base, other)
 
-    def together(self, *moves: _Move) -> tuple[tuple[Override, ...], PlanSummary]:
-        """A plan with several moves at once, and its settings."""
-        settings = _settings(moves)
-        return settings, self._runner.one(settings)
-
-    def plan(self, asked: Iterable[tuple[_Move, ...]]) -> None:
-        """Make the plans that there are not yet, each with its moves, and that of the scenario."""
+    def plan(self, asked: Iterable[_Move]) -> None:
+        """Make the plans that there are not yet, each with its move, and that of the scenario."""
         self._runner.all([*map(_settings, asked), ()])
 
 
-def _settings(moves: Iterable[_Move]) -> tuple[Override, ...]:
-    return tuple(setting for figure, by in moves if by for setting in figure.settings(by))
-
-
-def pairs_of(
-    moves: Moves, ranked: Sequence[UncertainFigure], reach: Mapping[str, Fraction], most: int
-) -> tuple[Pair, ...]:
-    """At most so many pairs of figures, those first that move the cost most; plans are made."""
-    ranks = sorted(combinations(range(len(ranked)), 2), key=lambda pair: (sum(pair), pair))
-    chosen = [(ranked[one], ranked[other]) for one, other in ranks[:most]]
-
-    def corners(first: UncertainFigure, second: UncertainFigure) -> list[tuple[_Move, _Move]]:
-        one, other = (((of, -reach[of.name]), (of, reach[of.name])) for of in (first, second))
-        return list(product(one, other))
-
-    moves.plan(ends for pair in chosen for ends in corners(*pair))
-    return tuple(
-        Pair(
-            first=first.name,
-            second=second.name,
-            corners=tuple(_corner(moves, *ends) for ends in corners(first, second)),
-        )
-        for first, second in chosen
-    )
-
-
-def _corner(moves: Moves, one: _Move, other: _Move) -> Corner:
-    settings, both = moves.together(one, other)
-    plans = (both, moves.base(), moves.at(*one).figures, moves.at(*other).figures)
-    costs = [plan.cost_cents for plan in plans if plan.cost_cents is not None]
-    interplay = None
-    if len(costs) == len(plans):
-        together, stated, first, second = costs
-        interplay = (together - stated) - (first - stated) - (second - stated)
-    return Corner(
-        first_by=float(one[1]),
-        second_by=float(other[1]),
-        settings=settings,
-        figures=both,
-        interplay_cents=interplay,
-    )
+def _settings(move: _Move) -> tuple[Override, ...]:
+    figure, by = move
+    return tuple(figure.settings(by)) if by else ()
 
 
 def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummary) -> bool:
@@ -189,12 +143,10 @@ def sensitivity(
     swing: Fraction = Fraction(1, 5),
     weeks: int = 4,
     precision: Fraction = Fraction(1, 100),
-    pairs: int = 0,
 ) -> Sensitivity:
     """Move every uncertain figure either way, and close in on where what is acquired turns.
 
-    No plan counts as the widest swing. At most so many `pairs` of those that come first are then
-    moved together.
+    No plan counts as the widest swing.
     Raises InputError where a moved value is one that no scenario may have, LimitError where
     workers die.
     """
@@ -202,7 +154,7 @@ def sensitivity(
     found = list(uncertain_figures(runner.inputs))
     reach = {figure.name: Fraction(weeks) if figure.unit == "weeks" else swing for figure in found}
     ends = [(figure, by) for figure in found for by in (-reach[figure.name], reach[figure.name])]
-    moved.plan((end,) for end in ends)
+    moved.plan(ends)
     base = moved.base()
     searches = [
         _Search(figure, Fraction(0), end, Fraction(1) if figure.unit == "weeks" else precision)
@@ -210,7 +162,7 @@ def sensitivity(
         if moved.turned(figure, end)
     ]
     while waiting := [one for one in searches if not one.closed]:  # all brackets together
-        moved.plan([((one.figure, one.middle),) for one in waiting])
+        moved.plan((one.figure, one.middle) for one in waiting)
         for one in waiting:
             one.narrow(turned=moved.turned(one.figure, one.middle))
     swings = [
@@ -218,8 +170,6 @@ def sensitivity(
         for figure in found
     ]
     swings.sort(key=lambda one: _rank(one, reach[one.name]))
-    by_name = {figure.name: figure for figure in found}
-    moving = [by_name[one.name] for one in swings if one.without_plan or one.spread_cents]
     return Sensitivity(
         question=question_of(runner.inputs),
         scenario=runner.inputs.scenario.name,
@@ -228,7 +178,6 @@ def sensitivity(
         precision=float(precision),
         base=base,
         swings=tuple(swings),
-        pairs=pairs_of(moved, moving, reach, pairs),
     )
 
 

@@ -213,62 +213,41 @@ class _Line(Frozen):
     figures: PlanSummary
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """One of several parts of a sweep: every n-th row."""
-
-    number: int
-    """From 1."""
-    of: int
-
-    def part(self, variants: Mapping[str, Variant]) -> dict[str, Variant]:
-        """The variants of this part."""
-        every = list(variants.items())
-        return dict(every[self.number - 1 :: self.of])
-
-
-def results_name(shard: Shard | None) -> str:
-    """Name of the file of results; a shard has one of its own."""
-    return f"results-{shard.number}-of-{shard.of}.jsonl" if shard else RESULTS
-
-
 def sweep(
     executor: Executor,
     variants: Mapping[str, Variant],
     out: FilePath,
     *,
-    shard: Shard | None = None,
     force: bool = False,
     progress: Callable[[int, int, int], None],
 ) -> tuple[SweepRow, ...]:
-    """Plan the variants that no file of results in the folder has yet; all their rows, in order.
+    """Plan the variants that the results in the folder do not have yet; all their rows, in order.
 
     `progress` is told how many rows are done, how many of these were found, and how many there
     are. Raises what planning a whole sweep can: LimitError, InputError where a file cannot be
     written, or without `force` would lose rows that are not asked for.
     """
-    asked = shard.part(variants) if shard else dict(variants)
-    file = out / results_name(shard)
-    lost = sum(line.key not in asked for line in _read(file))
+    file = out / RESULTS
+    kept_lines = list(_read(file))
+    lost = sum(line.key not in variants for line in kept_lines)
     if lost and not force:
         message = f"holds {count_of(lost, 'row')} that this does not ask for, or asked otherwise"
         raise InputError(Finding(message, file=str(file), hint=_HINT))
-    every = (line for one in _files(out) for line in _read(one))
-    found = {line.key: line.figures for line in every if line.key in asked}
-    write_atomically(file, _lines(asked, found))
+    found = {line.key: line.figures for line in kept_lines if line.key in variants}
+    write_atomically(file, _lines(variants, found))
     kept = len(found)
-    progress(kept, kept, len(asked))
+    progress(kept, kept, len(variants))
     with file.open("a", encoding="utf-8", newline="\n") as results:
 
         def done(key: str, figures: PlanSummary) -> None:
             found[key] = figures
-            results.write(_line(key, asked[key], figures))
+            results.write(_line(key, variants[key], figures))
             results.flush()
-            progress(len(found), kept, len(asked))
+            progress(len(found), kept, len(variants))
 
-        executor.plan({key: one for key, one in asked.items() if key not in found}, done)
-    write_atomically(file, _lines(asked, found))
-    return tuple(SweepRow(variant, found[key]) for key, variant in asked.items())
+        executor.plan({key: one for key, one in variants.items() if key not in found}, done)
+    write_atomically(file, _lines(variants, found))
+    return tuple(SweepRow(variant, found[key]) for key, variant in variants.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,21 +283,17 @@ def _lines(asked: Mapping[str, Variant], found: Mapping[str, PlanSummary]) -> st
 
 
 def require_rows(out: FilePath, *, force: bool) -> None:
-    """Raise InputError for files of results that hold anything else, unless it may be lost."""
-    foreign = [file for file in _files(out) if not all(map(_is_row, _lines_of(file)))]
-    if foreign and not force:
+    """Raise InputError for results that hold anything else, unless it may be lost."""
+    file = out / RESULTS
+    if not force and not all(map(_is_row, _lines_of(file))):
         message = "holds lines that are no rows of a sweep of this version"
-        raise InputError(*(Finding(message, file=str(file), hint=_HINT) for file in foreign))
+        raise InputError(Finding(message, file=str(file), hint=_HINT))
 
 
 def _is_row(line: str) -> bool:
     """Whether a line is a row, or the beginning of one that was cut off."""
     cut_off = not line.endswith("\n") and line[: len(_BEGINS)] == _BEGINS[: len(line)]
     return cut_off or _parsed(line) is not None
-
-
-def _files(out: FilePath) -> list[FilePath]:
-    return sorted(out.glob("results*.jsonl"))
 
 
 def _read(file: FilePath) -> Iterator[_Line]:

@@ -164,7 +164,7 @@ def test_each_row_of_a_sweep_says_what_it_sets_whatever_jobs_are_called(nasty, r
 
 def test_every_setting_that_is_shown_can_be_made_again_whatever_jobs_are_called(nasty, run):
     words = (nasty, "--out", "out", "--jobs", "1", "--gap", "1%")
-    rough = ("--swing", "90%", "--precision", "50%", "--pairs", "0")
+    rough = ("--swing", "90%", "--precision", "50%")
     assert run("sensitivity", *words, *rough).exit_code == 0
     found = json.loads(Path("out/sensitivity.json").read_text(encoding="utf-8"))
     swings = {one["name"]: one for one in found["swings"]}

@@ -37,7 +37,7 @@ COMMANDS = {
     "compare": ("compare", "scenario.yaml", "scenario.yaml"),
     "sweep": ("sweep", "grid.yaml", *ALONE),
     "risk": ("risk", "futures.yaml", "--samples", "2", "--plans", "1", *ALONE),
-    "sensitivity": ("sensitivity", "scenario.yaml", "--pairs", "0", "--precision", "50%", *ALONE),
+    "sensitivity": ("sensitivity", "scenario.yaml", "--precision", "50%", *ALONE),
     "alternatives": ("alternatives", "scenario.yaml", *ALONE),
     "report": ("report", "out/plan.json", "--since", "out/plan.json", *ALONE),
     "watsonx": ("export", "watsonx", "out/plan.json"),
@@ -115,7 +115,7 @@ def test_a_file_that_is_there_already_stays_and_is_told_before_anything_is_plann
     assert told.count("error:") == 1
     assert " there already\n" in told
     assert "`--force`" in told
-    for one in set(there) - {"alternatives.json", "headroom.svg", "power.svg", "waterfall.svg"}:
+    for one in set(there) - {"alternatives.json", "waterfall.svg"}:
         assert f"new/{one}" in told, told
     again = asked(name, "--force")
     assert again.exit_code == 0, again.stderr
@@ -240,12 +240,13 @@ def test_a_file_to_write_is_an_ordinary_one_and_no_input(asked, run, out, told):
 def test_every_file_that_is_read_is_safe_also_from_force(scenario, run):
     """A base of the scenario, and a price file that it uses, called as what is written."""
     scenario.rename("alternatives.md")
-    Path("power.svg").write_text("purchase: {}\n", encoding="utf-8")
+    Path("alternatives.html").write_text("purchase: {}\n", encoding="utf-8")
     Path("mine.yaml").write_text(
-        "format: 1\nextends: alternatives.md\nuse: {catalog: [power.svg]}\n", encoding="utf-8"
+        "format: 1\nextends: alternatives.md\nuse: {catalog: [alternatives.html]}\n",
+        encoding="utf-8",
     )
     for name, read in (
-        ("alternatives", ["alternatives.md", "power.svg"]),
+        ("alternatives", ["alternatives.md", "alternatives.html"]),
         ("sensitivity", ["sensitivity.md"]),
     ):
         if name == "sensitivity":
@@ -320,7 +321,6 @@ def test_rows_that_others_have_planned_are_not_thrown_away(asked):
     ("name", "file"),
     [
         ("sweep", "results.jsonl"),
-        ("sweep", "results-2-of-3.jsonl"),
         ("risk", "purchases-1/results.jsonl"),
     ],
 )

@@ -98,7 +98,7 @@ def test_options_are_planned_once_and_then_found_beside_the_plan(run, plan_json,
 def test_results_of_the_other_commands_are_found_beside_the_plan(run, scenario, plan_json):
     asked = (scenario, "--out", plan_json.parent, "--jobs", "1")
     assert run("alternatives", *asked).exit_code == 0
-    assert run("sensitivity", *asked, "--precision", "50%", "--pairs", "0").exit_code == 0
+    assert run("sensitivity", *asked, "--precision", "50%").exit_code == 0
     done = run("report", plan_json, "--out", "out", "--what-if", "none")
     assert done.exit_code == 0
     assert "left out" not in done.stderr

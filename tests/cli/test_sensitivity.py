@@ -7,23 +7,11 @@ import pytest
 
 
 def test_table_picture_and_data_say_the_same(scenario, run):
-    words = (
-        "sensitivity",
-        scenario,
-        "--jobs",
-        "1",
-        "--precision",
-        "10%",
-        "--pairs",
-        "1",
-        "--out",
-        "out",
-    )
+    words = ("sensitivity", scenario, "--jobs", "1", "--precision", "10%", "--out", "out")
     result = run(*words, "--set", "jobs.claims.count=2", "--format", "json")
     assert result.exit_code == 0, result.stderr
     assert Path("out/sensitivity.json").read_text(encoding="utf-8") == result.stdout
     found = json.loads(result.stdout)
-    assert len(found["pairs"]) == 1
     widest = found["swings"][0]["name"]
     assert widest in Path("out/sensitivity.md").read_text(encoding="utf-8")
     assert f">{widest}<" in Path("out/tornado.svg").read_text(encoding="utf-8")

@@ -130,6 +130,11 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         ((), "hint: it has support-assistant, contract-summarizer, claims-expert"),
         (("claim-expert",), "did you mean 'claims-expert'?"),
         (("claims-expert", "--batch", "3"), "--batch: describes a job"),
+        (("claims-expert", "--headroom", "abc"), "error: --headroom: 'abc' is not a number"),
+        (
+            ("claims-expert", "--set", "policies.headroom=abc"),
+            "error: --set:1:19: policies.headroom",
+        ),
         (("support-assistant", "--faster"), "goes with `tune` only"),
         (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
     ],

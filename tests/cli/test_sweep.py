@@ -50,27 +50,6 @@ def test_what_is_set_on_the_command_line_holds_in_every_row(grid, run):
     assert (wrong.exit_code, wrong.stderr.count("there is no 'lead_weeks' in ")) == (2, 1)
 
 
-def test_rows_that_differ_in_headroom_and_power_are_drawn(grid, run):
-    text = GRID.replace("finance.pue: [1.2, 1.5]", "jobs.assistant.serve.replicas: [2, 7]")
-    Path(grid).write_text(text, encoding="utf-8")
-    assert run("sweep", grid, "--out", "out", "--jobs", "1").exit_code == 0
-    page = Path("out/sweep.html").read_text(encoding="utf-8")
-    for name in ("headroom.svg", "power.svg"):
-        assert (Path("out") / name).is_file()
-    assert page.count("<figure>") == 2
-    assert "<nav" not in page
-
-
-def test_a_shard_writes_its_part_and_no_table(grid, run):
-    Path(grid).write_text(f"{GRID}  - set: {{finance.pue: 1.5}}\n", encoding="utf-8")
-    result = run("sweep", grid, "--out", "out", "--jobs", "1", "--shard", "2/3")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout == ""
-    assert "left out 1 row that others ask for already" in result.stderr
-    assert "wrote 1 row of 3 to out/results-2-of-3.jsonl" in result.stderr
-    assert [file.name for file in Path("out").iterdir()] == ["results-2-of-3.jsonl"]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -78,8 +57,6 @@ def test_a_shard_writes_its_part_and_no_table(grid, run):
         (("grid.yaml", "--out", "scenario.yaml"), "is a file, a folder is needed"),
         (("gird.yaml", "--out", "out"), "gird.yaml: no such file"),
         (("scenario.yaml", "--out", "out"), "scenario.yaml: holds a scenario"),
-        (("grid.yaml", "--out", "out", "--shard", "3/2"), "'3/2' is not a part"),
-        (("grid.yaml", "--out", "out", "--shard", "0/2"), "'0/2' is not a part"),
         (("grid.yaml", "--out", "out", "--jobs", "0"), "--jobs: 0 is not"),
     ],
 )

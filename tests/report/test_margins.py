@@ -340,7 +340,7 @@ def test_what_an_offer_allows_is_checked(made, change, told):
 
 
 def test_reservations_are_held_against_the_quarters_in_which_they_are_paid(plan):
-    line = plan.acquisitions[0].model_copy(
+    line = plan.acquisitions[1].model_copy(
         update={"kind": "reserve", "term_quarters": 4, "unit_price_cents": 1_000_00, "count": 2}
     )
     budget = {"spend": "opex", "limit_cents": 100_000_00, "spent_cents": 96_000_00}

@@ -14,7 +14,7 @@ from planner.sizing.candidate import DerivationStep, Quantity
 from planner.sizing.memory import Memory, MemoryPart
 from tests.report.conftest import changed, sizing_page
 
-SERVING, TUNING, JOB = "5e21f0", "70b10a", "claims-tune"
+SERVING, JOB = "support|assistant <b>`x`", "claims-tune"
 MEMORY = Memory(
     phases=tuple(
         MemoryPart(name=name, mb=mb)
@@ -45,7 +45,8 @@ REPLICAS = DerivationStep(
 
 @pytest.fixture
 def sizings(plan):
-    return plan.sizings
+    """By the names of jobs."""
+    return {job.name: plan.sizings[job.sizing] for job in plan.jobs}
 
 
 def with_memory(sizing, memory):
@@ -56,9 +57,9 @@ def with_memory(sizing, memory):
 @pytest.mark.parametrize(
     ("key", "sums", "row"),
     [
-        (SERVING, True, r"h100-80gb-sxm +1 +– +30\.4 / 80 +38 % +2 +30\.4 +– +memory"),
-        (TUNING, True, r"h100-80gb-sxm +8 +– +640 / 640 +100 % +9 +640 +41\.2 +floor"),
-        (TUNING, False, r"h100-80gb-sxm +8 +– +640 / 640 +100 % +41\.2"),
+        (SERVING, True, r"l40s-48gb +1 +– +30\.4 / 48 +63 % +2 +30\.4 +– +memory"),
+        (JOB, True, r"h200-141gb-sxm +8 +– +[\d.]+ / 1,128 +\d+ % +9 +[\d.]+ +– +stated"),
+        (JOB, False, r"h200-141gb-sxm +8 +– +[\d.]+ / 1,128 +\d+ %"),
     ],
     ids=["served", "tuned", "without sums"],
 )
@@ -67,18 +68,18 @@ def test_gpu_types_stand_side_by_side_with_hours_and_what_set_the_count(sizings,
 
 
 def test_rejections_warnings_and_assumptions_are_listed_on_a_page_of_any_width(sizings):
-    text = sizing_page(sizings[TUNING], width=120)
-    assert re.search(r"l40s-48gb +capacity/gpu-counts +needs 640 GB", text)
-    assert re.search(r"gaudi3-128gb +exclusions/no-tuning-on-gaudi3 +tuning does not run", text)
+    warned = changed(sizings[JOB], warnings=("published rules have no activation term",))
+    text = sizing_page(warned, width=120)
+    assert re.search(r"gaudi3-128gb +exclusions/no-tuning-on-gaudi3 +foundation models", text)
     assert "· published rules have no activation term" in text
-    assert "· adapter rank 16 (rule tuning/adapter-rank)" in text
+    assert "· LoRA rank 16 (tuning/lora-parameters-all)" in text
     assert "The sums on" not in text
     assert "--sums` also shows host, peak memory" in text
-    assert max(map(len, sizing_page(sizings[TUNING], width=40).splitlines())) <= 40
+    assert max(map(len, sizing_page(sizings[JOB], width=40).splitlines())) <= 40
 
 
 def test_gpu_types_rejected_in_the_same_words_share_a_row_where_none_can_run_it_too(sizings):
-    tuning = sizings[TUNING]
+    tuning = sizings[JOB]
     alike = tuple(
         changed(tuning.rejections[0], gpu_type=gpu, rule="exclusions/list", message=f"not on {gpu}")
         for gpu in ("l4-24gb", "t4-16gb")
@@ -91,19 +92,20 @@ def test_gpu_types_rejected_in_the_same_words_share_a_row_where_none_can_run_it_
 def test_every_sum_is_written_out_on_demand_without_repeating_its_result(sizings):
     serving = sizings[SERVING]
     text = sizing_page(serving, sums=True)
-    assert "memory_gb = ((parameters_b * 2) + adapters * adapter_gb) * 1.5\n" in text
-    assert "          = ((10 × 2) + 2 × 0.125) × 1.5\n" in text
+    assert "memory_gb = ((parameters_b * 2) + (adapters * adapter_gb)) * 1.5\n" in text
+    assert "          = ((10 × 2) + (2 × 0.125)) × 1.5\n" in text
     assert "          = 30.375 GB\n" in text
-    assert "Title of serving/peft-16bit (serving/peft-16bit) [1]" in text
-    assert "[1] Planning for foundation model tuning, table 2" in text
-    bare = replace(serving.candidates[0].trace[0], formula="30.375")
+    assert re.search(r"^.* \(serving/peft-16bit\) \[\d+\]", text, re.M)
+    assert re.search(r"^· \[1\] \S", text, re.M)
+    (step,) = [one for one in serving.candidates[0].trace if one.rule == "serving/peft-16bit"]
+    bare = replace(step, formula="30.375")
     only = changed(serving.candidates[0], trace=(bare,))
     assert "memory_gb = 30.375 GB\n" in sizing_page(changed(serving, candidates=(only,)), sums=True)
 
 
 def test_the_peak_stands_by_count_in_gib_beside_what_each_gpu_offers(sizings):
-    assert "Peak memory of each GPU" not in sizing_page(sizings[TUNING], sums=True)
-    sized = with_memory(sizings[TUNING], MEMORY)
+    assert "Peak memory of each GPU" not in sizing_page(sizings[JOB], sums=True)
+    sized = with_memory(sizings[JOB], MEMORY)
     first, *others = sized.candidates
     text = sizing_page(sized, sums=True)
     peak = r"8 +10\.0 +40\.0 +30\.0 +2\.0 +42\.0 +40\.0–46\.0 +45\.0 +50\.0"
@@ -116,7 +118,7 @@ def test_the_peak_stands_by_count_in_gib_beside_what_each_gpu_offers(sizings):
 
 def test_the_parts_of_a_serving_job_add_up_to_its_peak(sizings):
     parts = (MemoryPart(name="weights", mb=21_475), MemoryPart(name="KV cache", mb=21_475))
-    served = with_memory(sizings[TUNING], changed(MEMORY, phases=(), parts=parts))
+    served = with_memory(sizings[JOB], changed(MEMORY, phases=(), parts=parts))
     text = sizing_page(served, sums=True)
     assert re.search(r"^GPUs +Weights +KV cache +Context +Peak ", text, re.M)
     assert "nvidia-smi shows more: the engine" in text

@@ -136,7 +136,7 @@ def test_traffic_is_moved_by_a_relative_change_in_every_quarter(made):
 
 
 def test_what_if_moves_traffic_lengths_and_latency():
-    found = planner.sensitivity(scenario(), pairs=0, precision=0.5)
+    found = planner.sensitivity(scenario(), precision=0.5)
     names = {row["figure"] for row in found.rows()}
     assert {"traffic", "length of prompts and answers", "latency asked for"} <= names
 

@@ -43,7 +43,7 @@ def test_the_folder_shows_its_plans_and_scenarios(get, folder):
 
 PAGES = [
     ("plan", {"of": PLAN}, "Who holds which GPU"),
-    ("plan", {"of": PLAN}, "Orders by month"),
+    ("plan", {"of": PLAN}, "Power and racks"),
     ("plan", {"of": PLAN}, "What is paid in each quarter"),
     ("job", {"of": PLAN, "name": "claims"}, "Why this GPU type"),
     ("job", {"of": PLAN}, "Why this GPU type"),
@@ -412,7 +412,7 @@ def test_what_was_sought_lies_beside_the_plan_and_its_marks_lead_to_a_what_if(ge
 
 
 def test_a_mark_of_a_picture_leads_to_where_the_page_says(folder):
-    found = planner.sensitivity("small.yaml", precision=0.5, pairs=0)
+    found = planner.sensitivity("small.yaml", precision=0.5)
     with_links, sections = found.to_part({"high-1": "there"})
     assert with_links.count('<a href="there" tabindex="-1"><rect') == 1
     assert 'href="#' in sections

@@ -39,7 +39,7 @@ def planner(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(planner):
-    return sensitivity(runner_of(planner), pairs=2)
+    return sensitivity(runner_of(planner))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ jobs:
 def tight(tmp_path_factory):
     """Two figures leave no plan: dearer rents by 14 %, and delivery a little later."""
     planner = planner_of(tmp_path_factory.mktemp("tight"), TIGHT)
-    return sensitivity(runner_of(planner), pairs=1)
+    return sensitivity(runner_of(planner))
 
 
 def test_no_plan_is_the_widest_swing_of_all(tight):
@@ -108,8 +108,6 @@ def test_no_plan_is_the_widest_swing_of_all(tight):
     assert (late.by, dear.by) == (2, pytest.approx(0.14375))
     assert late.figures.cost_cents is dear.figures.cost_cents is None
     assert tight.swings[1].low.figures.cost_cents is not None
-    (pair,) = tight.pairs
-    assert (pair.first, pair.second) == ("lead times", "price of bridge")
 
 
 def test_the_headline_says_what_leaves_no_plan_before_what_moves_the_cost(tight):
@@ -201,33 +199,6 @@ def test_a_plan_that_was_not_found_in_time_is_not_said_not_to_exist(tight):
     drawn = render(sensitivity_document(tight.model_copy(update={"swings": (unknown, *others)})))
     assert "; no plan was found at some values of lead times; " in drawn
     assert "no plan exists with price of bridge" in drawn
-
-
-def test_two_figures_moved_together_are_planned_together(planner, found):
-    first, second = found.pairs
-    assert (first.first, first.second) == (found.swings[0].name, found.swings[1].name)
-    assert (second.first, second.second) == (found.swings[0].name, found.swings[2].name)
-    for pair in found.pairs:
-        assert len({(one.first_by, one.second_by) for one in pair.corners}) == 4
-        for corner in pair.corners:
-            assert planner.figures(Variant((), corner.settings)) == corner.figures
-
-
-def test_interplay_is_what_both_together_add_beyond_what_each_adds_alone(found):
-    seen = set()
-    for pair in found.pairs:
-        for corner in pair.corners:
-            alone = [
-                end.figures.cost_cents
-                for name, by in ((pair.first, corner.first_by), (pair.second, corner.second_by))
-                for end in (swing(found, name).low, swing(found, name).high)
-                if end.by == by
-            ]
-            added = [cost - found.base.cost_cents for cost in alone]
-            together = corner.figures.cost_cents - found.base.cost_cents
-            assert corner.interplay_cents == together - sum(added)
-            seen.add(corner.interplay_cents)
-    assert len(seen) > 1, "figures that never act together show nothing"
 
 
 def test_growth_is_moved_for_all_jobs_that_grow_and_price_breaks_with_their_price(planner):

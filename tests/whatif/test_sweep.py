@@ -7,20 +7,18 @@ from decimal import Decimal
 from multiprocessing import active_children
 from pathlib import Path
 from threading import Thread
-from xml.etree import ElementTree
 
 import pytest
 
 from planner.errors import InputError, LimitError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
-from planner.reporting.html.pictures import picture_file
-from planner.reporting.sections.variants import frontiers, sweep_csv
+from planner.reporting.sections.variants import sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif import executors
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.results import PlanSummary, summary_of
-from planner.whatif.sweep import Shard, SweepRow, read_grid, sweep
+from planner.whatif.sweep import SweepRow, read_grid, sweep
 from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -71,11 +69,11 @@ def swept(planner, read, tmp_path):
     """`swept("a", jobs=2)`: the rows, and the bytes of the results in that folder."""
     variants = read().variants(planner)
 
-    def swept(folder, jobs=1, shard=None):
+    def swept(folder, jobs=1):
         out = tmp_path / folder
         out.mkdir(exist_ok=True)
         with ProcessExecutor(planner, jobs) as executor:
-            rows = sweep(executor, variants, out, shard=shard, progress=lambda *_: None)
+            rows = sweep(executor, variants, out, progress=lambda *_: None)
         return rows, {file.name: file.read_bytes() for file in out.iterdir()}
 
     return swept
@@ -101,15 +99,10 @@ def test_a_row_holds_the_figures_of_the_plan_or_says_why_there_is_none(swept, pl
     assert "GPUs" in rows[4].figures.reason
 
 
-def test_the_results_are_the_same_bytes_however_the_sweep_is_run(swept, monkeypatch):
+def test_the_results_are_the_same_bytes_however_the_sweep_is_run(swept):
     _, alone = swept("alone")
     _, together = swept("together", jobs=2)
     assert together == alone
-    for number in (2, 1):
-        swept("parts", shard=Shard(number, 2))
-    monkeypatch.setattr(VariantPlanner, "plan", None)
-    _, merged = swept("parts")
-    assert merged["results.jsonl"] == alone["results.jsonl"]
 
 
 def test_a_stopped_sweep_carries_on_where_it_was(swept, tmp_path, monkeypatch):
@@ -325,11 +318,11 @@ grid: {set: {offers.*.lead_time_weeks: [+0, +4, '+8', -1]}}
 
 def test_rows_that_nobody_asks_for_now_do_not_count_as_found(planner, read, tmp_path):
     variants, told = read().variants(planner), []
+    first = dict([*variants.items()][:1])
     with ProcessExecutor(planner, 1) as executor:
-        for shard in (None, Shard(1, 2)):
-            sweep(executor, variants, tmp_path, shard=shard, progress=lambda *n: told.append(n))
-    rows = len(Shard(1, 2).part(variants))
-    assert told[-1] == (rows, rows, rows) != (len(variants),) * 3
+        for asked in (variants, first):
+            sweep(executor, asked, tmp_path, force=True, progress=lambda *n: told.append(n))
+    assert told[-1] == (1, 1, 1) != (len(variants),) * 3
 
 
 def test_a_worker_is_ended_by_ctrl_c_without_words():
@@ -339,48 +332,3 @@ def test_a_worker_is_ended_by_ctrl_c_without_words():
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     finally:
         signal.signal(signal.SIGINT, heeding)
-
-
-def test_the_pictures_join_the_plans_that_nothing_cheaper_beats():
-    def plan(cost, idle, watts):
-        figures = PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts)
-        return f"<{cost}>", figures
-
-    plans = [
-        plan(100_00, 0.1, 4000),
-        plan(200_00, 0.3, 5000),
-        plan(150_00, 0.05, 3000),
-        plan(300_00, 0.2, 3500),
-        plan(None, None, None),
-    ]
-    pictures = frontiers("x", plans)
-    assert list(pictures) == ["headroom.svg", "power.svg"]
-    joined = {"headroom.svg": ["$100", "$200"], "power.svg": ["$100", "$150"]}
-    for file, picture in pictures.items():
-        svg = ElementTree.fromstring(picture_file(picture))
-        name = "{http://www.w3.org/2000/svg}"
-        dots = {
-            dot.get("cx"): str(dot.findtext(f"{name}title")) for dot in svg.iter(f"{name}circle")
-        }
-        assert [words.partition(":")[0] for words in dots.values()] == [one for one, _ in plans[:4]]
-        (line,) = svg.iter(f"{name}polyline")
-        at = [point.partition(",")[0] for point in str(line.get("points")).split()]
-        assert [dots[x].split(": ")[1].split(",")[0] for x in at] == joined[file]
-    assert frontiers("x", [plan(None, None, None)]) == {}
-    assert frontiers("x", [plan(1, 0.1, 4000), plan(2, 0.1, 4000)]) == {}
-    assert frontiers("x", [plan(1, 0.1, 4000), plan(1, 0.2, 5000)]) == {}
-    assert list(frontiers("x", [plan(1, 0.1, None), plan(2, 0.2, None)])) == ["headroom.svg"]
-
-
-def test_the_ends_of_an_axis_are_told_apart():
-    plans = [
-        (name, PlanSummary(result="proved", cost_cents=cost, gpus_idle=idle, drawn_w=watts))
-        for name, cost, idle, watts in (
-            ("a", 123_456_700, 0.1, 14_210),
-            ("b", 123_456_800, 0.1001, 14_240),
-        )
-    ]
-    power, headroom = frontiers("x", plans)["power.svg"], frontiers("x", plans)["headroom.svg"]
-    assert [gain[1] for _, gain, _ in power.points] == ["14.210 kW", "14.240 kW"]
-    assert [gain[1] for _, gain, _ in headroom.points] == ["10.000 %", "10.010 %"]
-    assert [cost[1] for cost, _, _ in power.points] == ["$1,234,567.00", "$1,234,568.00"]

@@ -1,45 +1,18 @@
-"""Pictures in rows and columns as SVG: who holds which GPU, how full things are, and when."""
+"""Pictures in rows and columns as SVG: who holds which GPU, and when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from xml.etree.ElementTree import Element
 
-from planner.reporting.document import SPARE, Bar, Gantt, Meters, NodeMap
-from planner.reporting.html.chart import TO, canvas, colour_class, coloured, put
+from planner.reporting.document import SPARE, Bar, Gantt, NodeMap
+from planner.reporting.html.chart import TO, canvas, coloured, put
 
 _ROW, _TOP, _CHARACTER = 24, 24, 7.2
-_METER, _WORDS, _GAP = 90, 52, 18
+_GAP = 18
 _CELL, _GPU = 34, 18
 _WIDEST = 1000
-
-
-def grid(
-    columns: Sequence[str],
-    rows: Sequence[str],
-    each: int,
-    cell: Callable[[Element, int, int, int, int], None],
-) -> Element:
-    """Named rows under their columns, in strips where not all of these can be read on a page.
-
-    `each` is the width of a column in pixels; `cell` draws into the picture what stands in a row
-    and a column, by their numbers, at x and y.
-    """
-    names = _width(rows)
-    strips = _strips(len(columns), names, each)
-    width, down = names + each * max(map(len, strips)), _TOP + _ROW * len(rows)
-    svg = canvas(width, down * len(strips), **{"class": "map", "width": str(width)})
-    for strip, places in enumerate(strips):
-        top = down * strip
-        for at, place in enumerate(places):
-            put(svg, "text", columns[place], x=names + each * at, y=top + 14)
-        for row, name in enumerate(rows):
-            y = top + _TOP + _ROW * row
-            put(svg, "text", name, x=0, y=y + 13)
-            for at, place in enumerate(places):
-                cell(svg, row, place, names + each * at, y)
-    return svg
 
 
 def _strips(count: int, left: int, each: int) -> list[range]:
@@ -50,23 +23,6 @@ def _strips(count: int, left: int, each: int) -> list[range]:
     abreast = max(1, (_WIDEST - left) // each)
     shown = -(-count // -(-count // abreast))
     return [range(first, min(first + shown, count)) for first in range(0, count, shown)]
-
-
-def meters(picture: Meters) -> Element:
-    """Rows of bars in frames that are full at 100 per cent."""
-
-    def bar(svg: Element, row: int, place: int, x: int, y: int) -> None:
-        name, shares = picture.rows[row]
-        share = shares[place]
-        if share is None:
-            return
-        filled = float(share.value) * _METER  # type: ignore[arg-type]
-        put(svg, "rect", class_="free", x=x + 0.5, y=y + 0.5, width=_METER - 1, height=17)
-        full = put(svg, "rect", class_=colour_class(0), x=x, y=y, width=filled, height=18)
-        put(full, "title", f"{name}, {picture.columns[place]}: {share.text}")
-        put(svg, "text", share.text, x=x + _METER + 5, y=y + 13)
-
-    return grid(picture.columns, [name for name, _ in picture.rows], _METER + _WORDS + _GAP, bar)
 
 
 def gantt(picture: Gantt) -> Element:
@@ -84,8 +40,7 @@ def gantt(picture: Gantt) -> Element:
         put(svg, "line", class_="axis", x1=x, x2=x, y1=_TOP - 4, y2=foot)
         if cell < picture.cells:
             middle = x + _CELL / 2
-            label = picture.labels[cell] if picture.labels else str(cell + 1)
-            put(svg, "text", label, x=middle, y=14, text_anchor="middle")
+            put(svg, "text", str(cell + 1), x=middle, y=14, text_anchor="middle")
     y = _TOP
     for head, bars in picture.groups:
         put(svg, "text", head, x=0, y=y + 14, font_weight=600)
@@ -113,13 +68,21 @@ def _width(names: Iterable[str]) -> int:
 def node_map_svg(picture: NodeMap) -> Element:
     """Rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
     gpus = max((len(held) for _, cells in picture.rows for held in cells if held), default=1)
-
-    def node(svg: Element, row: int, place: int, x: int, y: int) -> None:
-        held = picture.rows[row][1][place]
-        if held is not None:
-            _node(svg, held, x, y, picture)
-
-    return grid(picture.columns, [name for name, _ in picture.rows], gpus * _GPU + 18, node)
+    names, each = _width(name for name, _ in picture.rows), gpus * _GPU + _GAP
+    strips = _strips(len(picture.columns), names, each)
+    width, down = names + each * max(map(len, strips)), _TOP + _ROW * len(picture.rows)
+    svg = canvas(width, down * len(strips), **{"class": "map", "width": str(width)})
+    for strip, places in enumerate(strips):
+        top = down * strip
+        for at, place in enumerate(places):
+            put(svg, "text", picture.columns[place], x=names + each * at, y=top + 14)
+        for row, (name, cells) in enumerate(picture.rows):
+            y = top + _TOP + _ROW * row
+            put(svg, "text", name, x=0, y=y + 13)
+            for at, place in enumerate(places):
+                if (held := cells[place]) is not None:
+                    _node(svg, held, names + each * at, y, picture)
+    return svg
 
 
 def _node(
@@ -153,9 +116,8 @@ def _node(
             band = coloured(svg, picture.numbers[jobs[0]], left, y, width, _GPU)
         else:
             band = put(svg, "rect", class_="shared", x=left, y=y, width=width, height=_GPU)
-        why = picture.why.get(jobs[0]) if alone else None
-        told = f"{', '.join(jobs)}: {gpus}"
-        put(band, "title", f"{told} of {len(held)} GPUs here; {why}" if why else told)
+        told = f"; {picture.told[jobs[0]]}" if alone else ""
+        put(band, "title", f"{', '.join(jobs)}: {gpus} of {len(held)} GPUs here{told}")
         if alone:
             band.set(TO, f"job-{picture.numbers[jobs[0]]}")
         middle = left + width / 2

@@ -12,16 +12,14 @@ from xml.etree.ElementTree import Element, indent, tostring
 from planner.reporting.document import (
     Bands,
     Chart,
-    Frontier,
     Gantt,
-    Meters,
     NodeMap,
     Picture,
     Tornado,
 )
 from planner.reporting.html.chart import TO, chart_svg, put
-from planner.reporting.html.grids import gantt, meters, node_map_svg
-from planner.reporting.html.plots import bands, frontier, tornado
+from planner.reporting.html.grids import gantt, node_map_svg
+from planner.reporting.html.plots import bands, tornado
 
 _HEAD = 34
 
@@ -29,9 +27,7 @@ _HEAD = 34
 _DRAW: dict[type[Picture], Callable[..., Element]] = {
     Bands: bands,
     Chart: chart_svg,
-    Frontier: frontier,
     Gantt: gantt,
-    Meters: meters,
     NodeMap: node_map_svg,
     Tornado: tornado,
 }

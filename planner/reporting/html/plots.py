@@ -1,4 +1,4 @@
-"""Pictures of what-ifs as SVG: what moves the cost, how sure it is, what more of a thing costs."""
+"""Pictures of what-ifs as SVG: what moves the cost, and how sure it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from xml.etree.ElementTree import Element
 
-from planner.reporting.document import Bands, Frontier, Tornado
+from planner.reporting.document import Bands, Tornado
 from planner.reporting.format import shortened
 from planner.reporting.html.chart import TO, canvas, colour_class, put
 
@@ -17,8 +17,6 @@ _NO_PLAN = 6
 _BEYOND = 40
 _LONGEST = 32
 """Characters of a name, so that it ends before the bars; what they say has all of it."""
-_NAMED, _WORDS = 12, 60
-"""At so many places dots are named, in so many characters."""
 _WORD = 6.6
 """Width of a character, for what must not overlap."""
 
@@ -81,73 +79,6 @@ def bands(picture: Bands) -> Element:
             ends[row] = x(value) + half
             put(svg, "text", words, x=x(value), y=_BOTTOM + 18 + 16 * row, text_anchor="middle")
     return svg
-
-
-def frontier(picture: Frontier) -> Element:
-    """Dots with their words, those joined that nothing of no more cost has better."""
-    svg = canvas(_WIDTH, _BOTTOM + 50)
-    top = 44
-    costs = [cost for cost, _, _ in picture.points]
-    gains = [gain for _, gain, _ in picture.points]
-    x = _scale([cost for cost, _ in costs], _LEFT + 20, _RIGHT)
-    y = _scale([gain for gain, _ in gains], _BOTTOM, top)
-    put(svg, "line", class_="axis", x1=_LEFT, x2=_RIGHT, y1=_BOTTOM + 10, y2=_BOTTOM + 10)
-    put(svg, "line", class_="axis", x1=_LEFT, x2=_LEFT, y1=top, y2=_BOTTOM + 10)
-    put(svg, "text", picture.axes[0], x=_RIGHT, y=_BOTTOM + 44, text_anchor="end")
-    put(svg, "text", picture.axes[1], x=8, y=14)
-    for gain, words in sorted({min(gains), max(gains)}):
-        put(svg, "text", words, x=_LEFT - 6, y=y(gain) + 4, text_anchor="end")
-    for cost, words in sorted({min(costs), max(costs)}):
-        put(svg, "text", words, x=x(cost), y=_BOTTOM + 26, text_anchor="middle")
-    best = _undominated(picture)
-    path = " ".join(f"{x(cost):g},{y(gain):g}" for cost, gain in best)
-    put(svg, "polyline", class_="curve0", points=path)
-    for (cost, cost_words), (gain, gain_words), name in picture.points:
-        dot = put(svg, "circle", class_=colour_class(1), cx=x(cost), cy=y(gain), r=5)
-        put(dot, "title", f"{name}: {cost_words}, {gain_words}")
-        dot.set(TO, picture.anchors.get(name, ""))
-    _name_dots(svg, picture, x, y)
-    return svg
-
-
-def _name_dots(
-    svg: Element, picture: Frontier, x: Callable[[float], float], y: Callable[[float], float]
-) -> None:
-    """Where they are few: plans at one place share their words, and words never overlap."""
-    names: dict[tuple[float, float], list[str]] = {}
-    for (cost, _), (gain, _), name in picture.points:
-        names.setdefault((x(cost), y(gain)), []).append(name)
-    if len(names) > _NAMED:
-        return
-    taken: list[tuple[float, float, float]] = []
-    for (across, up), alike in sorted(names.items()):
-        words = ", ".join(alike)
-        words = shortened(words, _WORDS)
-        right = across > _WIDTH / 2
-        near, far = (
-            (across - 9, across - 9 - len(words) * _WORD)
-            if right
-            else (
-                across + 9,
-                across + 9 + len(words) * _WORD,
-            )
-        )
-        low, high = sorted((near, far))
-        if any(low < end and start < high and abs(up - at) < 14 for start, end, at in taken):
-            continue
-        taken.append((low, high, up))
-        put(svg, "text", words, x=near, y=up - 6, text_anchor="end" if right else "start")
-
-
-def _undominated(picture: Frontier) -> list[tuple[float, float]]:
-    sign = -1 if picture.least else 1
-    best: list[tuple[float, float]] = []
-    for (cost, _), (gain, _), _ in sorted(
-        picture.points, key=lambda point: (point[0][0], -sign * point[1][0])
-    ):
-        if not best or sign * gain > sign * best[-1][1]:
-            best.append((cost, gain))
-    return best
 
 
 def _scale_to_edge(values: Sequence[float], first: float, last: float) -> Callable[[float], float]:

@@ -15,7 +15,6 @@ from planner.reporting.document import (
     Chart,
     Fields,
     Figure,
-    Meters,
     Paragraph,
     Series,
     Table,
@@ -107,27 +106,6 @@ def existing_section(traced: TracedPlan) -> Iterator[Block]:
             ("Waiting time of jobs today", Blank("the scheduler's records")),
             ("Sharing, tuning and reclaiming tried so far, with results", Blank()),
         )
-    )
-
-
-def use_picture(traced: TracedPlan) -> Meters:
-    """How full each pool is, quarter by quarter."""
-    plan = traced.plan
-    return Meters(
-        title="GPU-hours held in each pool",
-        says="The share of the GPU-hours of the nodes in service that jobs hold under this plan; "
-        "no bar where no node is in service. What jobs hold they need not keep busy.",
-        columns=tuple(plan.quarters[quarter] for quarter in traced.columns),
-        rows=tuple(
-            (
-                f"{pool.node_type} @ {pool.site}",
-                tuple(
-                    _share(traced, f"pools[{place}]", quarter, "gpu_hours_used", "gpu_hours")
-                    for quarter in traced.columns
-                ),
-            )
-            for place, pool in enumerate(plan.pools)
-        ),
     )
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from shlex import quote
 
 from planner.planning.plan import GpuPart, Plan, PlannedJob
 from planner.reporting.document import (
     Block,
     Bullets,
     Cell,
-    Fields,
     Fold,
     Paragraph,
     Table,
@@ -32,14 +30,13 @@ from planner.reporting.format import (
     range_of,
 )
 from planner.reporting.sections.serving import on_apis_text
-from planner.reporting.sections.sizing import Sums
+from planner.reporting.sections.sizing import origins_text, result_text, worked_text
 from planner.reporting.traced import TracedPlan
 from planner.sizing.candidate import Candidate, Rejection
 
 _DERIVED_NAMED = 5
 _JOBS_SHOWN = 1000
 _QUARTERS_OF_GPUS = 4
-_SIZINGS_TOLD = 300
 _DECIDING = {
     "memory_gb",
     "needed_gb_per_gpu",
@@ -48,6 +45,7 @@ _DECIDING = {
     "replicas_for_load",
 }
 """Results on which the count of GPUs rests, in the words of the rules."""
+_TOLD = _DECIDING | {"peak_gb_per_gpu"}
 
 
 def taken(candidate: Candidate) -> str:
@@ -105,7 +103,7 @@ def jobs_section(
         yield Paragraph("The scenario has no jobs.")
         return
     jobs, shown = plan.jobs, plan.jobs[:most]
-    told = f" The sums of each are told in {traced.section('jobs')}." if full else ""
+    told = f" What decided is told in {traced.section('jobs')}." if full else ""
     yield Paragraph(
         "Memory is need and offer per unit, after headroom. The tag is what the job adds to the "
         "proved bound over the horizon; with the other terms of the bound it adds up to it."
@@ -382,43 +380,45 @@ def stated_table(traced: TracedPlan) -> Iterator[Table]:
         )
 
 
-def sums_section(traced: TracedPlan) -> tuple[Block, ...]:
-    """Each job with every sum behind its figures; jobs that are specified alike share the sums."""
-    sums = Sums()
+def decisions_section(traced: TracedPlan) -> Iterator[Block]:
+    """Each job with the sums that decided its GPUs, and what it would add on others.
+
+    Jobs that are specified alike share the sums.
+    """
     told: dict[tuple[str, str], str] = {}
-    folds = tuple(
-        Fold(job.name, traced.job_anchor[job.name], tuple(_job(traced, place, sums, told)))
-        for place, job in enumerate(traced.plan.jobs)
+    jobs = traced.plan.jobs
+    yield Paragraph(
+        f"{count_of(len(jobs), 'job')}, each with the sums that decided its GPUs. "
+        f"{code('planner explain PLAN.json JOB')} writes every sum out with its sources, from the "
+        f"shape of the model on; plan.json has them under {code('sizings')}.",
+        tone="faint",
     )
-    sources = sums.sources(3)
-    told_of = count_of(len(folds), "job") + "."
-    if sources:
-        told_of += " A number in brackets is a source, listed at the end of this appendix."
-    return (Paragraph(told_of, tone="faint"), *folds, *sources)
+    for place, job in enumerate(jobs[:_JOBS_SHOWN]):
+        yield Fold(job.name, traced.job_anchor[job.name], tuple(_decision(traced, place, told)))
+    yield from rest(len(jobs) - _JOBS_SHOWN, "job", ", all of them in plan.json")
 
 
-def _job(
-    traced: TracedPlan, place: int, sums: Sums, told: dict[tuple[str, str], str]
-) -> Iterator[Block]:
+def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) -> Iterator[Block]:
     job = traced.plan.jobs[place]
     sizing = traced.plan.sizings[job.sizing]
-    anchor, tag = traced.job_anchor[job.name], f"jobs[{place}].tag_cents"
     origin = f" Derived from {job.derived_from} by rule {job.derived_by}."
     summary = f"{sizing.summary[:1].upper()}{sizing.summary[1:]}."
     yield Paragraph(summary + (origin if job.derived_from else ""))
-    rows: list[tuple[str, Cell]] = [
-        ("Adds to the proved bound, USD", traced.at(tag, "cents", "how-proof"))
-    ]
     kept = dict(job.ways)
-    chosen = [(number, one) for number, one in enumerate(sizing.candidates) if one.way in kept]
-    for number, one in chosen:
-        stem = f"sizings[{job.sizing}].candidates[{number}]"
-        rows += [
-            (f"GPUs of a unit on {taken(one)}", traced.at(f"{stem}.gpus", "count", anchor)),
-            ("GPU memory needed, GB", traced.at(f"{stem}.gpu_memory_mb", "gb", anchor)),
-            ("Of, GB", traced.at(f"{stem}.gpu_capacity_mb", "gb", "how-settings")),
-        ]
-    yield Fields(tuple(rows))
+    for one in sizing.candidates:
+        if one.way in kept:
+            first = told.setdefault((job.sizing, one.way), job.name)
+            if first != job.name:
+                yield Paragraph(f"What decided on {taken(one)} is as for {first} above.")
+            elif steps := [step for step in one.trace if step.result.name in _TOLD]:
+                yield table(
+                    steps,
+                    ("Result", "text", result_text),
+                    ("Sum", "text", lambda step: worked_text(step) or step.formula),
+                    ("With", "text", origins_text),
+                    ("Rule", "text", lambda step: step.rule),
+                    caption=f"On {taken(one)}, decided by {one.decided_by}",
+                )
     if job.alternatives:
         stem = f"jobs[{place}].alternatives"
         yield table(
@@ -436,19 +436,5 @@ def _job(
             ("Why", "text", lambda row: row[1].reason),
             caption="What one unit would add to the bound elsewhere",
         )
-    for _, one in chosen:
-        yield _sums(one, job, sums, told)
     if sizing.warnings:
         yield Bullets(sizing.warnings, tone="warning")
-
-
-def _sums(one: Candidate, job: PlannedJob, sums: Sums, told: dict[tuple[str, str], str]) -> Block:
-    """The steps, or where they stand already."""
-    key = (job.sizing, one.way)
-    if key in told:
-        return Paragraph(f"The sums on {taken(one)} are those of {told[key]} above.")
-    if len(told) >= _SIZINGS_TOLD:
-        command = f"planner explain PLAN.json {quote(job.name)}"
-        return Paragraph(f"{code(command)} writes the sums out.")
-    told[key] = job.name
-    return sums.numbered(one.trace, f"The sums on {taken(one)}")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby, islice, product
 from string import ascii_letters, ascii_lowercase
-from types import MappingProxyType
 from typing import TypeVar
 
 from planner.planning.plan import Node, NodeUse, Plan
@@ -116,13 +115,8 @@ def _cells(held: _Held, marks: Mapping[str, str], width: int) -> str:
     return f"[{''.join(map(cell, held))}]"
 
 
-def node_map_picture(
-    traced: TracedPlan, why: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[Block]:
-    """Nodes that look alike in one row; then which number is which job.
-
-    `why` is what is said of each job where its GPUs are pointed at.
-    """
+def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
+    """Nodes that look alike in one row; then which number is which job."""
     plan = traced.plan
     alike = _alike(plan, traced.columns, lambda held: None if isinstance(held, str) else held)
     gone = {node.id for node in plan.nodes if not node.in_service}
@@ -140,7 +134,7 @@ def node_map_picture(
         columns=tuple(plan.quarters[place] for place in traced.columns),
         rows=tuple((range_of_ids(ids), row) for row, ids in shown),
         numbers=numbers,
-        why=why,
+        told={job.name: plan.sizings[job.sizing].summary for job in plan.jobs},
     )
     hidden = sum(len(ids) for _, ids in alike[_ROWS:])
     yield from rest(hidden, "node", ", all of them in plan.json")

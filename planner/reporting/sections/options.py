@@ -136,19 +136,6 @@ def _rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, Altern
         yield name, place, one
 
 
-def option_anchors(found: Alternatives) -> dict[str, str]:
-    """By the names that `near_ones` gives, `plan-2` for the second of all plans."""
-    rows = _rows_of(found, _CHEAPEST)
-    return {"cheapest": "plan-1", **{name: f"plan-{place + 2}" for name, place, _ in rows}}
-
-
-def near_ones(found: Alternatives) -> list[tuple[str, PlanSummary]]:
-    """Plans by name that keep the same jobs as the cheapest: only these compare with it."""
-    every = [("cheapest", found.cheapest)]
-    every += [(name, one.figures) for name, _, one in _rows_of(found, _CHEAPEST) if one.figures]
-    return [(name, one) for name, one in every if one.giving_way == found.cheapest.giving_way]
-
-
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
     """Whether a plan costs less than another and keeps as many jobs, the important ones first."""
     if one is None or one.cost_cents is None or plan.cost_cents is None:

@@ -34,11 +34,8 @@ from planner.reporting.sections.nodemap import range_of_ids
 from planner.reporting.traced import TracedPlan
 
 _LINES = 400
-_RUNS, _FREE = "#", "·"
 _DAY_HOURS, _MOST_DAYS = 24, 28
 """Days are drawn where all runs of a quarter end within so many."""
-_MARKED = 5
-"""Every fifth cell has its number above it, and the first."""
 
 
 def placement_parts(traced: TracedPlan) -> Iterator[tuple[str, Iterable[Block]]]:
@@ -68,6 +65,11 @@ class _Turn:
     def said(self) -> str:
         """`tune 2`, or `tune, 20 runs`."""
         return self.name if self.runs == 1 else f"{self.job}, {self.runs} runs"
+
+    def when(self, label: str) -> str:
+        """`8 Jan 00:00 – 11 Feb 16:00`, and of several runs how long each takes."""
+        each = f", {duration((self.end - self.start) // self.runs)} each" if self.runs > 1 else ""
+        return f"{moments(label, (self.start, self.end))}{each}"
 
     def follows(self, before: _Turn) -> bool:
         """Whether it is one more of the same."""
@@ -103,9 +105,8 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
         by_day = ends <= _DAY_HOURS * _MOST_DAYS
         cell = _DAY_HOURS if by_day else WEEK_HOURS
         cells = -(-(ends if by_day else RUN_HOURS) // cell)
-        unit = "day" if by_day else "week"
         yield Gantt(
-            title=f"Runs of {quarter_span(label, quarters[-1])} by {unit}",
+            title=f"Runs of {quarter_span(label, quarters[-1])} by {'day' if by_day else 'week'}",
             says="At the left the numbers of the GPUs, as in 0–3, under their node.",
             cells=cells,
             groups=tuple(
@@ -117,15 +118,16 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
                             *one.cells(cell),
                             one.said,
                             numbers_of[one.job],
-                            moments(label, (one.start, one.end)),
+                            one.when(label),
                         )
                         for one in group
                     ),
                 )
                 for node, group in groupby(turns[:most_lines], key=lambda one: one.node)
             ),
-            lines=tuple(_lines(label, turns, most_lines, (unit, cell, cells))),
         )
+        left = sum(one.runs for one in turns[most_lines:])
+        yield from rest(left, "run", f", all of them in {code('placements')} of plan.json")
     share = next((one.value for one in plan.settings if one.name == "run_utilization"), 1.0)
     if drawn and plan.utilization_cents is not None:
         yield Paragraph(
@@ -157,29 +159,6 @@ def _name(run: Occupant, units: dict[str, int]) -> str:
     """The job, and which of its units and runs where it has several."""
     name = f"{run.job} {run.unit}" if units.get(run.job, 1) > 1 else run.job
     return f"{name}/{run.replica}" if run.replica > 1 else name
-
-
-def _lines(
-    label: str, turns: Sequence[_Turn], most: int, scale: tuple[str, int, int]
-) -> Iterator[str]:
-    """The same drawn with characters; `scale` is the unit, its hours, and how many there are."""
-    (unit, cell, cells), shown = scale, turns[:most]
-    width = max(len(numbers(one.gpus)) for one in shown)
-    names = max(len(one.said) for one in shown)
-    marks = [" "] * (cells + 2)
-    for number in (1, *range(_MARKED, cells + 1, _MARKED)):
-        marks[number : number + len(str(number))] = str(number)
-    yield f"{unit:<{width + 2}}  {''.join(marks)}".rstrip()
-    for node, group in groupby(shown, key=lambda one: one.node):
-        yield node
-        for one in group:
-            first, last = one.cells(cell)
-            bar = "".join(_RUNS if first <= at <= last else _FREE for at in range(1, cells + 1))
-            each = duration((one.end - one.start) // one.runs) + " each" * (one.runs > 1)
-            when = f"{moments(label, (one.start, one.end))}, {each}"
-            yield f"  {numbers(one.gpus):<{width}}  [{bar}]  {one.said:<{names}}  {when}"
-    if left := sum(one.runs for one in turns[most:]):
-        yield f"… {count_of(left, 'more run')}, all of them in {code('placements')} of plan.json"
 
 
 def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:

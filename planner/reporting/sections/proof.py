@@ -33,8 +33,8 @@ from planner.reporting.format import (
     shortened,
     usd,
 )
-from planner.reporting.sections.purchases import nodes_of, price_source
-from planner.reporting.sections.variants import RiskRow, risk_rows
+from planner.reporting.sections.purchases import price_source
+from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
 
@@ -158,7 +158,6 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
     """What is known to be at risk: likelihood as drawn futures show it, impact as the plan does."""
     found = traced.beside.risk
     rows = list(risk_rows(found)) if found else []
-    rows += _late(traced)
     rows += [(note.text, note.origin, _OPEN, _OPEN, _OPEN) for note in traced.plan.warnings]
     if rows:
         yield table(
@@ -197,23 +196,6 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def _late(traced: TracedPlan) -> Iterator[RiskRow]:
-    """An order that comes late leaves its quarter without these nodes."""
-    for number, (place, line) in enumerate(traced.bill, 1):
-        if line.lead_time_weeks:
-            stem = f"acquisitions[{place}]"
-            missing = traced.read.at(f"{stem}.count") * traced.read.at(f"{stem}.gpus_per_node")
-            yield (
-                f"{nodes_of(line)} ordered after {line.order_by}, or delivered later than in "
-                f"{count_of(line.lead_time_weeks, 'week')}, "
-                f"{'is' if line.count == 1 else 'are'} not in service in {line.quarter}",
-                f"line {number} of the bill, {traced.section('bill')}",
-                _OPEN,
-                _OPEN if line.step_hours else traced.figure(missing, "count", "how-bill"),
-                _OPEN,
-            )
-
-
 VERDICTS = {
     "confirmed": "confirmed",
     "undecided": "undecided, its time ended before it could say",
@@ -222,8 +204,7 @@ VERDICTS = {
 """What a second opinion means."""
 
 _HASH_SHOWN = 12
-FEW_FILES, _ALL_FILES = 8, 10_000
-_RULES_LISTED = 500
+FEW_FILES = 8
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
 """Roles of the files that ask; what others hold is answered with."""
@@ -310,7 +291,7 @@ def _some_of(files: Sequence[tuple[str, str, str]], most: int) -> Iterator[tuple
             yield from (file for file in files if file[0] == role)
 
 
-def rules_section(traced: TracedPlan, most: int = _RULES_LISTED) -> Iterator[Block]:
+def rules_section(traced: TracedPlan, most: int) -> Iterator[Block]:
     """The rules that spoke, those with errata first, with where each was read."""
     plan = traced.plan
     if not plan.rules:
@@ -327,19 +308,20 @@ def rules_section(traced: TracedPlan, most: int = _RULES_LISTED) -> Iterator[Blo
             ("Jobs", "number", lambda rule: f"{rule.used:,}"),
             ("Source", "text", lambda rule: "; ".join(rule.sources)),
         )
+        yield from rest(len(ordered) - most, "rule", "")
     errata = tuple(f"{rule.id}: {erratum}" for rule in ordered for erratum in rule.errata)
     if errata:
         yield Paragraph("Errata of the sources that concern this plan:")
         yield Bullets(errata)
 
 
-def provenance_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+def provenance_section(traced: TracedPlan) -> Iterator[Block]:
     """What was proved and checked, from which files, by which versions; and who signs.
 
-    Not `full`, checks are counted, and so are files of which there are many.
+    Checks are counted, and so are files of which there are many.
     """
     plan = traced.plan
-    yield from proof_section(traced, every_check=full, files=_ALL_FILES if full else FEW_FILES)
+    yield from proof_section(traced, every_check=False, files=FEW_FILES)
     if changed := traced.beside.changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")

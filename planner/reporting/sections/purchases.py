@@ -6,17 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from planner.inputs.scenario.quarter import WEEK_HOURS, Quarter
+from planner.inputs.scenario.quarter import WEEK_HOURS
 from planner.planning.plan import Acquisition, HourlyUse, Plan
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
-    Bar,
     Blank,
     Block,
     Bullets,
     Cell,
     Fields,
-    Gantt,
     Link,
     Paragraph,
     Table,
@@ -37,8 +35,6 @@ from planner.reporting.sections.releases import let_go_parts, unquoted_sales
 from planner.reporting.traced import TracedPlan
 
 _JOBS = 6
-_MONTHS_DRAWN = 24
-"""So many months are drawn one by one, else quarters."""
 _MOST_NAMED = 4
 _KINDS = ("buy", "rent", "reserve", "hourly")
 _FOR_PEOPLE = (
@@ -237,55 +233,6 @@ def _licences(traced: TracedPlan) -> Cell:
     return Blank("the scenario states none")
 
 
-def orders_picture(traced: TracedPlan) -> Iterator[Gantt]:
-    """From each order to the day on which its nodes enter service; nothing without orders."""
-    plan, lines = traced.plan, traced.plan.acquisitions
-    if not lines:
-        return
-    begun = _month(min(plan.as_of, *(line.order_by for line in lines)))
-    until = _month(_start(max(line.quarter for line in lines)))
-    each = 1 if until - begun < _MONTHS_DRAWN else 3
-    first = begun // each
-
-    def bar(place: int) -> Bar:
-        line = lines[place]
-        starts = _start(line.quarter)
-        ordered, served = _month(line.order_by) // each, _month(starts) // each
-        name = f"{line.node_type} @ {line.site} by {line.offer}, in service {line.quarter}"
-        when = f"order by {line.order_by}, in service {starts}"
-        last = max(ordered, served - 1)
-        return Bar(line.order_by, ordered - first + 1, last - first + 1, name, line.count, when)
-
-    months = [begun - begun % each + each * cell for cell in range(until // each - first + 1)]
-    kinds = list(dict.fromkeys(lines[place].kind for place, _ in traced.orders))
-    groups = tuple(
-        (
-            action_of(kind).capitalize(),
-            tuple(bar(place) for place, line in traced.orders if line.kind == kind),
-        )
-        for kind in kinds
-    )
-    yield Gantt(
-        title=f"Orders by {'month' if each == 1 else 'quarter'}",
-        says="At the left the day by which each must be ordered; its bar is the time to deliver, "
-        "and the number in it counts nodes. A year stands above its first month.",
-        cells=len(months),
-        groups=groups,
-        lines=tuple(f"{one.when}: {one.name}" for _, bars in groups for one in bars),
-        labels=tuple(_label(month, each) for month in months),
-    )
-
-
-def _label(month: int, each: int) -> str:
-    year, past = divmod(month, 12)
-    return str(year) if not past else str(past + 1) if each == 1 else f"Q{past // 3 + 1}"
-
-
-def _month(day: str) -> int:
-    """Months since year 0."""
-    return 12 * int(day[:4]) + int(day[5:7]) - 1
-
-
 def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
     """Orders, the most urgent first; of more than so many the first ones."""
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
@@ -333,11 +280,6 @@ def milestones_section(traced: TracedPlan) -> Iterator[Block]:
             ("Review after the purchase", Blank("date and owner")),
         )
     )
-
-
-def _start(quarter: str) -> str:
-    """The first day."""
-    return Quarter.parse(quarter).start.isoformat()
 
 
 def _leaving(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -1,14 +1,11 @@
-"""How the cost answers to one figure or two: a table, a picture, and where the plan turns."""
+"""How the cost answers to one figure at a time: a table, a picture, and where the plan turns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from fractions import Fraction
-from itertools import product
 from math import inf
 
-from planner.planning.ledger.traced import TracedFigure, total
 from planner.reporting.document import (
     Blank,
     Block,
@@ -25,18 +22,17 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import code, count_of, dollars, listed, money_short, percent, usd
+from planner.reporting.format import code, count_of, listed, money_short, percent, usd
 from planner.reporting.sections.cost import optimism_rows
 from planner.reporting.sections.margins import margins_section
 from planner.reporting.sections.options import command_for, short_text
 from planner.reporting.sections.variants import (
     NO_PLAN,
     acquired_text,
-    added_text,
     moved_text,
 )
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.results import Corner, Moved, Pair, PlanSummary, Sensitivity, Swing
+from planner.whatif.results import Moved, PlanSummary, Sensitivity, Swing
 
 _NAMED = 4
 """Figures that the headline names."""
@@ -44,29 +40,12 @@ _NONE = "–"
 _BIAS = Blank(f"{code('finance.optimism_bias:')} of the scenario")
 _ENDS = ("low", "high")
 _TRACE = "how-sensitivity"
-_DOWN, _UP = TracedFigure(Fraction(-1, 5), "-0.2"), TracedFigure(Fraction(1, 5), "0.2")
-_MOVED = (
-    ("Servers bought, with support; the residual value as it is", ("purchase", "support")),
-    ("Residual value of these servers alone", ("residual value",)),
-    (
-        "Servers bought, with support; the residual value moves with the price",
-        ("purchase", "residual value", "support"),
-    ),
-    ("Rents", ("rent",)),
-    ("Reservations", ("reservation",)),
-    ("Energy", ("energy",)),
-    ("Licences", ("licence",)),
-    ("Colocation", ("colocation",)),
-)
-"""Costs that move together. The residual value follows the price by the useful life, as it is
-planned; what servers will fetch is a guess of its own, and moves by itself as well."""
 
 
 def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
-    """Prices with this plan as it is; then every figure, planned anew, and where the plan turns."""
+    """What ends the plan first; then every figure, planned anew, and where the plan turns."""
     found = traced.beside.sensitivity
     yield from margins_section(traced)
-    yield _as_it_is(traced)
     rows: list[tuple[str, Cell]] = []
     if traced.plan.break_evens:
         link = traced.link("buying against renting", "cost")
@@ -86,25 +65,6 @@ def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
             ("Two or three changes at once", Blank(f"{code('planner risk')}, or named scenarios")),
             *(tuple(optimism_rows(traced)) or (("Uplift of purchases for optimism bias", _BIAS),)),
         )
-    )
-
-
-def _as_it_is(traced: TracedPlan) -> Table:
-    names = [line.name for line in traced.plan.costs]
-    rows = []
-    for title, moved in _MOVED:
-        if places := [place for place, name in enumerate(names) if name in moved]:
-            cost = total(traced.read.at(f"costs[{place}].present_cents") for place in places)
-            rows.append((title, cost, f"how-cost-{places[0]}"))
-    allowed = ", where the budgets still allow this plan then" if traced.plan.budgets else ""
-    return table(
-        rows,
-        ("What moves", "text", lambda row: row[0]),
-        ("Now in the cost, USD", "number", lambda row: traced.figure(row[1], "usd", row[2])),
-        ("20 % lower, USD", "number", lambda row: traced.figure(row[1] * _DOWN, "usd", row[2])),
-        ("20 % higher, USD", "number", lambda row: traced.figure(row[1] * _UP, "usd", row[2])),
-        caption="What a price, or the residual value, changes in the net present cost while this "
-        f"plan stays as it is; planned anew, the cost would be at most that{allowed}",
     )
 
 
@@ -130,7 +90,6 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
         *_other_jobs_short(found),
         Heading("Where the recommendation turns"),
         *_turns(found, known),
-        *_pairs(found),
         *_unproved(found),
     )
 
@@ -277,74 +236,9 @@ def then_acquired(figures: PlanSummary) -> str:
     return reason if reason.startswith(NO_PLAN) else f"{NO_PLAN}: {reason}"
 
 
-def _pairs(found: Sensitivity) -> Iterator[Block]:
-    """Two figures at a time: what both add to the cost; nothing where no pairs were asked for."""
-    if found.pairs:
-        yield Heading("Two at a time")
-        yield Paragraph(
-            "The figures that come first above, two moved together. A star: other nodes are "
-            "acquired than as the scenario stands. Interplay is what both together add beyond what "
-            "each adds alone; where it is 0, the two can be thought of one by one."
-        )
-    swings = {one.name: one for one in found.swings}
-    for pair in found.pairs:
-        yield from _pair(found, pair, swings[pair.first], swings[pair.second])
-
-
-def _pair(found: Sensitivity, pair: Pair, first: Swing, second: Swing) -> Iterator[Block]:
-    base = found.base
-    corners = {(one.first_by, one.second_by): one for one in pair.corners}
-    plans = {key: one.figures for key, one in corners.items()}
-    plans |= {(0.0, one.by): one.figures for one in (second.low, second.high)}
-    plans |= {(one.by, 0.0): one.figures for one in (first.low, first.high)}
-    plans[0.0, 0.0] = base
-
-    def cell(down: float, across: float) -> Cell:
-        figures = plans[down, across]
-        planned = figures.cost_cents is not None
-        other = "*" if planned and figures.acquired != base.acquired else ""
-        return f"{added_text(figures, base)}{other}"
-
-    def acquired(one: Corner) -> str:
-        figures = one.figures
-        if figures.cost_cents is None:
-            return f"{figures.result}: {figures.reason}"
-        if figures.acquired == base.acquired:
-            return "as the scenario stands"
-        return acquired_text(figures.acquired)
-
-    def interplay(one: Corner) -> str:
-        cents = one.interplay_cents
-        if cents is None:
-            return _NONE
-        return f"+{dollars(cents)}" if cents > 0 else dollars(cents)
-
-    yield Heading(f"{pair.first} and {pair.second}", 3)
-    yield table(
-        (first.low.by, 0.0, first.high.by),
-        (pair.first, "text", lambda down: moved_text(first.unit, down)),
-        *columns_for(
-            (
-                (f"{pair.second}: {moved_text(second.unit, by)}", by)
-                for by in (second.low.by, 0.0, second.high.by)
-            ),
-            cell,
-        ),
-    )
-    keys = product((first.low.by, first.high.by), (second.low.by, second.high.by))
-    yield table(
-        (corners[key] for key in keys),
-        (pair.first, "text", lambda one: moved_text(first.unit, one.first_by)),
-        (pair.second, "text", lambda one: moved_text(second.unit, one.second_by)),
-        ("Interplay", "number", interplay),
-        ("Acquired", "text", acquired),
-    )
-
-
 def _unproved(found: Sensitivity) -> Iterator[Block]:
     plans = [found.base, *(end.figures for one in found.swings for end in (one.low, one.high))]
     plans += [turn.after.figures for one in found.swings for turn in one.turns]
-    plans += [corner.figures for pair in found.pairs for corner in pair.corners]
     if number := sum(one.result in ("not proved", "no plan in time") for one in plans):
         words = f"NOT proved within the limits: {count_of(number, 'plan')} of those shown."
         yield Paragraph(words, tone="warning")

@@ -193,7 +193,7 @@ def _copies(row: _Row) -> str:
 
 
 def runs_section(traced: TracedPlan) -> Iterator[Block]:
-    """How long each run takes, on what, and what it costs; nothing where nothing runs for hours."""
+    """How long each run takes, on what, and what that comes to at the mean; nothing without any."""
     plan, read, each = traced.plan, traced.read, traced.accounts.per_gpu_hour
     found: list[tuple[int, str, Candidate]] = []
     for place, job in enumerate(plan.jobs[:_MANY_ROWS]):
@@ -224,9 +224,10 @@ def runs_section(traced: TracedPlan) -> Iterator[Block]:
             ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
             ("Hours each", "number", traced.each("{1}.planned_hours", "count", _HOW)),
             ("GPU-hours each", "number", lambda row: traced.figure(gpu_hours(row), "hours", _HOW)),
-            ("USD a run", "number", cost),
+            ("At the mean GPU-hour, USD", "number", cost),
             caption="Runs over the horizon: for how many hours each holds its GPUs, and what that "
-            "costs at the net present cost of a GPU-hour that jobs hold; a job on several GPU "
+            "comes to at the mean net present cost of all GPU-hours that jobs hold, of whatever "
+            "node; nodes by the hour stand in the bill with their own price. A job on several GPU "
             "types has a row for each",
         )
 

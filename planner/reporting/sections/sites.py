@@ -21,11 +21,9 @@ from planner.reporting.document import (
     Blank,
     Block,
     Cell,
-    Chart,
     Fields,
     Heading,
     Paragraph,
-    Series,
     cell_text,
     columns_for,
     rest,
@@ -274,10 +272,9 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
 
 
 def facility_section(traced: TracedPlan) -> Iterator[Block]:
-    """The sites in full, power as pictures, what each node takes, and what facilities must say."""
+    """The sites in full, what each node takes, and what facilities must say."""
     plan, limits = traced.plan, limits_of(traced.plan)
     yield from sites_section(traced)
-    yield from site_charts(traced)
     yield Heading("Each node", 3)
     yield table(
         plan.node_types,
@@ -309,42 +306,6 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
             ("Heat that each room can carry away", Blank("facilities")),
         )
     )
-
-
-def site_charts(traced: TracedPlan) -> Iterator[Block]:
-    """By nameplates; where the catalog lacks one, by the mean draw under load."""
-    for site in traced.capacity.sites:
-        chart = _power_chart(traced, site, "power_w") or _power_chart(traced, site, "mean_power_w")
-        if chart is not None:
-            yield chart
-
-
-def _power_chart(traced: TracedPlan, site: str, need: str) -> Chart | None:
-    plan, places = traced.plan, traced.quarters
-    before = [traced.capacity.before(site, place, need) for place in places]
-    after = [traced.capacity.after(site, place, need) for place in places]
-    known_before = [one for one in before if one is not None]
-    known_after = [one for one in after if one is not None]
-    if len(known_before) < len(before) or len(known_after) < len(after):
-        return None
-    owned = tuple(traced.figure(one, "kw", "how-site") for one in known_before)
-    added = tuple(
-        traced.figure(later - sooner, "kw", "how-site")
-        for sooner, later in zip(known_before, known_after, strict=True)
-    )
-    series = [Series("Owned before", owned), Series("Added", added)]
-    use = next((place for place, one in enumerate(plan.sites) if one.site == site), None)
-    fed = None if use is None else plan.sites[use].allowed.get(POWER.need)
-    if need == POWER.need and fed is not None and None not in fed:
-        stem = f"sites[{use}].allowed[{POWER.need}]"
-        allowed = (traced.at(f"{stem}[{place}]", "kw", "how-site") for place in places)
-        series.append(Series("Allowed", tuple(allowed), "line"))
-    says = "; ".join(
-        f"{label}: {traced.figure(one, 'kw').text} kW"
-        for label, one in zip(plan.quarters, known_after, strict=True)
-    )
-    title = f"Power at {site}" if need == "power_w" else f"Mean power at {site}, under load"
-    return Chart(title, f"{says}.", plan.quarters, tuple(series), "kW")
 
 
 def node_takes(traced: TracedPlan, node_type: str, need: str, style: Style) -> Cell:

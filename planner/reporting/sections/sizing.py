@@ -390,22 +390,6 @@ class Sums:
         """Every step in its order, with the numbers of its sources."""
         return tuple(block for step in steps for block in self._step(step))
 
-    def numbered(self, steps: Iterable[DerivationStep], caption: str) -> Table:
-        """One line per step with the numbers of its sources: for a page that has many jobs."""
-        return table(
-            steps,
-            ("Result", "text", _result),
-            ("Sum", "text", lambda step: _worked(step) or step.formula),
-            (
-                "With",
-                "text",
-                lambda step: "; ".join(f"{given.name}: {given.origin}" for given in step.inputs),
-            ),
-            ("Rule", "text", lambda step: step.rule),
-            ("Source", "text", lambda step: self._marks(step).strip()),
-            caption=caption,
-        )
-
     def sources(self, level: int = 2) -> tuple[Block, ...]:
         """The sources of all steps drawn so far."""
         if not self._number_of:
@@ -441,13 +425,19 @@ def _sum_lines(step: DerivationStep) -> tuple[str, ...]:
     )
 
 
-def _result(step: DerivationStep) -> str:
+def result_text(step: DerivationStep) -> str:
+    """`memory_gb = 30.375 GB`."""
     return f"{step.result.name} = {_amount(step.result)}"
 
 
-def _worked(step: DerivationStep) -> str:
-    worked = step.worked
-    return "" if _is_figure(worked) else worked
+def worked_text(step: DerivationStep) -> str:
+    """The formula with its figures; empty where that is a bare figure."""
+    return "" if _is_figure(step.worked) else step.worked
+
+
+def origins_text(step: DerivationStep) -> str:
+    """What goes into a sum, and from where: `batch: job; layers: catalog llama-3.1-8b`."""
+    return "; ".join(f"{given.name}: {given.origin}" for given in step.inputs)
 
 
 def _is_figure(stage: str) -> bool:

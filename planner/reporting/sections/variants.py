@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
 from typing import TypeAlias
 
 from planner.inputs.text.scalars import csv_text, flow
@@ -15,9 +13,7 @@ from planner.reporting.document import (
     Block,
     Cell,
     Document,
-    End,
     Figure,
-    Frontier,
     Heading,
     Paragraph,
     Table,
@@ -73,14 +69,6 @@ def acquired_short(acquired: Iterable[Acquired]) -> str:
     ordered = sorted(nodes.items(), key=lambda item: item[0][0])
     told = (f"{nodes_text(count, step)} {offer}" for (offer, step), count in ordered)
     return ", ".join(told) or "nothing"
-
-
-def added_text(figures: PlanSummary, base: PlanSummary) -> str:
-    """What a plan costs beyond another, whole dollars; its cost where that is none."""
-    if figures.cost_cents is None or base.cost_cents is None:
-        return NO_PLAN if figures.cost_cents is None else dollars(figures.cost_cents)
-    added = figures.cost_cents - base.cost_cents
-    return f"+{dollars(added)}" if added > 0 else dollars(added)
 
 
 def moved_text(unit: str, by: float) -> str:
@@ -160,64 +148,6 @@ def _summary(rows: Sequence[SweepRow]) -> str:
     if without:
         parts.append(f"{without} without a plan")
     return "; ".join(parts) + "."
-
-
-def frontiers(
-    title: str,
-    plans: Sequence[tuple[str, PlanSummary]],
-    anchors: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Frontier]:
-    """Cost against headroom and against power, by file name; a point for each plan.
-
-    One where there is no plan, or no two differ in what they cost or in what they give, is left
-    out; so is power where the catalog does not say what a node type draws.
-    """
-    found = {}
-    for file, what, axis, least in _AXES:
-        known = [
-            (one.cost_cents, gain, name)
-            for name, one in plans
-            if one.cost_cents is not None and (gain := _gain(one, what)) is not None
-        ]
-        costs = _ends([cost for cost, _, _ in known], _COSTS)
-        gains = _ends([gain for _, gain, _ in known], _GAINS[what])
-        points = tuple(
-            (cost, gain, name) for cost, gain, (_, _, name) in zip(costs, gains, known, strict=True)
-        )
-        if len(set(gains)) > 1 and len(set(costs)) > 1:
-            says = f"A point for each of {count_of(len(points), 'plan')}; those that nothing "
-            says += f"cheaper {'undercuts' if least else 'exceeds'} are joined."
-            head = f"{title}: cost against {what}"
-            found[file] = Frontier(head, says, points, ("net present cost", axis), least, anchors)
-    return found
-
-
-_AXES = (
-    ("headroom.svg", "headroom", "GPU-hours in service that no job holds", False),
-    ("power.svg", "power", "drawn by the servers in service, mean over the quarters", True),
-)
-
-
-_COSTS: tuple[Callable[[float], str], ...] = (
-    lambda cents: money_short(round(cents)),
-    lambda cents: usd(round(cents)),
-)
-_GAINS: dict[str, tuple[Callable[[float], str], ...]] = {
-    "headroom": (percent, partial(percent, digits=3)),
-    "power": (lambda watts: f"{_kilowatts(watts)} kW", lambda watts: f"{watts / 1000:,.3f} kW"),
-}
-"""Ways to write a value, the shortest first."""
-
-
-def _gain(figures: PlanSummary, what: str) -> float | None:
-    return figures.gpus_idle if what == "headroom" else figures.drawn_w
-
-
-def _ends(values: Sequence[float], ways: Sequence[Callable[[float], str]]) -> list[End]:
-    """Values with their words: the shortest that tell the least from the greatest."""
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    said = next((way for way in ways if low == high or way(low) != way(high)), ways[-1])
-    return [(float(value), said(value)) for value in values]
 
 
 def sweep_csv(rows: Sequence[SweepRow]) -> str:
