@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from planner.api.measuring import measure as measure
     from planner.api.planning import Effort as Effort
     from planner.api.planning import ExplainResult as ExplainResult
+    from planner.api.planning import JobsResult as JobsResult
     from planner.api.planning import PlanResult as PlanResult
     from planner.api.planning import explain as explain
     from planner.api.planning import plan as plan
@@ -77,6 +78,7 @@ _MODULES = {
     "planning": (
         "Effort",
         "ExplainResult",
+        "JobsResult",
         "PlanResult",
         "explain",
         "plan",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from planner.api.folder import plan_text
 from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
@@ -34,6 +34,7 @@ from planner.reporting.plan import (
     SCREEN,
     brief_document,
     drawn_document,
+    jobs_document,
     plan_document,
 )
 from planner.reporting.sections.explain import explanation_document
@@ -364,8 +365,43 @@ class ExplainResult(Result):
         return self._drawn
 
 
-def explain(plan: PlanSource, job: str) -> ExplainResult:
-    """Say why a job of a plan runs where it runs, and why not elsewhere.
+class JobsResult(Result):
+    """The jobs of a plan: what each runs on, and what the next best GPU type would add."""
+
+    _name = "jobs"
+
+    def __init__(self, made: PlanResult) -> None:
+        """Private: `planner.explain` without a job gives them."""
+        self._made = made
+
+    @property
+    def title(self) -> str:
+        """The scenario's name."""
+        return self._made.title
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Their names."""
+        return (listed([str(row["job"]) for row in self.rows()]),)
+
+    def rows(self) -> list[Row]:
+        """As the plan has them."""
+        return self._made.jobs
+
+    def _document(self) -> Document:
+        return jobs_document(self._made._plan)
+
+
+@overload
+def explain(plan: PlanSource, job: str) -> ExplainResult: ...
+
+
+@overload
+def explain(plan: PlanSource, job: None = None) -> JobsResult: ...
+
+
+def explain(plan: PlanSource, job: str | None = None) -> ExplainResult | JobsResult:
+    """Say why a job of a plan runs where it runs, and why not elsewhere; without one, list them.
 
     >>> import planner
     >>> made = planner.plan("scenarios/quickstart.yaml")
@@ -375,6 +411,8 @@ def explain(plan: PlanSource, job: str) -> ExplainResult:
     Raises InputError for a job that the plan does not have, and what `read_plan` raises.
     """
     saved = read_plan(plan)
+    if job is None:
+        return JobsResult(saved)
     with sound(saved.label):
         told = explained(saved._plan, job)
     return ExplainResult(told, saved.label)

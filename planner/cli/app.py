@@ -171,7 +171,7 @@ GROUPS = {
         "check": ("plan", "Find all mistakes of scenarios at once."),
     },
     "Understand": {
-        "explain": ("plan", "Say why a job of a saved plan runs where it runs."),
+        "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
         "compare": ("plan", "Show what differs between two plans, and why."),
         "replay": ("plan", "Plan a saved plan again and say whether the result is the same."),
         "view": ("view", "Open a local page that shows plans, compares them and asks what if."),

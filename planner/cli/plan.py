@@ -124,14 +124,16 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
 
 @click.command()
 @click.argument("plan_json", metavar="PLAN.json", type=FILE)
-@click.argument("job")
-def explain(plan_json: Path, job: str) -> None:
+@click.argument("job", required=False)
+def explain(plan_json: Path, job: str | None) -> None:
     """Say why a job of a saved plan runs where it runs, every number with formula and source.
+
+    Without a job: all of them, with what each would cost on the next best GPU type.
 
     PLAN.json is what `planner plan SCENARIO --out DIR` has written; it is checked against the
     inputs that it names first.
     """
-    print_result(planner.explain(plan_json, job))
+    print_result(planner.explain(plan_json, job) if job else planner.explain(plan_json))
 
 
 @click.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.planning.plan import Note, Plan
+from planner.planning.plan import Alternative, Note, Plan, PlannedJob
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -14,9 +14,10 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     Tone,
+    table,
     titled,
 )
-from planner.reporting.format import count_of
+from planner.reporting.format import code, count_of, dollars
 from planner.reporting.sections import (
     capacity,
     cost,
@@ -172,6 +173,39 @@ _DRAWN: dict[str, Section] = {
 
 def _changed(plan: Plan) -> str:
     return f"{count_of(len(plan.changes), 'change')} to the scenario"
+
+
+def jobs_document(plan: Plan) -> Document:
+    """Jobs with what each runs on, and what one unit would add on the next best GPU type."""
+    rows = [(job, _next_best(job)) for job in plan.jobs]
+    return (
+        Heading(plan.scenario, 1),
+        table(
+            rows,
+            ("Job", "name", lambda row: row[0].name),
+            ("Runs on", "text", lambda row: ", ".join(name for name, _ in row[0].gpu_types) or "–"),
+            ("Next best", "text", lambda row: row[1].way if row[1] else "no other in play"),
+            ("Extra a unit, USD", "number", lambda row: dollars(_extra(row[1])) if row[1] else "–"),
+        ),
+        Paragraph(
+            "Extra is what one unit would add to the bound if it had to run there, over the "
+            f"horizon. {code('planner explain PLAN.json JOB')} tells all GPU types, and every sum.",
+            tone="faint",
+        ),
+    )
+
+
+def _next_best(job: PlannedJob) -> Alternative | None:
+    """The way on another GPU type that adds the least; None where none can be had."""
+    taken = {name for name, _ in job.gpu_types}
+    known = [
+        one for one in job.alternatives if one.gpu_type not in taken and one.extra_cents is not None
+    ]
+    return min(known, key=lambda one: (_extra(one), one.way), default=None)
+
+
+def _extra(one: Alternative) -> int:
+    return one.extra_cents or 0
 
 
 def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:

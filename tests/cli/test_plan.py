@@ -31,6 +31,20 @@ def test_a_plan_prints_what_one_wants_first_and_says_how_to_see_more(scenario, r
     assert written.count("\n· ") <= 3, "three warnings at the most"
 
 
+def test_explain_without_a_job_lists_them_with_the_next_best_gpu_type(plan_json, run):
+    told = run("explain", plan_json).stdout
+    plan = json.loads(plan_json.read_text(encoding="utf-8"))
+    for job in plan["jobs"]:
+        (line,) = [line for line in told.splitlines() if line.startswith(f"{job['name']} ")]
+        taken = {gpu_type for gpu_type, _ in job["gpu_types"]}
+        others = [
+            (one["extra_cents"], one["way"])
+            for one in job["alternatives"]
+            if one["gpu_type"] not in taken and one["extra_cents"] is not None
+        ]
+        assert (min(others)[1] if others else "no other in play") in line
+
+
 def test_out_writes_both_files_and_says_so_on_standard_error(scenario, run):
     result = run("plan", scenario, "--out", "deep/out", "--format", "json")
     assert result.exit_code == 0, result.stderr

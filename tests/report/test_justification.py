@@ -14,7 +14,7 @@ import pytest
 
 from planner.inputs.layers.override import AppliedChange, Override
 from planner.inputs.settled import Options
-from planner.planning.plan import SpareCost, SparePrice
+from planner.planning.plan import SpareCost
 from planner.planning.store import dumps, loads
 from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
