@@ -12,7 +12,7 @@ from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.catalog.modelconfig import read_model_config
+from planner.inputs.catalog.modelconfig.config import read_model_config
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.checks.jobs import contradictions
 from planner.inputs.load import load_catalog, load_rules
