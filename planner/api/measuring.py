@@ -36,15 +36,11 @@ class MeasureResult(Result):
 
     def __init__(self, row: dict[str, str], expected_gib: float | None) -> None:
         """Private: `planner.measure` gives these."""
+        super().__init__(f"{row['model']}, {row['method']}")
         self._row, self.expected_gib = row, expected_gib
 
     expected_gib: float | None
     """What the rules expect the allocator to peak at; None where they do not say."""
-
-    @property
-    def title(self) -> str:
-        """The model and the method."""
-        return f"{self._row['model']}, {self._row['method']}"
 
     @property
     def summary(self) -> tuple[str, ...]:

@@ -53,12 +53,7 @@ class Scenario(Result):
         """Private: `planner.load` gives scenarios."""
         self._question, self._apply, self._set = question, apply, set_
         self._inputs: Inputs = question.inputs(apply, set_)
-        self.read_from = self._inputs.read_from
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self._inputs.scenario.name
+        super().__init__(self._inputs.scenario.name, self._inputs.read_from)
 
     @property
     def label(self) -> str:

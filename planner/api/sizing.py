@@ -42,14 +42,10 @@ class SizeResult(Result):
         self, sizing: Sizing, facts: Catalog, calibration: Calibration | None, *, sums: bool
     ) -> None:
         """Private: `planner.size` gives these."""
+        super().__init__(sizing.summary)
         self._sizing, self._calibration, self._sums = sizing, calibration, sums
         self._book = facts.prices.header
         self._ranked = _ranked(sizing.candidates, facts)
-
-    @property
-    def title(self) -> str:
-        """The job in words."""
-        return self._sizing.summary
 
     @property
     def summary(self) -> tuple[str, ...]:

@@ -31,16 +31,11 @@ class InitResult(Result):
 
     def __init__(self, text: str, read_from: tuple[Path, ...]) -> None:
         """Private: `planner.init` gives these."""
-        self.text, self.read_from = text, read_from
-        self._scenario = load(text)
+        self.text, self._scenario = text, load(text)
+        super().__init__(self._scenario.title, read_from)
 
     text: str
     """The scenario as YAML, which `planner.plan` takes."""
-
-    @property
-    def title(self) -> str:
-        """The scenario's name."""
-        return self._scenario.title
 
     @property
     def summary(self) -> tuple[str, ...]:

@@ -35,16 +35,11 @@ class ImportResult(Result):
 
     def __init__(self, file: Path, text: str, jobs: dict[str, dict[str, Any]] | None) -> None:
         """Private: `planner.import_table` gives these."""
-        self.read_from, self.text, self._jobs = (file,), text, jobs
-        self._file = file
+        super().__init__(file.name, (file,))
+        self.text, self._jobs = text, jobs
 
     text: str
     """A scenario part in YAML that a scenario may extend, or a table of actuals in CSV."""
-
-    @property
-    def title(self) -> str:
-        """The file."""
-        return self._file.name
 
     @property
     def kind(self) -> Literal["jobs", "actuals"]:
