@@ -7,7 +7,7 @@ scenarios, or one that gains an uncertainty, are tried with the same draws (comm
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -33,7 +33,7 @@ from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.settled import Inputs
 from planner.planning.words import amount
-from planner.whatif.sweep import placed, unknown_names
+from planner.whatif.sweep import unknown_names
 from planner.whatif.variants import AS_STATED, Variant, VariantPlanner
 
 _FINANCE = {
@@ -361,15 +361,9 @@ class Futures:
         self._require_apart(values)
         for end in (0, -1):
             points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
-            pairs = list(self._settings(values, points))
-            try:
-                planner.inputs(base.with_more(Variant((), tuple(one for one, _ in pairs))))
-            except InputError as error:
-                places = {one.text: place for one, place in pairs}
-                found = (placed(self.document, one, places) for one in error.findings)
-                raise InputError(*found) from None
+            planner.inputs(base.with_more(Variant((), tuple(self._settings(values, points)))))
         drawn = (self._settings(values, self._draws(number)) for number in range(futures))
-        return [base.with_more(Variant((), tuple(one for one, _ in pairs))) for pairs in drawn]
+        return [base.with_more(Variant((), tuple(settings))) for settings in drawn]
 
     def _values(self, document: YamlDocument, inputs: Inputs, name: str) -> list[_Value]:
         found: list[_Value] = []
@@ -406,13 +400,13 @@ class Futures:
 
     def _settings(
         self, values: dict[str, list[_Value]], points: dict[str, Fraction]
-    ) -> Iterator[tuple[Override, Path]]:
-        """What a future states, with the places in this file that it is from."""
+    ) -> Iterator[Override]:
+        """What a future states, each where this file names it."""
         for name, moving in values.items():
             moved = partial(self.file.uncertain[name].moved, by=points[name])
             for one in moving:
                 for stated in one.settings(moved):
-                    yield stated, one.place
+                    yield replace(stated, document=self.document, at=one.place)
 
     def _draws(self, number: int) -> dict[str, Fraction]:
         """What each uncertainty comes out as in a future."""

@@ -117,8 +117,7 @@ class Layers:
         named = [one for name in variations for one in self._scenarios.get(name, (name,))]
         fresh = [name for name in dict.fromkeys(named) if name not in _made(base)]
         composed = self._applied(base, fresh, findings)
-        changes = (one.change for one in settings)
-        composed = changed(composed, changes, findings, self.listed)
+        composed = changed(composed, settings, findings, self.listed)
         if findings:
             raise InputError(*findings, known=composed)
         return composed
