@@ -60,8 +60,13 @@ class RelativeChange:
         exact += 0 if self.percent else Fraction(self.by)
         if exact.denominator == 1 or (whole and self.percent):
             return round(exact)
-        decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
-        return decimal.quantize(_DIGITS).normalize()
+        return six_decimals(exact)
+
+
+def six_decimals(exact: Fraction) -> Decimal:
+    """A figure as a scenario states it after a change."""
+    decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
+    return decimal.quantize(_DIGITS).normalize()
 
 
 def _move(text: str) -> RelativeChange | None:
