@@ -325,14 +325,19 @@ def _cache_faults(model: Model) -> Iterator[str]:
         yield "`state_mb_per_sequence` belongs to attention `hybrid`"
 
 
-class PurchasePrice(Frozen):
-    """What one node of a type costs to buy."""
+class _Listed(Frozen):
+    """A price of the book, and where it stands."""
 
-    price_usd: NodePrice
     date: Day
     source: str
     basis: Basis
     note: str | None = None
+
+
+class PurchasePrice(_Listed):
+    """What one node of a type costs to buy."""
+
+    price_usd: NodePrice
 
     @property
     def usd(self) -> Decimal:
@@ -340,14 +345,10 @@ class PurchasePrice(Frozen):
         return self.price_usd
 
 
-class RentPrice(Frozen):
+class RentPrice(_Listed):
     """What one GPU of a node type costs to rent by the hour, rented by the whole node."""
 
     usd_per_gpu_hour: HourPrice
-    date: Day
-    source: str
-    basis: Basis
-    note: str | None = None
 
     @property
     def usd(self) -> Decimal:

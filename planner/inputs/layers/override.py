@@ -34,12 +34,12 @@ from planner.inputs.reading.document import (
 )
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
-from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import DELETE, REPLACE, ResolvedScenario
 from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import did_you_mean, key_meant
 
 EVERY = "*"
+_QUARTER = re.compile(r"[0-9]{4}Q[1-4]")
 _MOVE = re.compile(r"([+-][0-9]{1,15}(?:\.[0-9]{1,20})?)\s*(%?)")
 _DIGITS = Decimal("0.000001")
 
@@ -337,7 +337,7 @@ def _put(
     document: YamlDocument, path: Path, value: object, change: Override
 ) -> tuple[YamlDocument, AppliedChange]:
     """The document with one value set, replaced or deleted."""
-    stated = _stated(document, path)
+    stated = document.states(path)
     before = document.value(path) if stated else None
     if change.verb == "set":
         _require_nothing_lost(document, path, before, change)
@@ -359,9 +359,9 @@ def _paths(document: YamlDocument, change: Override) -> list[Path]:
         return [_path(document, change, *found)]
     known: list[Path] = []
     for path in found:
-        if change.verb == "set" and not _stated(document, path[:-1]):
+        if change.verb == "set" and not document.states(path[:-1]):
             continue  # such as `jobs.*.serve.context`, of a job that is tuned
-        if change.verb == "set" or _stated(document, path):
+        if change.verb == "set" or document.states(path):
             known.append(_path(document, change, path))
     if not known:
         raise InputError(change.finding(f"{change.path_text} stands for nothing that is stated"))
@@ -399,7 +399,7 @@ def _figures(
     document: YamlDocument, path: Path, listed: Listed
 ) -> Iterator[tuple[Path, Decimal | int]]:
     """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
-    value = document.value(path) if _stated(document, path) else None
+    value = document.value(path) if document.states(path) else None
     if isinstance(value, dict):
         pairs = (((*path, key), one) for key, one in value.items())
         yield from ((inner, one) for inner, one in pairs if _counts(one))
@@ -457,14 +457,7 @@ def _path(document: YamlDocument, change: Override, parts: tuple[str, ...]) -> P
 
 def _another_quarter(part: str, stated: Iterable[str]) -> bool:
     """Whether a figure of one more quarter is set where some hold until the next."""
-    return _is_quarter(part) and any(map(_is_quarter, stated))
-
-
-def _is_quarter(key: str) -> bool:
-    try:
-        return bool(Quarter.parse(key))
-    except ValueError:
-        return False
+    return all(any(map(_QUARTER.fullmatch, keys)) for keys in ([part], stated))
 
 
 def _nowhere(
@@ -480,14 +473,6 @@ def _nowhere(
     if hint is None and 0 < len(known) <= 12:
         hint = f"known here: {', '.join(known)}"
     return f"there is no {part!r} {where}", hint
-
-
-def _stated(document: YamlDocument, path: Path) -> bool:
-    try:
-        document.entry(path)
-    except KeyError:
-        return False
-    return True
 
 
 def _require_nothing_lost(

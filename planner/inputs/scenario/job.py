@@ -28,8 +28,8 @@ from planner.inputs.scenario.spelling import (
     Bits,
     CountByQuarter,
     Droppable,
-    OneOrMoreBits,
-    OneOrMoreKvBits,
+    KvBits,
+    OneOrMoreWidths,
     Priority,
     Quarters,
     Switch,
@@ -288,7 +288,7 @@ class Serve(Frozen):
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has."""
-    bits: Annotated[OneOrMoreBits, AsFact("bit", fact="weight_bits")] = 16
+    bits: Annotated[OneOrMoreWidths[Bits], AsFact("bit", fact="weight_bits")] = 16
     """Width of the weights as loaded (one, or a list to choose from); the published width if left
     out and known."""
     context: Annotated[PositiveCount | None, AsFact("tokens")] = None
@@ -296,7 +296,7 @@ class Serve(Frozen):
     concurrency: Annotated[PositiveCount | None, AsFact("requests")] = None
     """Requests that one replica holds at once; chosen on each GPU type if left out beside
     `load`."""
-    kv_bits: Annotated[OneOrMoreKvBits, AsFact("bit")] = 16
+    kv_bits: Annotated[OneOrMoreWidths[KvBits], AsFact("bit")] = 16
     """Width of cached keys and values (one, or a list to choose from)."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
