@@ -10,7 +10,7 @@ from typing import Any
 from planner.api.result import FilePath, Result, Row, paths
 from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.modelconfig.config import read_model_config
 from planner.inputs.checks.faults import unknown_reference
@@ -178,8 +178,7 @@ def _size_in(scenario: Scenario, name: str, *, faster: bool, sums: bool) -> Size
     root = name if name in stated else name.removesuffix(SERVING_SUFFIX)
     sizer, sized = Sizers().sizer(inputs, None), {}
     if root in stated:
-        if findings := [*_without_effect(stated[root], False, False, faster)]:
-            raise InputError(*findings)
+        refuse(_without_effect(stated[root], False, False, faster))
         alone = inputs.scenario.model_copy(update={"jobs": {root: stated[root]}})
         sized = {one.name: one.sizing for one in size_portfolio(sizer, alone)}
     if name not in sized:

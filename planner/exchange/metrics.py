@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.exchange.exported import Exported, of_export, parsed
 from planner.exchange.trace import lasting, serving_jobs
 from planner.inputs.scenario.quarter import Quarter
@@ -100,8 +100,7 @@ def served(
             continue
         load, said = _load(counters)
         loads[model] = load, [f"{whose}: {line}" for line in said]
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return serving_jobs(file_stem, loads, models)
 
 
@@ -129,8 +128,7 @@ def _counters(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 -
     if not known:
         names = ", ".join(sorted({one.name or "one without a name" for one in found})) or "none"
         raise InputError(Finding(f"holds no series of vLLM: {names}", file=shown_as, hint=_ASK))
-    if faults := [Finding(f, file=shown_as, path=one.place) for one in known if (f := one.fault())]:
-        raise InputError(*faults)
+    refuse(Finding(f, file=shown_as, path=one.place) for one in known if (f := one.fault()))
     return known
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.exchange.needs import cluster_names
 from planner.inputs.base import LARGEST_COUNT
 from planner.inputs.text.words import count_of, unreadable
@@ -147,8 +147,7 @@ def _read(path: Path) -> dict[str, _Requests]:
         raise InputError(unreadable(path, error, str(path))) from None
     if not findings and not any(len(one.at_s) > 1 for one in found.values()):
         findings.append(Finding("has fewer than two requests with an answer", file=str(path)))
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return {name: one for name, one in found.items() if len(one.at_s) > 1}
 
 

@@ -11,7 +11,7 @@ from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
@@ -69,8 +69,7 @@ def load_rules(extra: Sequence[Path] = ()) -> tuple[RuleBook, tuple[InputFile, .
 
 def _given_once(paths: Sequence[Path]) -> list[Located]:
     files = given_files(paths)
-    if again := list(named_twice(files)):
-        raise InputError(*again)
+    refuse(named_twice(files))
     return files
 
 
@@ -212,8 +211,7 @@ def _measured_runs(
         digest = hashlib.sha256(read_bytes(file.path, file.shown_as)).hexdigest()
         record = InputFile(role="measured", path=file.name, sha256=digest, location=file.path)
         records.append(record)
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     return tuple(runs), tuple(records)
 
 

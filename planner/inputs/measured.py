@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import unknown_reference
@@ -284,8 +284,7 @@ def _rows(
             findings += error.findings
         if len(findings) >= MOST_FINDINGS:
             break
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return tuple(runs)
 
 

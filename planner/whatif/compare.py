@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.load import Question
 from planner.inputs.reading.document import Path, settable
@@ -538,8 +538,7 @@ def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) 
         for path in (scenario, *catalog, *rules, *filter(None, [earlier]))
         if not path.exists()
     ]
-    if missing:
-        raise InputError(*missing)
+    refuse(missing)
     question = Question(scenario, catalog=catalog, rules=rules)
     inputs = question.inputs(options.variations, options.settings)
     return carried_over(inputs, read(earlier), earlier) if earlier else inputs

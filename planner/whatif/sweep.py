@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen, Name
 from planner.inputs.layers.composed import base_path
 from planner.inputs.layers.override import Override
@@ -130,8 +130,7 @@ def read_grid(
         return attempts.take(lambda: Override.written(path, document, at))
 
     rows = (*_combined(sweep.grid, override), *_single(sweep, override))
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     return SweepGrid(document, scenario, rows)
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from planner.errors import InputError
+from planner.errors import InputError, refuse
 from planner.inputs.base import Count, Frozen, Name, Number, share
 from planner.inputs.layers.composed import base_path
 from planner.inputs.layers.override import Override, matching, six_decimals
@@ -305,8 +305,7 @@ class Futures:
     def base(self, planner: VariantPlanner) -> Variant:
         """The future in which everything is as stated; raises InputError for unknown names."""
         names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
-        if findings := list(unknown_names(self.document, planner, names)):
-            raise InputError(*findings)
+        refuse(unknown_names(self.document, planner, names))
         return self.asked.with_more(Variant(self.file.apply))
 
     def drawn(self, planner: VariantPlanner, futures: int) -> list[Variant]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import Branch, Entry, Path, YamlDocument, dotted
@@ -190,8 +190,7 @@ class RuleBook(Frozen):
         """
         by_id = {rule.id: rule for rule in rules}
         by_id = {rule_id: by_id[rule_id] for rule_id in sorted(by_id)}
-        if found := [mistake.finding(origin.get(mistake.rule)) for mistake in mistakes(by_id)]:
-            raise InputError(*found)
+        refuse(mistake.finding(origin.get(mistake.rule)) for mistake in mistakes(by_id))
         return cls(rules=by_id, own=frozenset(own))
 
     @cached_property
@@ -235,8 +234,9 @@ class RuleBook(Frozen):
         """Results that each name is asked for by."""
         found: dict[str, set[str]] = {}
         for rule in self.rules.values():
-            for name in needs(rule) if rule.gives is not None else ():
-                found.setdefault(name, set()).add(rule.gives)
+            if rule.gives is not None:
+                for name in needs(rule):
+                    found.setdefault(name, set()).add(rule.gives)
         return found
 
     def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
@@ -245,7 +245,7 @@ class RuleBook(Frozen):
             found = set(facts)
             waiting = list(found)
             while waiting:
-                fresh = self._users.get(waiting.pop(), frozenset()) - found
+                fresh = self._users.get(waiting.pop(), set()) - found
                 found |= fresh
                 waiting += fresh
             self._depending[facts] = frozenset(found)
@@ -328,8 +328,7 @@ def _rules(document: YamlDocument) -> dict[str, Rule]:
         for rule_id, rule in document.data.get("rules", {}).items()
         if "id" in rule
     ]
-    if twice:
-        raise InputError(*twice)
+    refuse(twice)
     return rules
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig.decoder import read_decoder
@@ -125,8 +125,7 @@ def _kind(section: ConfigSection, whole: ConfigSection) -> ModelType:
     elif name is not None and name not in types.read:
         near = did_you_mean(name, types.read)
         section.fault("model_type", f"{described(name)} has no formula here", near or _INSTEAD)
-    if section.findings:
-        raise InputError(*section.findings)
+    refuse(section.findings)
     kind = types.read[str(name)]
     _refuse_foreign(section, kind)
     return kind
