@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import NotKnown
@@ -135,16 +135,9 @@ class Question:
         """The price book's figure for the price of an offer, which a relative change moves."""
         if len(path) != 3 or path[0] != "offers":
             return None
-        offer = document.value(path[:2])
-        if not isinstance(offer, dict) or not isinstance(offer.get("node_type"), str):
-            return None
-        kind: Any = offer.get("kind")
-        if path[2] != ("price_usd" if kind == "buy" else "price_usd_per_gpu_hour"):
-            return None
         with suppress(InputError):  # what is wrong with the catalog is told where it is read
             catalog, _ = self._read("catalog", document, self._facts)
-            price = catalog.prices.listed(kind, offer["node_type"])
-            return price.usd if price else None
+            return catalog.prices.usd_of(document.value(path[:2]), path[2])
         return None
 
     def in_order(self, findings: Iterable[Finding]) -> list[Finding]:

@@ -114,18 +114,17 @@ def _moving(name: str, stated: Sequence[str], figures: _Figures) -> UncertainFig
     return UncertainFigure(name, "share", ", ".join(stated), settings)
 
 
-def price_of(inputs: Inputs, name: str) -> tuple[str, Decimal]:
-    """Key and value of an offer's price, USD: as stated, else that of the price book."""
-    offer = inputs.scenario.offers[name]
-    price = offer.stated_price
-    if price is None:
-        listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
-        assert listed is not None  # no inputs are settled without a price
-        price = listed.usd
-    return offer.price_key, price
+def _price_at(inputs: Inputs, path: tuple[str, ...]) -> tuple[Offer, Decimal] | None:
+    """The offer whose price stands at a path, and the price: as stated, else the price book's."""
+    offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
+    if offer is None or path[2:] != (offer.price_key,):
+        return None
+    listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
+    price = offer.stated_price or (listed and listed.usd)
+    return (offer, price) if price else None
 
 
-def repriced(
+def _repriced(
     path: tuple[str, ...], offer: Offer, price: Decimal, moved: Callable[[Decimal], Decimal | int]
 ) -> Iterator[Override]:
     """Overrides of the price of an offer, moved, and of its price breaks with it."""
@@ -139,11 +138,12 @@ def repriced(
 
 
 def _price(inputs: Inputs, name: str) -> UncertainFigure:
-    offer = inputs.scenario.offers[name]
-    key, price = price_of(inputs, name)
+    path = ("offers", name, inputs.scenario.offers[name].price_key)
+    priced = _price_at(inputs, path)
+    assert priced is not None  # no inputs are settled without a price
 
     def settings(by: Fraction) -> tuple[Override, ...]:
-        return tuple(repriced(("offers", name, key), offer, price, lambda one: _moved(one, by)))
+        return tuple(_repriced(path, *priced, lambda one: _moved(one, by)))
 
     (stated,) = (one.price_text for one in inputs.offers if one.name == name)
     said = f"price of {name}"
@@ -283,7 +283,7 @@ class _Value:
         if self.offer is None:
             yield Override.of(self.path, self.written(moved(self.stated)))
         else:
-            yield from repriced(
+            yield from _repriced(
                 self.path, self.offer, self.stated, lambda price: self.written(moved(price))
             )
 
@@ -329,19 +329,17 @@ class Futures:
                 paths = list(matching(document.data, parts_of(text)))
             except ValueError as error:
                 raise InputError(self.document.finding(place, str(error))) from None
-            stated = [
-                one
-                for path in paths
-                for one in list(_numbers(document, path)) or list(_listed(inputs, path))
-            ]
+            stated = []
+            for path in paths:
+                numbers, priced = list(_numbers(document, path)), _price_at(inputs, path)
+                stated += numbers or ([(path, priced[1])] if priced else [])
             if not stated:
                 message = f"the scenario states no number at {text}"
                 hint = "state the value there, so that it can be moved"
                 raise InputError(self.document.finding(place, message, hint))
-            found += (
-                _Value(inner, value, _SHAPE.is_whole(inner), place, _priced(inputs, inner))
-                for inner, value in stated
-            )
+            for inner, value in stated:
+                offer, _ = _price_at(inputs, inner) or (None, None)
+                found.append(_Value(inner, value, _SHAPE.is_whole(inner), place, offer))
         return found
 
     def _require_apart(self, values: dict[str, list[_Value]]) -> None:
@@ -402,20 +400,6 @@ def _numbers(
         if not isinstance(number, Decimal):
             return
         yield (path if key is None else (*path, key)), number
-
-
-def _priced(inputs: Inputs, path: tuple[str, ...]) -> Offer | None:
-    """The offer whose price stands at a path."""
-    offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
-    return offer if offer and path[2:] == (offer.price_key,) else None
-
-
-def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Decimal]]:
-    """The price book's figure, where the scenario leaves a price to it."""
-    if len(path) == 3 and path[0] == "offers" and path[1] in inputs.scenario.offers:
-        key, price = price_of(inputs, path[1])
-        if key == path[2]:
-            yield path, price
 
 
 def read_futures(

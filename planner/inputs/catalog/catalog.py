@@ -375,7 +375,7 @@ class PriceBook(Frozen):
     purchase: dict[str, PurchasePrice] = Field(default_factory=dict)
     rent: dict[str, RentPrice] = Field(default_factory=dict)
 
-    def listed(self, kind: OfferKind, node_type: str) -> PurchasePrice | RentPrice | None:
+    def listed(self, kind: OfferKind | None, node_type: str) -> PurchasePrice | RentPrice | None:
         """What it costs to buy or to rent a node type; None where that is not listed.
 
         Nobody lists what it costs to reserve one.
@@ -383,6 +383,16 @@ class PriceBook(Frozen):
         if kind == "buy":
             return self.purchase.get(node_type)
         return self.rent.get(node_type) if kind in ("rent", "hourly") else None
+
+    def usd_of(self, offer: object, key: object) -> Decimal | None:
+        """What is listed for the price that an offer, as a file states it, leaves open at a key."""
+        if not isinstance(offer, dict) or not isinstance(offer.get("node_type"), str):
+            return None
+        bought = offer.get("kind") == "buy"
+        if key != ("price_usd" if bought else "price_usd_per_gpu_hour"):
+            return None
+        listed = self.listed(offer.get("kind"), offer["node_type"])
+        return listed.usd if listed else None
 
 
 class Neighbours(Frozen):
