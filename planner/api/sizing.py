@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.modelconfig.config import read_model_config
-from planner.inputs.checks.faults import unknown_reference
+from planner.inputs.checks.faults import fault_of_name, unknown_reference
 from planner.inputs.checks.jobs import contradictions
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import read_measured
@@ -260,13 +260,9 @@ def _contradicting(job: Job, facts: Catalog) -> Iterator[Finding]:
 def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
     """Names that stand for nothing, in the words in which a scenario is refused."""
     asked = job.tune or job.serve
-    model = asked.model if asked is not None else None
-    wanted: list[tuple[str, str, str, Collection[str]]] = []
-    if model:
-        path = "tune.model" if job.tune else "serve.model"
-        wanted.append(("model", path, model, facts.models))
-    wanted += [("GPU type", "gpu_types", name, facts.gpus) for name in job.gpu_types or ()]
-    for sort, place, name, known in wanted:
-        if name not in known:
-            message, hint = unknown_reference(sort, name, known, facts)
-            yield Finding(message, path=place, hint=hint)
+    wanted = [("GPU type", "gpu_types", name) for name in job.gpu_types or ()]
+    if asked is not None and asked.model:
+        wanted.insert(0, ("model", f"{job.kind}.model", asked.model))
+    for sort, place, name in wanted:
+        if fault := fault_of_name(sort, name, facts):
+            yield Finding(fault[0], path=place, hint=fault[1])

@@ -168,13 +168,14 @@ def unknown_references(
         pattern = tuple(place.split("."))
         for path, name in _matches(scenario.data, pattern, ()):
             with suppress(NotKnown):
-                if fault := _fault(sort, name, catalog, rules):
+                if fault := fault_of_name(sort, name, catalog, rules):
                     yield scenario.finding(path, *fault, at_key=pattern[-1] == _KEYS)
 
 
-def _fault(
-    sort: str, name: str, catalog: Catalog | None, rules: RuleBook | None
+def fault_of_name(
+    sort: str, name: str, catalog: Catalog | None, rules: RuleBook | None = None
 ) -> tuple[str, str | None] | None:
+    """What is wrong with a name of a sort, and what may have been meant; None where it is known."""
     if sort == "rule":
         return None if rules is None else _of_rule(name, rules)
     if catalog is None:
