@@ -97,7 +97,10 @@ def usage_of(text: str, shown_as: str, names: Mapping[str, str]) -> ClusterUsage
                 for line, fault in sorted(faults)
             )
         )
-    return _counted(runs, names)
+    usage = ClusterUsage()
+    for run in runs:
+        usage.count(run, scenario_name(run.name, names))
+    return usage
 
 
 def _unequal(cells: Sequence[str], header: Sequence[str]) -> str:
@@ -188,18 +191,6 @@ def _repeated(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
                 yield run.line, f"job {run.job} from {run.begins} stands in line {first} already"
 
 
-def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> ClusterUsage:
-    usage = ClusterUsage()
-    for run in runs:
-        job, name = run.job.partition("+")[0], scenario_name(run.name, names)
-        if run.begins is None:
-            why = "have no start" if run.seconds else "never started"
-            usage.leave_out(why, run.gpus * run.seconds)
-        else:
-            usage.count(job, name, run.begins, run.seconds, run.gpus)
-    return usage
-
-
 def _gpus(tres: str) -> int:
     """GPUs or partitions; the sum is stated beside the types that it is made of."""
     whole = _GPUS.search(tres)
@@ -258,23 +249,24 @@ class ClusterUsage:
     days: set[date] = field(default_factory=set)
     """On which a run that counts began or ended."""
 
-    def count(self, run: str, name: str, begins: datetime, seconds: int, gpus: int) -> None:
+    def count(self, run: _Run, name: str) -> None:
         """Count a run in every quarter that it lies in, or why it does not count."""
-        if not (seconds and gpus and name):
-            why = "are not in the mapping" if seconds and gpus else "held no GPU"
-            why = why if seconds else "ended in the second in which they began"
-            self.leave_out(why, gpus * seconds)
+        begins, seconds, gpus = run.begins, run.seconds, run.gpus
+        if begins is None or not (seconds and gpus and name):
+            if begins is None:
+                why = "have no start" if seconds else "never started"
+            elif not seconds:
+                why = "ended in the second in which they began"
+            else:
+                why = "are not in the mapping" if gpus else "held no GPU"
+            self.left_out[why] += 1
+            self.seconds_left_out[why] += gpus * seconds
             return
         for quarter, held in _by_quarter(begins, seconds):
-            self.runs[quarter, name].add(run)
+            self.runs[quarter, name].add(run.job.partition("+")[0])
             self.gpu_seconds[quarter, name] += held * gpus
             self.most_gpus[quarter, name] = max(self.most_gpus[quarter, name], gpus)
         self.days |= {begins.date(), (begins + timedelta(seconds=seconds)).date()}
-
-    def leave_out(self, why: str, gpu_seconds: int) -> None:
-        """Count a job that does not count, with what it held."""
-        self.left_out[why] += 1
-        self.seconds_left_out[why] += gpu_seconds
 
     @property
     def notes(self) -> list[str]:

@@ -202,8 +202,7 @@ def _measured_runs(
         read = partial(read_measured, file.path, catalog, shown_as=file.shown_as)
         runs += attempts.take(read) or ()
         digest = hashlib.sha256(read_bytes(file.path, file.shown_as)).hexdigest()
-        record = InputFile(role="measured", path=file.name, sha256=digest, location=file.path)
-        records.append(record)
+        records.append(file.record("measured", digest))
     refuse(attempts.findings)
     return tuple(runs), tuple(records)
 
