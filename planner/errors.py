@@ -10,6 +10,7 @@ PlannerError                 one clear sentence, no traceback; carries its exit 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -65,6 +66,12 @@ class InputError(PlannerError):
         self.findings = findings
         self.known = known
         """What was read all the same, for whoever looks for further mistakes; None: nothing."""
+
+
+def refuse(findings: Iterable[Finding]) -> None:
+    """Raise InputError where there are any."""
+    if found := list(findings):
+        raise InputError(*found)
 
 
 class InfeasibleError(PlannerError):

@@ -41,12 +41,8 @@ class ComparisonResult(Result):
 
     def __init__(self, found: Comparison, read_from: tuple[Path, ...]) -> None:
         """Private: `planner.compare` gives comparisons."""
-        self._found, self.read_from = found, read_from
-
-    @property
-    def title(self) -> str:
-        """Both sides."""
-        return f"{self._found.before.label} → {self._found.after.label}"
+        super().__init__(f"{found.before.label} → {found.after.label}", read_from)
+        self._found = found
 
     @property
     def same(self) -> bool:
@@ -189,12 +185,8 @@ class ReplayResult(Result):
 
     def __init__(self, found: Replay, read_from: tuple[Path, ...]) -> None:
         """Private: `planner.replay` gives these."""
-        self._found, self.read_from = found, read_from
-
-    @property
-    def title(self) -> str:
-        """The plan."""
-        return self._found.plan
+        super().__init__(found.plan, read_from)
+        self._found = found
 
     @property
     def identical(self) -> bool:

@@ -60,8 +60,8 @@ class ReportResult(Result):
         print_page: Callable[[str], bytes] | None,
     ) -> None:
         """Private: `planner.report` gives reports."""
+        super().__init__(plan.title, plan.read_from)
         self._plan, self._results = plan, results
-        self.read_from = plan.read_from
         self._files: dict[str, str | bytes] = {}
         with sound(plan.label):
             self._documents = {
@@ -77,11 +77,6 @@ class ReportResult(Result):
                 }
                 if print_page:
                     self._files[f"{name}.pdf"] = print_page(page)
-
-    @property
-    def title(self) -> str:
-        """The scenario's name."""
-        return self._plan.title
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -254,8 +249,8 @@ class ExportResult(Result):
         read_from: tuple[Path, ...] = (),
     ) -> None:
         """Private: `planner.export` gives these."""
-        self._title, self._files, self._rows = title, dict(files), rows
-        self.left_out, self.read_from = left_out, read_from
+        super().__init__(title, read_from)
+        self._files, self._rows, self.left_out = dict(files), rows, left_out
 
     left_out: tuple[str, ...]
     """Fixed jobs, which have no place in these files."""
@@ -265,11 +260,6 @@ class ExportResult(Result):
         """What a user may want to know of them."""
         names = some_of(self.left_out, _FEW)
         return (f"fixed jobs have no specification here: {names}",) if self.left_out else ()
-
-    @property
-    def title(self) -> str:
-        """What is exported."""
-        return self._title
 
     @property
     def summary(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.text.words import unreadable
 from planner.planning.atomic_write import write_atomically
 from planner.reporting.format import listed
@@ -55,8 +55,7 @@ class Folder:
             verb, them = ("are", "them") if len(there) > 1 else ("is", "it")
             hint = f"name another `--out`, or overwrite {them} with `--force`"
             findings.append(Finding(f"{listed(there)} {verb} there already", hint=hint))
-        if found := list(filter(None, findings)):
-            raise InputError(*found)
+        refuse(filter(None, findings))
 
     def changed(self, texts: Mapping[str, str | bytes]) -> list[str]:
         """Names of those that no ordinary file holds as they are."""

@@ -34,15 +34,11 @@ class KnowledgeResult(Result):
         self, title: str, rows: Sequence[Row], document: Document, *, failed: int = 0
     ) -> None:
         """Private: `planner.catalog`, `rules`, `examine_rules` and `doctor` give these."""
-        self._title, self._rows, self._drawn, self.failed = title, rows, document, failed
+        super().__init__(title)
+        self._rows, self._drawn, self.failed = rows, document, failed
 
     failed: int
     """Of a test: how many answers were wrong; else 0."""
-
-    @property
-    def title(self) -> str:
-        """What they are."""
-        return self._title
 
     @property
     def summary(self) -> tuple[str, ...]:

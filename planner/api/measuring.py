@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +18,7 @@ from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.scenario.job import Tune
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
+from planner.inputs.text.scalars import csv_text
 from planner.reporting.document import Column, Document, Heading, Table
 from planner.sizing import Sizer
 
@@ -36,15 +35,11 @@ class MeasureResult(Result):
 
     def __init__(self, row: dict[str, str], expected_gib: float | None) -> None:
         """Private: `planner.measure` gives these."""
+        super().__init__(f"{row['model']}, {row['method']}")
         self._row, self.expected_gib = row, expected_gib
 
     expected_gib: float | None
     """What the rules expect the allocator to peak at; None where they do not say."""
-
-    @property
-    def title(self) -> str:
-        """The model and the method."""
-        return f"{self._row['model']}, {self._row['method']}"
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -61,11 +56,7 @@ class MeasureResult(Result):
 
     def to_csv(self) -> str:
         """The row as `planner size --measured` reads it, under its header."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, self._row, lineterminator="\n")
-        writer.writeheader()
-        writer.writerow(self._row)
-        return text.getvalue()
+        return csv_text([tuple(self._row), tuple(self._row.values())])
 
     def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
         told = tuple((name, value) for name, value in self._row.items() if value)

@@ -68,16 +68,12 @@ class PlanResult(Result):
 
     def __init__(self, saved: Saved, read_from: tuple[Path, ...], program: str | None) -> None:
         """Private: `planner.plan` and `planner.read_plan` give plans."""
-        self._saved, self.read_from, self._program = saved, read_from, program
+        super().__init__(saved.plan.scenario, read_from)
+        self._saved, self._program = saved, program
 
     @property
     def _plan(self) -> Plan:
         return self._saved.plan
-
-    @property
-    def title(self) -> str:
-        """The scenario's name."""
-        return self._plan.scenario
 
     @property
     def label(self) -> str:
@@ -336,14 +332,10 @@ class ExplainResult(Result):
 
     def __init__(self, told: Explanation, label: str) -> None:
         """Private: `planner.explain` gives explanations."""
+        super().__init__(told.job.name)
         self._told = told
         with sound(label):
             self._drawn = explanation_document(told)
-
-    @property
-    def title(self) -> str:
-        """The job."""
-        return self._told.job.name
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -372,12 +364,8 @@ class JobsResult(Result):
 
     def __init__(self, made: PlanResult) -> None:
         """Private: `planner.explain` without a job gives them."""
+        super().__init__(made.title)
         self._made = made
-
-    @property
-    def title(self) -> str:
-        """The scenario's name."""
-        return self._made.title
 
     @property
     def summary(self) -> tuple[str, ...]:

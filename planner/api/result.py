@@ -32,15 +32,16 @@ _PAGE = 100
 class Result(ABC):
     """Something that was found out: `repr()` says it in short, a notebook shows it as a page."""
 
-    read_from: tuple[Path, ...] = ()
+    title: str
+    """What its page is called."""
+    read_from: tuple[Path, ...]
     """Files that it was made from: `write` overwrites none of them."""
     _name = ""
     """Of its files, without a suffix."""
 
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What its page is called."""
+    def __init__(self, title: str, read_from: tuple[Path, ...] = ()) -> None:
+        """Private: functions of `planner` give results."""
+        self.title, self.read_from = title, read_from
 
     @property
     @abstractmethod

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from planner.api.result import FilePath, Result, Row, paths
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.layers.composed import resolved
 from planner.inputs.layers.override import Override, quoted
 from planner.inputs.load import Question
@@ -53,12 +53,7 @@ class Scenario(Result):
         """Private: `planner.load` gives scenarios."""
         self._question, self._apply, self._set = question, apply, set_
         self._inputs: Inputs = question.inputs(apply, set_)
-        self.read_from = self._inputs.read_from
-
-    @property
-    def title(self) -> str:
-        """Its name."""
-        return self._inputs.scenario.name
+        super().__init__(self._inputs.scenario.name, self._inputs.read_from)
 
     @property
     def label(self) -> str:
@@ -269,8 +264,7 @@ def asked_changes(changes: Changes) -> tuple[tuple[str, ...], tuple[Override, ..
         values = [f"{quoted(path)}={flow(plain_data(value))}" for path, value in values.items()]
     attempts = Attempts()
     overrides = [attempts.take(partial(Override.parse, one)) for one in values]
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     return (names,) if isinstance(names, str) else tuple(names), tuple(filter(None, overrides))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 from planner.api.result import FilePath, Result, Row, paths
 from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.catalog.modelconfig import read_model_config
-from planner.inputs.checks.faults import unknown_reference
+from planner.inputs.catalog.modelconfig.config import read_model_config
+from planner.inputs.checks.faults import fault_of_name, unknown_reference
 from planner.inputs.checks.jobs import contradictions
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import read_measured
@@ -42,14 +42,10 @@ class SizeResult(Result):
         self, sizing: Sizing, facts: Catalog, calibration: Calibration | None, *, sums: bool
     ) -> None:
         """Private: `planner.size` gives these."""
+        super().__init__(sizing.summary)
         self._sizing, self._calibration, self._sums = sizing, calibration, sums
         self._book = facts.prices.header
         self._ranked = _ranked(sizing.candidates, facts)
-
-    @property
-    def title(self) -> str:
-        """The job in words."""
-        return self._sizing.summary
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -182,8 +178,7 @@ def _size_in(scenario: Scenario, name: str, *, faster: bool, sums: bool) -> Size
     root = name if name in stated else name.removesuffix(SERVING_SUFFIX)
     sizer, sized = Sizers().sizer(inputs, None), {}
     if root in stated:
-        if findings := [*_without_effect(stated[root], False, False, faster)]:
-            raise InputError(*findings)
+        refuse(_without_effect(stated[root], False, False, faster))
         alone = inputs.scenario.model_copy(update={"jobs": {root: stated[root]}})
         sized = {one.name: one.sizing for one in size_portfolio(sizer, alone)}
     if name not in sized:
@@ -265,13 +260,9 @@ def _contradicting(job: Job, facts: Catalog) -> Iterator[Finding]:
 def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
     """Names that stand for nothing, in the words in which a scenario is refused."""
     asked = job.tune or job.serve
-    model = asked.model if asked is not None else None
-    wanted: list[tuple[str, str, str, Collection[str]]] = []
-    if model:
-        path = "tune.model" if job.tune else "serve.model"
-        wanted.append(("model", path, model, facts.models))
-    wanted += [("GPU type", "gpu_types", name, facts.gpus) for name in job.gpu_types or ()]
-    for sort, place, name, known in wanted:
-        if name not in known:
-            message, hint = unknown_reference(sort, name, known, facts)
-            yield Finding(message, path=place, hint=hint)
+    wanted = [("GPU type", "gpu_types", name) for name in job.gpu_types or ()]
+    if asked is not None and asked.model:
+        wanted.insert(0, ("model", f"{job.kind}.model", asked.model))
+    for sort, place, name in wanted:
+        if fault := fault_of_name(sort, name, facts):
+            yield Finding(fault[0], path=place, hint=fault[1])

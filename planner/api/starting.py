@@ -11,7 +11,7 @@ from typing import Any
 from planner.api.result import FilePath, Progress, Result, Row, paths, warn
 from planner.api.scenario import load
 from planner.api.tables import import_table
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.exchange import kubernetes_nodes, nvidia_smi
 from planner.exchange.exported import parsed
 from planner.exchange.inventory import Server, recognized
@@ -31,16 +31,11 @@ class InitResult(Result):
 
     def __init__(self, text: str, read_from: tuple[Path, ...]) -> None:
         """Private: `planner.init` gives these."""
-        self.text, self.read_from = text, read_from
-        self._scenario = load(text)
+        self.text, self._scenario = text, load(text)
+        super().__init__(self._scenario.title, read_from)
 
     text: str
     """The scenario as YAML, which `planner.plan` takes."""
-
-    @property
-    def title(self) -> str:
-        """The scenario's name."""
-        return self._scenario.title
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -150,8 +145,7 @@ def _found(
             attempts.findings.append(Finding(message, file=str(file), hint="name it once"))
         jobs |= found
         servers += (server for server, _ in owned)
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     return Found(jobs, *recognized(servers, catalog))
 
 

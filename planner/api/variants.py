@@ -164,10 +164,13 @@ class StoredAnswer(Result, Generic[K]):
     """A result that is kept beside a plan, sealed, and read again."""
 
     _kind: type[StoredResult]
+    _of: str
+    """What its title says before the scenario's name."""
 
     def __init__(self, found: K, read_from: tuple[Path, ...] = ()) -> None:
         """Private: functions of `planner` give these."""
-        self._found, self.read_from = found, read_from
+        super().__init__(f"{self._of} {found.scenario}", read_from)
+        self._found = found
 
     @classmethod
     def read(cls, path: FilePath) -> Self:
@@ -212,11 +215,7 @@ class SensitivityResult(StoredAnswer[Sensitivity]):
 
     _name = "sensitivity"
     _kind = Sensitivity
-
-    @property
-    def title(self) -> str:
-        """What it is of."""
-        return f"Sensitivity of {self._found.scenario}"
+    _of = "Sensitivity of"
 
     @property
     def exit_code(self) -> ExitCode:
@@ -293,11 +292,7 @@ class AlternativesResult(StoredAnswer[Alternatives]):
 
     _name = "alternatives"
     _kind = Alternatives
-
-    @property
-    def title(self) -> str:
-        """What they are of."""
-        return f"Alternatives for {self._found.scenario}"
+    _of = "Alternatives for"
 
     @property
     def exit_code(self) -> ExitCode:
@@ -384,6 +379,7 @@ class SweepResult(Result):
         self, name: str, found: Sequence[SweptRow], left_out: int, results: Path | None
     ) -> None:
         """Private: `planner.sweep` gives these."""
+        super().__init__(f"Sweep of {name}")
         self._scenario, self._found = name, found
         self.left_out, self.results = left_out, results
 
@@ -391,11 +387,6 @@ class SweepResult(Result):
     """Rows that ask what others ask already."""
     results: Path | None
     """The file in which the rows are kept; None where they are not."""
-
-    @property
-    def title(self) -> str:
-        """What it is of."""
-        return f"Sweep of {self._scenario}"
 
     @property
     def exit_codes(self) -> frozenset[ExitCode]:
@@ -531,11 +522,7 @@ class RiskResult(StoredAnswer[Risk]):
 
     _name = "risk"
     _kind = Risk
-
-    @property
-    def title(self) -> str:
-        """What it is of."""
-        return f"Risk of {self._found.scenario}"
+    _of = "Risk of"
 
     @property
     def proved(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, refuse
 from planner.exchange.exported import Exported, of_export
 from planner.exchange.inventory import Server
 
@@ -80,8 +80,7 @@ def servers_of(data: Any, shown_as: str, resources: Collection[str]) -> tuple[Se
         message = f"has no node with GPUs, of {len(nodes)}" if nodes else "lists nothing"
         hint = "`kubectl get nodes -o json` of whom may see all nodes, with their device plugins"
         findings.append(Finding(message, file=shown_as, hint=hint))
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return tuple(servers)
 
 

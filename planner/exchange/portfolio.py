@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Discriminator, Field, Tag
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate, validate_values
 from planner.inputs.reading.document import parts_of
@@ -190,8 +190,7 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
         hint = "a scenario without jobs needs no table, it says `jobs: {}`"
         found = grid.header[0].finding("there is no job below the header", hint=hint)
         attempts.findings.append(found)
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     return jobs
 
 
@@ -231,8 +230,7 @@ def _column_of_names(grid: Grid, columns: Columns) -> int:
         for name in columns.values
         if name not in theirs
     ]
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return next(
         place
         for place, name in enumerate(theirs)
@@ -278,8 +276,7 @@ def _job(cells: Mapping[str, GridCell], name: GridCell, columns: Columns) -> dic
             message = f"is {one_of([f'`{path}`' for path in fitting or paths])}"
             hint = "another column has to tell which kind of job this is"
             findings.append(cell.finding(message, hint=hint))
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     data: dict[str, Any] = {}
     for path, value in columns.always.items():
         if path not in said and _kinds([path]) <= (kinds or set(_KINDS)):

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.exchange.inventory import KnownServers
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import unknown_reference
@@ -135,8 +135,7 @@ def first_scenario(
     attempts = Attempts()
     given = {name: one for name, one in answers._asdict().items() if one is not None}
     said = {name: attempts.take(partial(reads[name], one)) for name, one in given.items()}
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     if ask is not None:
         open_ = [name for name in reads if name not in said and name not in found.answers]
         said |= {name: _asked(name, reads[name], ask) for name in open_}
@@ -251,8 +250,7 @@ def _entries(
     items = [item.strip() for text in several for item in _BETWEEN.split(text)]
     said = [item for item in items if item and item.casefold() not in _NOTHING]
     found = [attempts.take(partial(_placed, question, read, item)) for item in said]
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     return [entry for entry in found if entry is not None]
 
 

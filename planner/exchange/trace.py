@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.exchange.needs import cluster_names
 from planner.inputs.base import LARGEST_COUNT
 from planner.inputs.text.words import count_of, unreadable
@@ -147,8 +147,7 @@ def _read(path: Path) -> dict[str, _Requests]:
         raise InputError(unreadable(path, error, str(path))) from None
     if not findings and not any(len(one.at_s) > 1 for one in found.values()):
         findings.append(Finding("has fewer than two requests with an answer", file=str(path)))
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return {name: one for name, one in found.items() if len(one.at_s) > 1}
 
 
@@ -185,7 +184,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
-    at_s = seconds_of(row["time"])
+    at_s = _seconds(row["time"])
     taken, given = (_tokens(row[what], what) for what in ("input", "output"))
     requests = found[str(row.get("model") or "")]
     if taken == 0 or given == 0:
@@ -196,7 +195,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     requests.output_tokens.append(given)
 
 
-def seconds_of(cell: Any) -> float:  # noqa: ANN401 - text or a number
+def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
     """A time as a number of seconds, or as a date with its time, UTC unless it says otherwise."""
     try:
         number = float(cell)

@@ -23,7 +23,7 @@ from openpyxl.utils.cell import (
 from openpyxl.workbook.workbook import Workbook as OpenedWorkbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.reading.grid import Grid, GridCell
 from planner.inputs.reading.reader import read_bytes
 from planner.inputs.text.scalars import ILLEGAL_CHARACTER, character_name
@@ -58,8 +58,7 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
         raise InputError(_too_far(f"{get_column_letter(last.max_column)}{last.max_row}", shown_as))
     reading = _Reading(shown_as, values[name], formulas[name])
     rows = [row for row in reading.rows() if any(cell.text for cell in row)]
-    if reading.findings:
-        raise InputError(*reading.findings)
+    refuse(reading.findings)
     if not rows:
         raise InputError(Finding("is empty, a header and a row are needed", shown_as, path=name))
     width = max(i for row in rows for i, cell in enumerate(row, 1) if cell.text)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import sys
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 from unicodedata import is_normalized
 
@@ -17,6 +21,8 @@ LARGEST = 10**15
 """No figure is larger: what is, is a slip of the hand that no sum here was made for."""
 LARGEST_COUNT = 10**9
 
+_IN_DETAIL = re.compile(r"[;:.] | \(|\.$")
+"""Where the docstring of a field has said what it means."""
 _WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _WRITTEN_PERCENT = re.compile(r"([-+]?[0-9]{1,9}(?:\.[0-9]{1,20})?)\s*%")
 
@@ -43,27 +49,53 @@ class Frozen(BaseModel):
             return super().__getattr__(name)
 
 
+@cache
+def docstrings(module: str) -> dict[tuple[str, str], str]:
+    """What stands below each field of the classes of a module, by class and field."""
+    found: dict[tuple[str, str], str] = {}
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        body = node.body if isinstance(node, ast.ClassDef) else []
+        for field, below in pairwise(body):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=key)),
+                    ast.Expr(value=ast.Constant(value=str(meaning))),
+                ) if isinstance(node, ast.ClassDef):
+                    found[node.name, key] = inspect.cleandoc(meaning)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class AsFact:
-    """Marks a field that rules may ask for: what it means to them, in which unit.
+    """Marks a field that rules may ask for: in which unit; text and truth have none.
 
-    Text and truth have none. `fact` is what rules call it, where that is not the field's name.
+    `fact` is what rules call it, where that is not the field's name.
     """
 
-    meaning: str
     unit: str = ""
     fact: str = ""
+    field: tuple[type[BaseModel], str] | None = None
+    """Which field it marks."""
 
     @staticmethod
     @cache
     def of(model: type[BaseModel]) -> dict[str, AsFact]:
         """The marked fields of a model by their names."""
         return {
-            name: marker if marker.fact else replace(marker, fact=name)
+            name: replace(marker, fact=marker.fact or name, field=(model, name))
             for name, field in model.model_fields.items()
             for marker in field.metadata
             if isinstance(marker, AsFact)
         }
+
+    @property
+    def meaning(self) -> str:
+        """What the field means: its docstring, up to what is said in detail."""
+        assert self.field is not None  # of what `of` gives
+        model, name = self.field
+        told = " ".join(docstrings(model.__module__)[model.__name__, name].split())
+        first = _IN_DETAIL.split(told)[0]
+        return first if first[:2].isupper() else f"{first[:1].lower()}{first[1:]}"
 
 
 def plain_types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a field can be

@@ -9,9 +9,9 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
@@ -69,8 +69,7 @@ def load_rules(extra: Sequence[Path] = ()) -> tuple[RuleBook, tuple[InputFile, .
 
 def _given_once(paths: Sequence[Path]) -> list[Located]:
     files = given_files(paths)
-    if again := list(named_twice(files)):
-        raise InputError(*again)
+    refuse(named_twice(files))
     return files
 
 
@@ -136,16 +135,9 @@ class Question:
         """The price book's figure for the price of an offer, which a relative change moves."""
         if len(path) != 3 or path[0] != "offers":
             return None
-        offer = document.value(path[:2])
-        if not isinstance(offer, dict) or not isinstance(offer.get("node_type"), str):
-            return None
-        kind: Any = offer.get("kind")
-        if path[2] != ("price_usd" if kind == "buy" else "price_usd_per_gpu_hour"):
-            return None
         with suppress(InputError):  # what is wrong with the catalog is told where it is read
             catalog, _ = self._read("catalog", document, self._facts)
-            price = catalog.prices.listed(kind, offer["node_type"])
-            return price.usd if price else None
+            return catalog.prices.usd_of(document.value(path[:2]), path[2])
         return None
 
     def in_order(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -210,10 +202,8 @@ def _measured_runs(
         read = partial(read_measured, file.path, catalog, shown_as=file.shown_as)
         runs += attempts.take(read) or ()
         digest = hashlib.sha256(read_bytes(file.path, file.shown_as)).hexdigest()
-        record = InputFile(role="measured", path=file.name, sha256=digest, location=file.path)
-        records.append(record)
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+        records.append(file.record("measured", digest))
+    refuse(attempts.findings)
     return tuple(runs), tuple(records)
 
 

@@ -8,17 +8,17 @@ was measured and how.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic import Field, model_validator
 
-from planner.errors import Finding, InputError
+from planner.errors import InputError, refuse
 from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.checks.faults import unknown_reference
+from planner.inputs.checks.faults import fault_of_name
 from planner.inputs.checks.jobs import out_of_place
 from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
@@ -275,7 +275,12 @@ def _rows(
         try:
             run = build(row)
             model = run.tune.model if isinstance(run, Measurement) else run.model
-            findings += _unknown_names(row, model, run.gpu_type, catalog)
+            for sort, column, named in (
+                ("model", "model", model),
+                ("GPU type", "gpu_type", run.gpu_type),
+            ):
+                if named is not None and (fault := fault_of_name(sort, named, catalog)):
+                    findings.append(row.finding(fault[0], column, fault[1]))
             if isinstance(run, Measurement):
                 told = out_of_place(run.tune)
                 findings += (row.finding(one.message, str(one.path[0]), one.hint) for one in told)
@@ -284,27 +289,10 @@ def _rows(
             findings += error.findings
         if len(findings) >= MOST_FINDINGS:
             break
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return tuple(runs)
 
 
 def _said(row: TableRow, column: str) -> object:
     """What a cell says; raises InputError where it is nothing."""
     return row.cells[column].text if column in _TEXT else row.value(column)
-
-
-def _unknown_names(
-    row: TableRow, model: str | None, gpu_type: str | None, catalog: Catalog
-) -> list[Finding]:
-    """Find names in a row that stand for nothing in the catalog."""
-    asked: tuple[tuple[str, str, str | None, Collection[str]], ...] = (
-        ("model", "model", model, catalog.models),
-        ("GPU type", "gpu_type", gpu_type, catalog.gpus),
-    )
-    findings = []
-    for sort, column, name, known in asked:
-        if name is not None and name not in known:
-            message, hint = unknown_reference(sort, name, known, catalog)
-            findings.append(row.finding(message, column, hint))
-    return findings

@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import Any
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, refuse
 from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import entries
@@ -197,8 +197,7 @@ def settled_settings(
                     hint=f"give the rule that set it its `sets: {name}` again",
                 )
             )
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return Settings(**settings)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Count, Frozen, NotNegative, PositiveCount
 from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import read_text
@@ -81,8 +81,7 @@ def read_actuals(path: Path, plans: Iterable[Plan]) -> tuple[Actual, ...]:
         findings += known.faults(row, actual)
         if actuals.setdefault(key, actual) is not actual:
             findings.append(row.finding("the same quarter and name stand above already"))
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     return tuple(actuals.values())
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.load import Question
 from planner.inputs.reading.document import Path, settable
 from planner.inputs.reading.locate import USED
-from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.settled import Inputs
 from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import count_of
@@ -228,20 +226,11 @@ def _stated(side: Side, path: Path, value: object) -> str | None:
     """A value as written; a price that is not stated is that of the price book."""
     if value is not None:
         return flow(value)
-    listed = _listed_price(side, path)
-    return None if listed is None else f"{flow(listed)} (price book)"
-
-
-def _listed_price(side: Side, path: Path) -> Decimal | None:
     if side.source is None or len(path) != 3 or path[0] != "offers":
         return None
-    _, name, key = path
-    offer = side.source.question.data.get("offers", {}).get(name, {})
-    kinds: dict[object, OfferKind] = {"price_usd": "buy", "price_usd_per_gpu_hour": "rent"}
-    if key not in kinds:
-        return None
-    listed = side.source.catalog.prices.listed(kinds[key], offer.get("node_type", ""))
-    return listed.usd if listed else None
+    offer = side.question.data.get("offers", {}).get(path[1])
+    listed = side.source.catalog.prices.usd_of(offer, path[2])
+    return None if listed is None else f"{flow(listed)} (price book)"
 
 
 def _facts(
@@ -538,8 +527,7 @@ def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) 
         for path in (scenario, *catalog, *rules, *filter(None, [earlier]))
         if not path.exists()
     ]
-    if missing:
-        raise InputError(*missing)
+    refuse(missing)
     question = Question(scenario, catalog=catalog, rules=rules)
     inputs = question.inputs(options.variations, options.settings)
     return carried_over(inputs, read(earlier), earlier) if earlier else inputs

@@ -242,6 +242,7 @@ class StoredResult(Frozen):
     format: str = FORMAT
     question: str
     """sha256 of the scenario with all its changes, the catalog and the rules."""
+    scenario: str
 
 
 def question_of(asked: Inputs) -> str:
@@ -310,7 +311,6 @@ class AlternativePlan(Frozen):
 class Alternatives(StoredResult):
     """A scenario's cheapest plan, and others."""
 
-    scenario: str
     within: float | None
     """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
     quarters: tuple[str, ...] = ()
@@ -366,7 +366,6 @@ class Swing(Frozen):
 class Sensitivity(StoredResult):
     """One scenario, figure by figure: first what leaves no plan, then the widest swing."""
 
-    scenario: str
     swing: float
     """Share by which values are moved either way."""
     weeks: int

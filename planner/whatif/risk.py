@@ -290,7 +290,6 @@ class Risk(StoredResult):
     """Futures of one scenario."""
 
     format: str = FORMAT
-    scenario: str
     seed: int
     futures: int
     base: PlanSummary

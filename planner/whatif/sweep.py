@@ -17,10 +17,10 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen, Name
 from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import OPTION, Override, move_written
+from planner.inputs.layers.override import Override
 from planner.inputs.reading.diagnostics import Attempts, read_as
 from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.reading.reader import read_document
@@ -73,8 +73,7 @@ class SweepGrid:
 
     document: YamlDocument
     scenario: FilePath
-    rows: tuple[tuple[Variant, Mapping[str, Path]], ...]
-    """Each with the place in the file of each of its settings."""
+    rows: tuple[Variant, ...]
 
     def variants(self, planner: VariantPlanner, base: Variant = AS_STATED) -> dict[str, Variant]:
         """The rows by their keys, all on top of a base; of rows that ask the same, the first.
@@ -85,12 +84,11 @@ class SweepGrid:
         findings = list(unknown_names(self.document, planner, _names(self.document.data)))
         found: dict[str, Variant] = {}
         if not findings:
-            for row, places in self.rows:
-                variant = base.with_more(row)
+            for variant in map(base.with_more, self.rows):
                 try:
                     found.setdefault(planner.key(variant), variant)
                 except InputError as error:
-                    findings += (placed(self.document, one, places) for one in error.findings)
+                    findings += error.findings
         if findings:
             raise InputError(*dict.fromkeys(findings))
         return found
@@ -106,14 +104,6 @@ def unknown_names(
             some = f"there are {', '.join(known)}" if known else "it has no `overrides:`"
             message = f"{planner.config.scenario} has no scenario or override {name!r}"
             yield document.finding(place, message, did_you_mean(name, known) or some)
-
-
-def placed(document: YamlDocument, finding: Finding, places: Mapping[str, Path]) -> Finding:
-    """A mistake in a setting, at the place in a file that it is from."""
-    place = places.get(finding.source_line or "")
-    if finding.file != OPTION or place is None:
-        return finding
-    return document.finding(place, finding.message, finding.hint)
 
 
 def read_grid(
@@ -135,48 +125,32 @@ def read_grid(
     attempts = Attempts()
 
     def override(path: str, at: Path) -> Override | None:
-        return attempts.take(lambda: _override(document, path, at))
+        return attempts.take(lambda: Override.written(path, document, at))
 
     rows = (*_combined(sweep.grid, override), *_single(sweep, override))
-    if attempts.findings:
-        raise InputError(*attempts.findings)
+    refuse(attempts.findings)
     return SweepGrid(document, scenario, rows)
 
 
 def _combined(
     grid: Combinations | None, override: Callable[[str, Path], Override | None]
-) -> Iterator[tuple[Variant, dict[str, Path]]]:
+) -> Iterator[Variant]:
     if grid is None:
         return
     axes = []
     for path, values in grid.set.items():
         places: list[Path] = [("grid", "set", path, place) for place in range(len(values))]
-        axes.append([(one, at) for at in places if (one := override(path, at))])
+        axes.append(tuple(one for at in places if (one := override(path, at))))
     for apply in grid.apply:
-        for settings in product(*axes):
-            variant = Variant(apply, tuple(one for one, _ in settings))
-            yield variant, {one.text: at for one, at in settings}
+        yield from (Variant(apply, settings) for settings in product(*axes))
 
 
 def _single(
     sweep: SweepFile, override: Callable[[str, Path], Override | None]
-) -> Iterator[tuple[Variant, dict[str, Path]]]:
+) -> Iterator[Variant]:
     for number, row in enumerate(sweep.rows):
-        places: dict[Override, Path] = {}
-        for path in row.set:
-            at = ("rows", number, "set", path)
-            if one := override(path, at):
-                places[one] = at
-        yield Variant(row.apply, tuple(places)), {one.text: at for one, at in places.items()}
-
-
-def _override(document: YamlDocument, path: str, at: Path) -> Override:
-    """What the file sets at a path; raises InputError for what is no path."""
-    move = move_written(document, at)
-    try:
-        return Override.of(path, document.value(at), move.text if move else None)
-    except ValueError as error:
-        raise InputError(document.finding(at, str(error))) from None
+        settings = (override(path, ("rows", number, "set", path)) for path in row.set)
+        yield Variant(row.apply, tuple(filter(None, settings)))
 
 
 def _names(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:

@@ -6,8 +6,8 @@ scenarios, or one that gains an uncertainty, are tried with the same draws (comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -18,22 +18,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from planner.errors import InputError
+from planner.errors import InputError, refuse
 from planner.inputs.base import Count, Frozen, Name, Number, share
 from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import Override, matching
+from planner.inputs.layers.override import Override, matching, six_decimals
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import Path, YamlDocument, parts_of
 from planner.inputs.reading.reader import read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Serve
-from planner.inputs.scenario.load import TRAFFIC, Latency
-from planner.inputs.scenario.offer import Offer, Sale
+from planner.inputs.scenario.load import TRAFFIC
+from planner.inputs.scenario.offer import Offer
 from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.scenario.spelling import Format
 from planner.inputs.settled import Inputs
 from planner.planning.words import amount
-from planner.whatif.sweep import placed, unknown_names
+from planner.whatif.sweep import unknown_names
 from planner.whatif.variants import AS_STATED, Variant, VariantPlanner
 
 _FINANCE = {
@@ -44,9 +44,9 @@ _FINANCE = {
 }
 """Settings of cost that are estimates: their names for people, and how a value is written."""
 
+_TOKEN_PRICES = tuple(f"usd_per_million_{kind}_tokens" for kind in ("input", "output", "cached"))
 _SHARES = ("discount_rate_per_year", "support_share_per_year")
 """Those that cannot be more than 1."""
-_DIGITS = Decimal("0.000001")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +65,19 @@ class UncertainFigure:
 
 def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
     """Prices, growth, traffic, latency, lead times and settings of cost, where stated."""
+    scenario, jobs = inputs.scenario, sorted(inputs.scenario.jobs.items())
     for offer in inputs.offers:
         yield _price(inputs, offer.name)
-    if any(map(inputs.scenario.apis_of, inputs.scenario.jobs)):
-        apis = ", ".join(sorted(inputs.scenario.apis))
-        yield UncertainFigure(
-            "prices by the token", "share", apis, lambda by: tuple(_by_the_token(inputs, by))
-        )
-    if sold := {name: own.sale for name, own in sorted(inputs.scenario.fleet.items()) if own.sale}:
-        yield UncertainFigure(
-            "prices of nodes that are sold", "share", ", ".join(sold), lambda by: _sold(sold, by)
-        )
-    if growing := _growing(inputs):
-        one, *others = growing.values()
-        stated = f"{len(growing)} jobs that grow" if others else amount(one, "share")
-        yield UncertainFigure("growth of demand", "share", stated, lambda by: _grown(growing, by))
+    if any(map(scenario.apis_of, scenario.jobs)):
+        apis = _of_each("apis", scenario.apis, _TOKEN_PRICES)
+        yield _moving("prices by the token", sorted(scenario.apis), apis)
+    if sold := {name: own.sale for name, own in scenario.fleet.items() if own.sale}:
+        prices = _of_each("fleet", sold, ("price_usd", "paid_usd"), "sale")
+        yield _moving("prices of nodes that are sold", sorted(sold), prices)
+    if growing := {name: job for name, job in jobs if job.growth_per_quarter}:
+        rates = _of_each("jobs", growing, ("growth_per_quarter",))
+        told = amount(rates[0][1], "share") if len(rates) == 1 else f"{len(rates)} jobs that grow"
+        yield _moving("growth of demand", [told], rates)
     yield from _of_serving(inputs)
     if any(offer.lead_time_weeks for offer in inputs.offers):
         lead = {offer.name: offer.lead_time_weeks for offer in inputs.offers}
@@ -90,18 +88,43 @@ def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
             yield _setting(name, value)
 
 
-def price_of(inputs: Inputs, name: str) -> tuple[str, Decimal]:
-    """Key and value of an offer's price, USD: as stated, else that of the price book."""
-    offer = inputs.scenario.offers[name]
-    price = offer.stated_price
-    if price is None:
-        listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
-        assert listed is not None  # no inputs are settled without a price
-        price = listed.usd
-    return offer.price_key, price
+_Figures = list[tuple[tuple[str, ...], Decimal]]
+"""Values by their paths."""
 
 
-def repriced(
+def _of_each(section: str, parts: Mapping[str, Any], keys: Iterable[str], *inner: str) -> _Figures:
+    """What parts of entries of a section state under some keys, by quarter where they do so."""
+    found: _Figures = []
+    for name, part in sorted(parts.items()):
+        for key in keys:
+            path, stated = (section, name, *inner, key), getattr(part, key)
+            if isinstance(stated, Mapping):
+                found += (((*path, at), one) for at, one in stated.items())
+            elif stated:
+                found.append((path, stated))
+    return found
+
+
+def _moving(name: str, stated: Sequence[str], figures: _Figures) -> UncertainFigure:
+    """Several figures that move together, each by the same share of its own."""
+
+    def settings(by: Fraction) -> tuple[Override, ...]:
+        return tuple(Override.of(path, _moved(value, by)) for path, value in figures)
+
+    return UncertainFigure(name, "share", ", ".join(stated), settings)
+
+
+def _price_at(inputs: Inputs, path: tuple[str, ...]) -> tuple[Offer, Decimal] | None:
+    """The offer whose price stands at a path, and the price: as stated, else the price book's."""
+    offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
+    if offer is None or path[2:] != (offer.price_key,):
+        return None
+    listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
+    price = offer.stated_price or (listed and listed.usd)
+    return (offer, price) if price else None
+
+
+def _repriced(
     path: tuple[str, ...], offer: Offer, price: Decimal, moved: Callable[[Decimal], Decimal | int]
 ) -> Iterator[Override]:
     """Overrides of the price of an offer, moved, and of its price breaks with it."""
@@ -115,11 +138,12 @@ def repriced(
 
 
 def _price(inputs: Inputs, name: str) -> UncertainFigure:
-    offer = inputs.scenario.offers[name]
-    key, price = price_of(inputs, name)
+    path = ("offers", name, inputs.scenario.offers[name].price_key)
+    priced = _price_at(inputs, path)
+    assert priced is not None  # no inputs are settled without a price
 
     def settings(by: Fraction) -> tuple[Override, ...]:
-        return tuple(repriced(("offers", name, key), offer, price, lambda one: _moved(one, by)))
+        return tuple(_repriced(path, *priced, lambda one: _moved(one, by)))
 
     (stated,) = (one.price_text for one in inputs.offers if one.name == name)
     said = f"price of {name}"
@@ -129,77 +153,22 @@ def _price(inputs: Inputs, name: str) -> UncertainFigure:
     )
 
 
-def _by_the_token(inputs: Inputs, by: Fraction) -> Iterator[Override]:
-    """Every price of every API."""
-    for name, api in sorted(inputs.scenario.apis.items()):
-        for kind in ("input", "output", "cached"):
-            key = f"usd_per_million_{kind}_tokens"
-            if stated := getattr(api, key):
-                yield Override.of(("apis", name, key), _moved(stated, by))
-
-
-def _sold(sold: Mapping[str, Sale], by: Fraction) -> tuple[Override, ...]:
-    return tuple(
-        override
-        for name, sale in sold.items()
-        for key in ("price_usd", "paid_usd")
-        for override in _by_quarter(("fleet", name, "sale", key), getattr(sale, key), by)
-    )
-
-
-def _by_quarter(
-    path: tuple[str, ...], stated: Mapping[Any, Decimal] | Decimal | None, by: Fraction
-) -> Iterator[Override]:
-    """Moves one figure, or one for each of some quarters; nothing where none is stated."""
-    if isinstance(stated, Mapping):
-        for at, one in stated.items():
-            yield Override.of((*path, at), _moved(one, by))
-    elif stated is not None:
-        yield Override.of(path, _moved(stated, by))
-
-
-def _growing(inputs: Inputs) -> dict[str, Decimal]:
-    return {
-        name: job.growth_per_quarter
-        for name, job in sorted(inputs.scenario.jobs.items())
-        if job.growth_per_quarter
-    }
-
-
-def _grown(growing: dict[str, Decimal], by: Fraction) -> tuple[Override, ...]:
-    return tuple(
-        Override.of(("jobs", name, "growth_per_quarter"), _moved(rate, by))
-        for name, rate in growing.items()
-    )
-
-
 def _of_serving(inputs: Inputs) -> Iterator[UncertainFigure]:
     """Traffic, lengths and latency of all serving jobs that state them, each kind together."""
     jobs = sorted(inputs.scenario.jobs.items())
     served = {name: job.serve for name, job in jobs if job.serve and job.serve.load}
+    waited = {name: serve.latency for name, serve in served.items() if serve.latency}
     if served:
         one = f"{len(served)} jobs" if len(served) > 1 else next(iter(served))
-        yield UncertainFigure("traffic", "share", one, lambda by: _busier(served, by))
+        loads = {name: serve.load for name, serve in served.items()}
+        yield _moving("traffic", [one], _of_each("jobs", loads, TRAFFIC, "serve", "load"))
         yield UncertainFigure(
             "length of prompts and answers", "share", one, lambda by: _longer(served, by)
         )
-    waited = {name: serve.latency for name, serve in served.items() if serve.latency}
     if waited:
         one = f"{len(waited)} jobs" if len(waited) > 1 else next(iter(waited))
-        yield UncertainFigure(
-            "latency asked for", "share", one, lambda by: tuple(_slower(waited, by))
-        )
-
-
-def _busier(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
-    return tuple(
-        override
-        for name, serve in served.items()
-        for key in TRAFFIC
-        for override in _by_quarter(
-            ("jobs", name, "serve", "load", key), getattr(serve.load, key), by
-        )
-    )
+        limits = _of_each("jobs", waited, ("ttft_ms", "tpot_ms", "e2e_ms"), "serve", "latency")
+        yield _moving("latency asked for", [one], limits)
 
 
 def _longer(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
@@ -223,13 +192,6 @@ def _longer(served: Mapping[str, Serve], by: Fraction) -> tuple[Override, ...]:
     return tuple(found)
 
 
-def _slower(waited: Mapping[str, Latency], by: Fraction) -> Iterator[Override]:
-    for name, latency in waited.items():
-        for key in ("ttft_ms", "tpot_ms", "e2e_ms"):
-            if (stated := getattr(latency, key)) is not None:
-                yield Override.of(("jobs", name, "serve", "latency", key), _moved(stated, by))
-
-
 def _late(lead: dict[str, int], by: Fraction) -> tuple[Override, ...]:
     return tuple(
         Override.of(("offers", name, "lead_time_weeks"), max(0, weeks + round(by)))
@@ -250,9 +212,7 @@ def _setting(name: str, value: Decimal) -> UncertainFigure:
 
 def _moved(value: Decimal, by: Fraction) -> Decimal:
     """The value moved by a share of itself, to six decimals."""
-    exact = Fraction(value) * (1 + by)
-    rounded = (Decimal(exact.numerator) / Decimal(exact.denominator)).quantize(_DIGITS)
-    return rounded.normalize()
+    return six_decimals(Fraction(value) * (1 + by))
 
 
 _SHAPE = FieldTree(ResolvedScenario)
@@ -324,16 +284,13 @@ class _Value:
         if self.offer is None:
             yield Override.of(self.path, self.written(moved(self.stated)))
         else:
-            yield from repriced(
+            yield from _repriced(
                 self.path, self.offer, self.stated, lambda price: self.written(moved(price))
             )
 
     def written(self, value: Fraction) -> Decimal | int:
         """What is stated in its place."""
-        if self.whole:
-            return round(value)
-        exact = Decimal(value.numerator) / Decimal(value.denominator)
-        return exact.quantize(_DIGITS).normalize()
+        return round(value) if self.whole else six_decimals(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,8 +306,7 @@ class Futures:
     def base(self, planner: VariantPlanner) -> Variant:
         """The future in which everything is as stated; raises InputError for unknown names."""
         names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
-        if findings := list(unknown_names(self.document, planner, names)):
-            raise InputError(*findings)
+        refuse(unknown_names(self.document, planner, names))
         return self.asked.with_more(Variant(self.file.apply))
 
     def drawn(self, planner: VariantPlanner, futures: int) -> list[Variant]:
@@ -362,15 +318,9 @@ class Futures:
         self._require_apart(values)
         for end in (0, -1):
             points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
-            pairs = list(self._settings(values, points))
-            try:
-                planner.inputs(base.with_more(Variant((), tuple(one for one, _ in pairs))))
-            except InputError as error:
-                places = {one.text: place for one, place in pairs}
-                found = (placed(self.document, one, places) for one in error.findings)
-                raise InputError(*found) from None
+            planner.inputs(base.with_more(Variant((), tuple(self._settings(values, points)))))
         drawn = (self._settings(values, self._draws(number)) for number in range(futures))
-        return [base.with_more(Variant((), tuple(one for one, _ in pairs))) for pairs in drawn]
+        return [base.with_more(Variant((), tuple(settings))) for settings in drawn]
 
     def _values(self, document: YamlDocument, inputs: Inputs, name: str) -> list[_Value]:
         found: list[_Value] = []
@@ -380,19 +330,17 @@ class Futures:
                 paths = list(matching(document.data, parts_of(text)))
             except ValueError as error:
                 raise InputError(self.document.finding(place, str(error))) from None
-            stated = [
-                one
-                for path in paths
-                for one in list(_numbers(document, path)) or list(_listed(inputs, path))
-            ]
+            stated = []
+            for path in paths:
+                numbers, priced = list(_numbers(document, path)), _price_at(inputs, path)
+                stated += numbers or ([(path, priced[1])] if priced else [])
             if not stated:
                 message = f"the scenario states no number at {text}"
                 hint = "state the value there, so that it can be moved"
                 raise InputError(self.document.finding(place, message, hint))
-            found += (
-                _Value(inner, value, _SHAPE.is_whole(inner), place, _priced(inputs, inner))
-                for inner, value in stated
-            )
+            for inner, value in stated:
+                offer, _ = _price_at(inputs, inner) or (None, None)
+                found.append(_Value(inner, value, _SHAPE.is_whole(inner), place, offer))
         return found
 
     def _require_apart(self, values: dict[str, list[_Value]]) -> None:
@@ -407,13 +355,13 @@ class Futures:
 
     def _settings(
         self, values: dict[str, list[_Value]], points: dict[str, Fraction]
-    ) -> Iterator[tuple[Override, Path]]:
-        """What a future states, with the places in this file that it is from."""
+    ) -> Iterator[Override]:
+        """What a future states, each where this file names it."""
         for name, moving in values.items():
             moved = partial(self.file.uncertain[name].moved, by=points[name])
             for one in moving:
                 for stated in one.settings(moved):
-                    yield stated, one.place
+                    yield replace(stated, document=self.document, at=one.place)
 
     def _draws(self, number: int) -> dict[str, Fraction]:
         """What each uncertainty comes out as in a future."""
@@ -453,20 +401,6 @@ def _numbers(
         if not isinstance(number, Decimal):
             return
         yield (path if key is None else (*path, key)), number
-
-
-def _priced(inputs: Inputs, path: tuple[str, ...]) -> Offer | None:
-    """The offer whose price stands at a path."""
-    offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
-    return offer if offer and path[2:] == (offer.price_key,) else None
-
-
-def _listed(inputs: Inputs, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Decimal]]:
-    """The price book's figure, where the scenario leaves a price to it."""
-    if len(path) == 3 and path[0] == "offers" and path[1] in inputs.scenario.offers:
-        key, price = price_of(inputs, path[1])
-        if key == path[2]:
-            yield path, price
 
 
 def read_futures(

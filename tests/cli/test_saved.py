@@ -101,6 +101,30 @@ def test_a_plan_that_is_as_it_was_is_drawn_without_a_warning(run, good, command)
     assert "warning:" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [("replay", "cost_cents"), ("from", "cost_cents"), ("report", "proof")],
+)
+def test_a_plan_with_a_key_twice_is_refused_with_the_key(run, good, place, command):
+    text = good.read_text(encoding="utf-8")
+    at = text.index(f'"{place}":')
+    good.write_text(f'{text[:at]}"{place}": 1,\n{text[at:]}', encoding="utf-8")
+    result = run(*COMMANDS.get(command, ("replay", good)))
+    assert result.exit_code == 2, result.output
+    assert f"out/plan.json: has the key '{place}' twice" in result.stderr
+    assert not Path("new").exists()
+
+
+def test_a_result_with_a_key_twice_is_told_and_left_out(run, good, reported):
+    assert good.is_file()
+    text = (reported / "alternatives.json").read_text(encoding="utf-8")
+    twice = text.replace("{", '{"format": "1.0",', 1)
+    Path("out/alternatives.json").write_text(twice, encoding="utf-8")
+    result = run(*COMMANDS["report"])
+    assert result.exit_code == 0
+    assert "left out: out/alternatives.json: has the key 'format' twice" in result.stderr
+
+
 def test_a_scenario_that_has_changed_or_is_gone_is_named(run, good, scenario):
     assert "warning:" not in run(*COMMANDS["explain"]).stderr
     text = scenario.read_text(encoding="utf-8")

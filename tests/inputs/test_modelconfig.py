@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.inputs.catalog.modelconfig import parse_model_config, read_model_config
+from planner.inputs.catalog.modelconfig.config import parsed_model_config, read_model_config
+from planner.inputs.reading.reader import parse_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -246,7 +247,7 @@ QWEN3_NEXT = (
 
 
 def read(config: Any) -> Model:
-    return parse_model_config(json.dumps(config).encode(), "some-model", "config.json")[1]
+    return parsed_model_config(parse_document(json.dumps(config), "config.json"), "some-model")[1]
 
 
 def shape(config: Any) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.catalog.modelconfig import parse_model_config
+from planner.inputs.catalog.modelconfig.config import parsed_model_config
 from planner.inputs.catalog.modelconfig.section import model_types
+from planner.inputs.reading.reader import parse_document
 from tests.properties.questions import drawing
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ ODD: st.SearchStrategy[Any] = st.one_of(
 
 def read(config: dict[str, Any]) -> Model | InputError:
     try:
-        return parse_model_config(json.dumps(config).encode(), "any", "config.json")[1]
+        return parsed_model_config(parse_document(json.dumps(config), "config.json"), "any")[1]
     except InputError as error:
         return error
 
@@ -70,8 +71,8 @@ def test_any_figures_under_known_keys_give_a_model_or_findings(
 ) -> None:
     outcome = read({"model_type": model_type, **usual, **odd})
     if isinstance(outcome, InputError):
-        paths = [finding.path for finding in outcome.findings]
-        assert len(paths) == len(set(paths)) > 0
+        told = [finding.headline() for finding in outcome.findings]
+        assert len(told) == len(set(told)) > 0
     else:
         assert outcome.parameters_b > 0
         assert outcome.whole_context_layers + outcome.sliding_layers <= outcome.layers
@@ -81,7 +82,7 @@ def test_any_figures_under_known_keys_give_a_model_or_findings(
 @given(st.binary(max_size=60))
 def test_any_bytes_give_a_model_or_findings(content: bytes) -> None:
     with pytest.raises(InputError):
-        parse_model_config(content, "any", "config.json")
+        parsed_model_config(parse_document(content, "config.json"), "any")
 
 
 def test_no_type_is_both_read_and_refused() -> None:
@@ -93,4 +94,4 @@ def test_no_type_is_both_read_and_refused() -> None:
 def test_the_page_on_models_lists_the_types_that_are_read() -> None:
     page = (ROOT / "docs" / "models.md").read_text("utf-8")
     table = page[page.index("| read |") : page.index("Everything else is refused")]
-    assert set(re.findall(r"`([a-z0-9_]+)`", table)) == {"model_type", *TYPES.read}
+    assert set(re.findall(r"`([a-z0-9_-]+)`", table)) == {"model_type", *TYPES.read}

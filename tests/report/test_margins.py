@@ -26,7 +26,6 @@ from planner.reporting.html.render import render
 from planner.reporting.traced import RelatedResults
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.sensitivity import sensitivity
-from planner.whatif.uncertain import price_of
 from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 from tests.report.pages import Page
 from tests.report.sums import again
@@ -277,8 +276,9 @@ def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp
     assert up is not None
     assert down is not None
     for name, by in zip(one, (up.by.value, down.by.value), strict=True):
-        key, price = price_of(inputs, name)
-        asked = f"offers.{name}.{key}={float(Fraction(price) * (1 + by)):.6f}"
+        offer = inputs.scenario.offers[name]
+        price = offer.stated_price or inputs.catalog.prices.listed(offer.kind, offer.node_type).usd
+        asked = f"offers.{name}.{offer.price_key}={float(Fraction(price) * (1 + by)):.6f}"
         again = next(
             other
             for other in break_evens(

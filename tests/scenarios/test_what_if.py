@@ -91,7 +91,7 @@ def test_the_shipped_sweep_asks_for_what_its_comment_says():
         return next(one.unit_price_usd for one in offers if one.name == "buy-h200")
 
     listed = price(Variant())
-    prices = {price(one) for one, _ in grid.rows[:9]}
+    prices = {price(one) for one in grid.rows[:9]}
     assert prices == {listed * share for share in map(Decimal, ("0.85", "1", "1.15"))}
 
 

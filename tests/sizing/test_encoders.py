@@ -8,7 +8,7 @@ import pytest
 
 import planner
 from planner.errors import InputError
-from planner.inputs.catalog.modelconfig import parse_model_config
+from planner.inputs.catalog.modelconfig.config import read_model_config
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer
@@ -114,7 +114,7 @@ def test_what_goes_with_answers_alone_is_refused():
         planner.size({"serve": embedding("qwen3-4b", output_percentiles={"p95": 9})})
 
 
-def test_configurations_have_the_parameters_that_are_published():
+def test_configurations_have_the_parameters_that_are_published(tmp_path):
     for kind, layers, changes, parameters in PUBLISHED:
         config = {
             "model_type": kind,
@@ -125,6 +125,8 @@ def test_configurations_have_the_parameters_that_are_published():
             "max_position_embeddings": 512,
             **changes,
         }
-        _, model = parse_model_config(json.dumps(config).encode(), kind, kind)
+        path = tmp_path / f"{kind}.json"
+        path.write_text(json.dumps(config), encoding="utf-8")
+        _, model = read_model_config(path)
         assert int(model.parameters_b * 10**9) == parameters
         assert model.encoder

@@ -305,11 +305,11 @@ format: 1
 scenario: small.yaml
 grid: {set: {offers.*.lead_time_weeks: [+0, +4, '+8', -1]}}
 """)
-    told = [str(*one.settings) for one, _ in grid.rows]
+    told = [str(*one.settings) for one in grid.rows]
     assert told == [f"offers.*.lead_time_weeks={by}" for by in ("+0", "+4", "+8", "-1")]
     planner = VariantPlanner(WorkerConfig(grid.scenario))
     weeks = [
-        [offer.lead_time_weeks for offer in planner.inputs(one).offers] for one, _ in grid.rows[:3]
+        [offer.lead_time_weeks for offer in planner.inputs(one).offers] for one in grid.rows[:3]
     ]
     assert [[one - first for one, first in zip(row, weeks[0], strict=True)] for row in weeks] == [
         [by] * len(weeks[0]) for by in (0, 4, 8)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from planner.inputs.base import (
+    AsFact,
     Basis,
     Count,
     Day,
@@ -181,53 +182,60 @@ class Model(Frozen):
 
     name: str
     """As published, such as `meta-llama/Llama-3.1-70B`."""
-    parameters_b: ParametersB
-    """Total parameters, billions (10^9)."""
-    active_parameters_b: ParametersB | None = None
-    """Parameters used per token, billions; only for mixtures of experts."""
-    layers: PositiveCount
+    parameters_b: Annotated[ParametersB, AsFact("10^9 parameters")]
+    """All parameters of the model (billions, 10^9)."""
+    active_parameters_b: Annotated[ParametersB | None, AsFact("10^9 parameters")] = None
+    """Parameters used per token, fewer than all in a mixture of experts (billions)."""
+    layers: Annotated[PositiveCount, AsFact("layers")]
     """All layers, whatever they hold: attention, recurrence or a feed-forward block alone."""
-    hidden: PositiveCount
-    """Width of the residual stream, elements."""
-    intermediate: PositiveCount | None = None
-    """Width of the dense feed-forward block, elements; of the leading dense layers in a mixture."""
-    heads: PositiveCount
-    kv_heads: PositiveCount
-    head_dim: PositiveCount
-    """Width of one query and key head, elements."""
-    vocab: PositiveCount
-    tied_embeddings: bool | None = None
-    """Whether input and output embeddings are one matrix; empty where the source is silent."""
-    gated_mlp: bool = True
-    """Whether the feed-forward block has three matrices (SwiGLU, GeGLU) and not two."""
-    experts: PositiveCount | None = None
-    """Routed experts of a mixture layer."""
-    experts_per_token: PositiveCount | None = None
-    expert_intermediate: PositiveCount | None = None
-    """Width of one routed expert, elements."""
-    shared_expert_intermediate: Count = 0
-    """Width of all experts that every token passes, together, elements."""
-    dense_layers: Count = 0
+    hidden: Annotated[PositiveCount, AsFact("elements")]
+    """Width of the residual stream (elements)."""
+    intermediate: Annotated[PositiveCount | None, AsFact("elements")] = None
+    """Width of the dense feed-forward block (elements); of the leading dense layers of a
+    mixture."""
+    heads: Annotated[PositiveCount, AsFact("heads")]
+    """Attention heads."""
+    kv_heads: Annotated[PositiveCount, AsFact("heads")]
+    """Key and value heads."""
+    head_dim: Annotated[PositiveCount, AsFact("elements")]
+    """Width of one query and key head (elements)."""
+    vocab: Annotated[PositiveCount, AsFact("tokens")]
+    """Vocabulary size."""
+    tied_embeddings: Annotated[bool | None, AsFact()] = None
+    """Whether input and output embeddings are one matrix, if the source says so."""
+    gated_mlp: Annotated[bool, AsFact()] = True
+    """Whether the feed-forward block has three matrices and not two (SwiGLU, GeGLU)."""
+    experts: Annotated[PositiveCount | None, AsFact("experts")] = None
+    """Routed experts of a mixture, unknown of a dense model."""
+    experts_per_token: Annotated[PositiveCount | None, AsFact("experts")] = None
+    """Routed experts that one token passes."""
+    expert_intermediate: Annotated[PositiveCount | None, AsFact("elements")] = None
+    """Width of one routed expert (elements)."""
+    shared_expert_intermediate: Annotated[Count, AsFact("elements")] = 0
+    """Width of all experts together that every token passes (elements)."""
+    dense_layers: Annotated[Count, AsFact("layers")] = 0
     """Layers of a mixture that have no experts."""
-    max_context: PositiveCount
+    max_context: Annotated[PositiveCount, AsFact("tokens")]
+    """Longest sequence that the model is built for."""
     scaled_context: PositiveCount | None = None
     """Tokens to which a declared rope scaling stretches `max_context`; used with a warning."""
-    encoder: bool = False
-    """Whether every token sees all others, nothing is kept and no text is written, as of BERT."""
-    attention: Literal["gqa", "mla", "hybrid"] = "gqa"
+    encoder: Annotated[bool, AsFact()] = False
+    """Whether every token sees all others, nothing is kept and no text is written (BERT)."""
+    attention: Annotated[Literal["gqa", "mla", "hybrid"], AsFact()] = "gqa"
     """How the past is kept: `gqa` keys and values per head (one to all heads), `mla` one latent
     vector per token, `hybrid` only some layers keep keys and values and the others a state."""
-    sliding_window: PositiveCount | None = None
-    """Tokens that a sliding layer sees."""
-    sliding_layers: Count = 0
-    """Layers that keep only the window."""
-    kv_layers: Count | None = None
+    sliding_window: Annotated[PositiveCount | None, AsFact("tokens")] = None
+    """Tokens that a sliding layer sees, if any slides."""
+    sliding_layers: Annotated[Count, AsFact("layers")] = 0
+    """Layers that keep only the window, 0 if none."""
+    kv_layers: Annotated[Count | None, AsFact("layers")] = None
     """Layers that keep keys and values of the whole context; all that do not slide if left out."""
-    kv_latent_dim: PositiveCount | None = None
+    kv_latent_dim: Annotated[PositiveCount | None, AsFact("elements")] = None
     """Elements that MLA caches per token and layer: latent vector and rotary key."""
-    state_mb_per_sequence: NotNegative | None = None
-    """State of all recurrent layers per sequence, MB of 10^6 bytes; only for hybrids."""
-    native_bits: ModelBits | None = None
+    state_mb_per_sequence: Annotated[NotNegative | None, AsFact("MB")] = None
+    """State of all recurrent layers per sequence, 0 where there are none (MB of 10^6 bytes); only
+    for hybrids."""
+    native_bits: Annotated[ModelBits | None, AsFact("bit")] = None
     """Width of most weights as published, where it is not 16."""
     source: str
     basis: Basis = "published"
@@ -319,14 +327,19 @@ def _cache_faults(model: Model) -> Iterator[str]:
         yield "`state_mb_per_sequence` belongs to attention `hybrid`"
 
 
-class PurchasePrice(Frozen):
-    """What one node of a type costs to buy."""
+class _Listed(Frozen):
+    """A price of the book, and where it stands."""
 
-    price_usd: NodePrice
     date: Day
     source: str
     basis: Basis
     note: str | None = None
+
+
+class PurchasePrice(_Listed):
+    """What one node of a type costs to buy."""
+
+    price_usd: NodePrice
 
     @property
     def usd(self) -> Decimal:
@@ -334,14 +347,10 @@ class PurchasePrice(Frozen):
         return self.price_usd
 
 
-class RentPrice(Frozen):
+class RentPrice(_Listed):
     """What one GPU of a node type costs to rent by the hour, rented by the whole node."""
 
     usd_per_gpu_hour: HourPrice
-    date: Day
-    source: str
-    basis: Basis
-    note: str | None = None
 
     @property
     def usd(self) -> Decimal:
@@ -368,7 +377,7 @@ class PriceBook(Frozen):
     purchase: dict[str, PurchasePrice] = Field(default_factory=dict)
     rent: dict[str, RentPrice] = Field(default_factory=dict)
 
-    def listed(self, kind: OfferKind, node_type: str) -> PurchasePrice | RentPrice | None:
+    def listed(self, kind: OfferKind | None, node_type: str) -> PurchasePrice | RentPrice | None:
         """What it costs to buy or to rent a node type; None where that is not listed.
 
         Nobody lists what it costs to reserve one.
@@ -376,6 +385,16 @@ class PriceBook(Frozen):
         if kind == "buy":
             return self.purchase.get(node_type)
         return self.rent.get(node_type) if kind in ("rent", "hourly") else None
+
+    def usd_of(self, offer: object, key: object) -> Decimal | None:
+        """What is listed for the price that an offer, as a file states it, leaves open at a key."""
+        if not isinstance(offer, dict) or not isinstance(offer.get("node_type"), str):
+            return None
+        bought = offer.get("kind") == "buy"
+        if key != ("price_usd" if bought else "price_usd_per_gpu_hour"):
+            return None
+        listed = self.listed(offer.get("kind"), offer["node_type"])
+        return listed.usd if listed else None
 
 
 class Neighbours(Frozen):

@@ -11,10 +11,10 @@ from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import (
     Fault,
     Whole,
+    fault_of_name,
     held_figures,
     known,
     late_figures,
-    unknown_reference,
     unstated_figure,
 )
 from planner.inputs.checks.jobs import contradictions
@@ -376,9 +376,8 @@ def _quota(whole: Whole, path: Path, team: Team) -> Iterator[Fault]:
 
 
 def _gpu_type(catalog: Catalog, path: Path, name: str) -> Iterator[Fault]:
-    if name not in catalog.gpus:
-        message, hint = unknown_reference("GPU type", name, catalog.gpus, catalog)
-        yield Fault(path, message, hint, at_key=True)
+    if fault := fault_of_name("GPU type", name, catalog):
+        yield Fault(path, *fault, at_key=True)
 
 
 _OF_ALL: tuple[_Check, ...] = (

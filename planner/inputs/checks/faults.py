@@ -88,9 +88,9 @@ def held_figures(path: Path, stated: Mapping[str, object], horizon: Horizon) -> 
 
 _NAMED = ("sites", "fleet", "offers", "apis", "teams", "jobs")
 """Sections whose entries have names of the user's."""
-_SITES = (("fleet", "*", "site"), ("offers", "*", "site"))
-_TEAMS = (("jobs", "*", "team"),)
-_LABELS = (("sites", "*", "labels"),)
+_SITES = ("fleet.*.site", "offers.*.site", "offers.*.site.*")
+_TEAMS = ("jobs.*.team",)
+_LABELS = ("sites.*.labels.*",)
 
 
 def alike_names(scenario: YamlDocument) -> Iterator[Finding]:
@@ -126,17 +126,10 @@ def _alike(scenario: YamlDocument, names: Iterable[tuple[Path, str]]) -> Iterato
             )
 
 
-def _stated(scenario: YamlDocument, patterns: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-    """Every name at the patterns: one text, or each of a list."""
-    for section, _, key in patterns:
-        entries = scenario.data.get(str(section))
-        for name, entry in entries.items() if isinstance(entries, dict) else ():
-            value = entry.get(key) if isinstance(entry, dict) else None
-            if isinstance(value, str):
-                yield (section, name, key), value
-            for position, item in enumerate(value if isinstance(value, tuple) else ()):
-                if isinstance(item, str):
-                    yield (section, name, key, position), item
+def _stated(scenario: YamlDocument, places: Iterable[str]) -> Iterator[tuple[Path, str]]:
+    """Every name that stands at some places."""
+    for place in places:
+        yield from _matches(scenario.data, tuple(place.split(".")), ())
 
 
 _EACH = "*"
@@ -175,13 +168,14 @@ def unknown_references(
         pattern = tuple(place.split("."))
         for path, name in _matches(scenario.data, pattern, ()):
             with suppress(NotKnown):
-                if fault := _fault(sort, name, catalog, rules):
+                if fault := fault_of_name(sort, name, catalog, rules):
                     yield scenario.finding(path, *fault, at_key=pattern[-1] == _KEYS)
 
 
-def _fault(
-    sort: str, name: str, catalog: Catalog | None, rules: RuleBook | None
+def fault_of_name(
+    sort: str, name: str, catalog: Catalog | None, rules: RuleBook | None = None
 ) -> tuple[str, str | None] | None:
+    """What is wrong with a name of a sort, and what may have been meant; None where it is known."""
     if sort == "rule":
         return None if rules is None else _of_rule(name, rules)
     if catalog is None:

@@ -117,8 +117,7 @@ class Layers:
         named = [one for name in variations for one in self._scenarios.get(name, (name,))]
         fresh = [name for name in dict.fromkeys(named) if name not in _made(base)]
         composed = self._applied(base, fresh, findings)
-        changes = (one.change for one in settings)
-        composed = changed(composed, changes, findings, self.listed)
+        composed = changed(composed, settings, findings, self.listed)
         if findings:
             raise InputError(*findings, known=composed)
         return composed
@@ -277,7 +276,7 @@ def _extended(base: YamlDocument, own: YamlDocument, findings: list[Finding]) ->
             data, branch = grafted(data, branch, (key,), own.data[key], own.entry((key,)))
     rest = {key: value for key, value in own.data.items() if key not in _TITLES}
     for path, value in _additions(base.data, rest, ()):
-        if _holds(base, path):
+        if base.states(path):
             if isinstance(base.value(path), Refused):
                 continue
             place = base.key_place(path)
@@ -289,14 +288,6 @@ def _extended(base: YamlDocument, own: YamlDocument, findings: list[Finding]) ->
             entry: Entry = own.entry(path)
             data, branch = grafted(data, branch, path, value, entry)
     return replace(own, data=data, branch=branch)
-
-
-def _holds(document: YamlDocument, path: Path) -> bool:
-    try:
-        document.value(path)
-    except (KeyError, TypeError):
-        return False
-    return True
 
 
 def _additions(base: Any, own: dict[str, Any], outer: Path) -> Iterator[tuple[Path, Any]]:  # noqa: ANN401

@@ -34,12 +34,12 @@ from planner.inputs.reading.document import (
 )
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
-from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import DELETE, REPLACE, ResolvedScenario
 from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import did_you_mean, key_meant
 
 EVERY = "*"
+_QUARTER = re.compile(r"[0-9]{4}Q[1-4]")
 _MOVE = re.compile(r"([+-][0-9]{1,15}(?:\.[0-9]{1,20})?)\s*(%?)")
 _DIGITS = Decimal("0.000001")
 
@@ -60,19 +60,19 @@ class RelativeChange:
         exact += 0 if self.percent else Fraction(self.by)
         if exact.denominator == 1 or (whole and self.percent):
             return round(exact)
-        decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
-        return decimal.quantize(_DIGITS).normalize()
+        return six_decimals(exact)
 
 
-def move_written(document: YamlDocument, path: Path) -> RelativeChange | None:
-    """What is written at a path with a sign in front; None for everything else.
+def six_decimals(exact: Fraction) -> Decimal:
+    """A figure as a scenario states it after a change."""
+    decimal = Decimal(exact.numerator) / Decimal(exact.denominator)
+    return decimal.quantize(_DIGITS).normalize()
 
-    Numbers lose their sign where YAML reads them, so the text decides.
-    """
-    value: Any = document.value(path)
-    text = value if isinstance(value, str) else document.written(path)
-    written = _MOVE.fullmatch(text.strip()) if text and not isinstance(value, bool) else None
-    if written is None or isinstance(value, dict | tuple):
+
+def _move(text: str) -> RelativeChange | None:
+    """What has a sign in front; None for everything else."""
+    written = _MOVE.fullmatch(text.strip())
+    if written is None:
         return None
     return RelativeChange(f"{written[1]}{written[2]}", Decimal(written[1]), bool(written[2]))
 
@@ -104,314 +104,6 @@ _FIXED = ("format",)
 """Keys that say how to read the file and so are not changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change as it was written."""
-
-    verb: Literal["set", "replace", "delete"]
-    path: tuple[str, ...]
-    """Names; `*` stands for every name there."""
-    text: str
-    """The path as written."""
-    written_in: YamlDocument
-    at: Path
-    """Where it stands in what it was written in."""
-    by: str
-    """`override price-up` or `--set`."""
-
-    @property
-    def value(self) -> Any:  # noqa: ANN401 - whatever a file can hold
-        """What is to stand at the path; of a deletion, the path itself."""
-        return self.written_in.value(self.at)
-
-    def finding(self, message: str, hint: str | None = None) -> Finding:
-        """What is wrong with the path, where it is written."""
-        at_key = self.verb != "delete"
-        found = self.written_in.finding(self.at, message, hint, at_key=at_key)
-        # The argument of `--set` is nothing but the path, which its line shows already.
-        return found if self.written_in.path else replace(found, path=None)
-
-
-class AppliedChange(Frozen):
-    """A change that was made to the scenario of the files."""
-
-    path: str
-    """Dotted."""
-    before: str | None
-    """As it would be written in a file; None where nothing was stated."""
-    after: str | None
-    """None where it was deleted."""
-    by: str
-    """`override price-up` or `--set`."""
-
-
-@dataclass(frozen=True)
-class Composed:
-    """A whole question, each value of which still knows where it was written."""
-
-    document: YamlDocument
-    applied: tuple[AppliedChange, ...] = ()
-    """Every change, in the order in which they were made."""
-
-
-Listed: TypeAlias = "Callable[[YamlDocument, Path], Decimal | None]"
-"""The price book's figure for a price that a document leaves open; None where there is none."""
-
-
-def changes_of(
-    written_in: YamlDocument, override: str, findings: list[Finding]
-) -> Iterator[Change]:
-    """Give the changes of one override of a file, in its order; adds to `findings` what is none."""
-    by = f"override {override}"
-    for verb, text, at in _written(written_in, ("overrides", override)):
-        change = Change(verb, (), text, written_in, at, by)
-        try:
-            yield replace(change, path=parts_of(text))
-        except ValueError as error:
-            findings.append(change.finding(str(error)))
-
-
-def _written(
-    written_in: YamlDocument, at: Path
-) -> Iterator[tuple[Literal["set", "replace", "delete"], str, Path]]:
-    """Each change of an override: what it does, its path as written, and where it stands."""
-    stated = written_in.value(at)
-    for key, value in stated.items() if isinstance(stated, dict) else ():
-        if key == REPLACE and isinstance(value, dict):
-            yield from (("replace", path, (*at, key, path)) for path in value)
-        elif key == DELETE and isinstance(value, tuple):
-            yield from (("delete", str(one), (*at, key, n)) for n, one in enumerate(value))
-        elif value is not None:  # what is empty is told by its place in the override
-            yield "set", key, (*at, key)
-
-
-def changed(
-    composed: Composed, changes: Iterable[Change], findings: list[Finding], listed: Listed
-) -> Composed:
-    """Make changes in their order; later ones win.
-
-    `listed` knows prices that the scenario leaves to the price book. Adds to `findings` all paths
-    that lead nowhere and all values that would throw others away; these changes are not made.
-    """
-    for change in changes:
-        try:
-            composed = _made(composed, change, listed)
-        except InputError as error:
-            findings += error.findings
-    return composed
-
-
-def _made(composed: Composed, change: Change, listed: Listed) -> Composed:
-    document = composed.document
-    if change.text in _VERBS and change.verb == "set":
-        message = f"must be a {_VERBS[change.text]} of paths"
-        raise InputError(change.written_in.finding(change.at, message))
-    paths = _paths(document, change)
-    move = move_written(change.written_in, change.at) if change.verb == "set" else None
-    value = None if change.verb == "delete" else change.value
-    values: list[tuple[Path, Any]] = [(path, value) for path in paths]
-    if move is not None and any(map(_SHAPE.is_number, paths)):
-        values = list(_moved(document, paths, change, move, listed))
-    done = []
-    for path, after in values:
-        document, one = _put(document, path, after, change)
-        done.append(one)
-    return Composed(document, (*composed.applied, *done))
-
-
-def _put(
-    document: YamlDocument, path: Path, value: object, change: Change
-) -> tuple[YamlDocument, AppliedChange]:
-    """The document with one value set, replaced or deleted."""
-    stated = _stated(document, path)
-    before = document.value(path) if stated else None
-    if change.verb == "set":
-        _require_nothing_lost(document, path, before, change)
-    elif not stated:
-        message = f"{dotted(path)} is stated nowhere, there is nothing to {change.verb}"
-        hint = "set it among the plain changes" if change.verb == "replace" else None
-        raise InputError(change.finding(message, hint))
-    entry = None if change.verb == "delete" else change.written_in.entry(change.at)
-    data, branch = grafted(document.data, document.branch, path, value, entry)
-    was, now = (None if one is None else flow(one) for one in (before, value))
-    made = AppliedChange(path=dotted(path), before=was, after=now, by=change.by)
-    return replace(document, data=data, branch=branch), made
-
-
-def _paths(document: YamlDocument, change: Change) -> list[Path]:
-    """Where a change is made; raises InputError for a path that leads nowhere."""
-    found = list(matching(document.data, change.path))
-    if EVERY not in change.path:
-        return [_path(document, change, *found)]
-    known: list[Path] = []
-    for path in found:
-        if change.verb == "set" and not _stated(document, path[:-1]):
-            continue  # such as `jobs.*.serve.context`, of a job that is tuned
-        if change.verb == "set" or _stated(document, path):
-            known.append(_path(document, change, path))
-    if not known:
-        raise InputError(change.finding(f"{change.text} stands for nothing that is stated"))
-    return known
-
-
-def _moved(
-    document: YamlDocument, paths: list[Path], change: Change, move: RelativeChange, listed: Listed
-) -> Iterator[tuple[Path, Any]]:
-    """Figures after a relative change, one by one; raises InputError where there is none."""
-    found = False
-    for path in paths:
-        if _SHAPE.is_share(path):
-            if move.by < 0:  # a share may be less than nothing: growth is
-                found = True
-                yield path, change.value
-                continue
-            message = f"{move.text} of a share may mean points or a part of it"
-            hint = f"write the share itself: {dotted(path)} as {move.text[1:]}"
-            raise InputError(change.finding(message, hint))
-        for inner, value in _figures(document, path, listed):
-            found = True
-            yield inner, move.of(value, whole=_SHAPE.is_whole(inner))
-            yield from _price_breaks(document, inner, move)
-    if not found:
-        message = f"{change.text} is stated nowhere, {move.text} has nothing to change"
-        raise InputError(change.finding(message, "set the figure itself"))
-
-
-def _figures(
-    document: YamlDocument, path: Path, listed: Listed
-) -> Iterator[tuple[Path, Decimal | int]]:
-    """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
-    value = document.value(path) if _stated(document, path) else None
-    if isinstance(value, dict):
-        pairs = (((*path, key), one) for key, one in value.items())
-        yield from ((inner, one) for inner, one in pairs if _counts(one))
-        return
-    if value is None:
-        value = listed(document, path)
-    if value is None:
-        value = _SHAPE.default(path)
-    if _counts(value):
-        yield path, value
-
-
-def _counts(value: object) -> TypeGuard[int | Decimal]:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
-
-
-def _price_breaks(
-    document: YamlDocument, path: Path, move: RelativeChange
-) -> Iterator[tuple[Path, Any]]:
-    """Lower prices for larger orders move with the price of an offer."""
-    if path[0] != "offers" or path[2:] != ("price_usd",):
-        return
-    breaks = document.value(path[:2]).get("price_breaks")
-    if not isinstance(breaks, tuple):
-        return
-    prices = [one.get("price_usd") if isinstance(one, dict) else None for one in breaks]
-    if all(map(_counts, prices)):
-        yield (
-            (*path[:2], "price_breaks"),
-            tuple({**one, "price_usd": move.of(one["price_usd"], whole=False)} for one in breaks),
-        )
-
-
-def _path(document: YamlDocument, change: Change, parts: tuple[str, ...]) -> Path:
-    """The path of a change; raises InputError where a part of it is neither stated nor known."""
-    if parts[0] in _FIXED:
-        raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
-    here: Any = document.data
-    for depth, part in enumerate(parts):
-        outer = parts[:depth]
-        if isinstance(here, Refused):  # told where it stands
-            raise InputError
-        if here is not None and not isinstance(here, dict):
-            place = document.value_place(outer)
-            where = f"{document.origin(outer).shown_as}:{place.line}:{place.column}"
-            message = f"{dotted(outer)} is one value ({where}), there is no {part!r} in it"
-            raise InputError(change.finding(message, f"set {dotted(outer)} as a whole"))
-        stated = here or {}
-        keys = _SHAPE.keys(outer)
-        if part not in stated and part not in keys and not _another_quarter(part, stated):
-            raise InputError(change.finding(*_nowhere(outer, part, change.text, stated, keys)))
-        here = stated.get(part)
-    return parts
-
-
-def _another_quarter(part: str, stated: Iterable[str]) -> bool:
-    """Whether a figure of one more quarter is set where some hold until the next."""
-    return _is_quarter(part) and any(map(_is_quarter, stated))
-
-
-def _is_quarter(key: str) -> bool:
-    try:
-        return bool(Quarter.parse(key))
-    except ValueError:
-        return False
-
-
-def _nowhere(
-    outer: Path, part: str, text: str, stated: dict[str, Any], keys: list[str]
-) -> tuple[str, str | None]:
-    known = [*stated, *(key for key in keys if key not in stated)]
-    where = f"in `{dotted(outer)}`" if outer else "at the top of a scenario"
-    parted = [key for key in known if key.startswith(f"{part}=")]
-    parted += [key for key in known if "." in key and key.startswith(part) and key in text]
-    if parted:
-        return f"there is no {part!r} {where}", f"put the name in quotes: {settable((parted[0],))}"
-    hint = key_meant(part, known) if keys else did_you_mean(part, known)
-    if hint is None and 0 < len(known) <= 12:
-        hint = f"known here: {', '.join(known)}"
-    return f"there is no {part!r} {where}", hint
-
-
-def _stated(document: YamlDocument, path: Path) -> bool:
-    try:
-        document.entry(path)
-    except KeyError:
-        return False
-    return True
-
-
-def _require_nothing_lost(
-    document: YamlDocument, path: Path, before: object, change: Change
-) -> None:
-    if not isinstance(before, dict):
-        return
-    place = document.key_place(path)
-    where = f"{document.origin(path).shown_as}:{place.line}"
-    raise InputError(
-        change.finding(
-            f"{dotted(path)} is a mapping ({where}) that this would throw away",
-            "set keys in it by their own paths, or put this under `replace:` in an override",
-        )
-    )
-
-
-def grafted(
-    data: dict[str, Any], branch: Branch, path: Path, value: object, entry: Entry | None
-) -> tuple[dict[str, Any], dict[str | int, Entry]]:
-    """Data and places with one value put at a path, or taken away if there is no entry for it.
-
-    Mappings on the way that are not there come from where the value does.
-    """
-    data, places = dict(data), dict(branch)
-    key, rest = str(path[0]), path[1:]
-    if rest:
-        there = places.get(key)
-        inner, inner_places = grafted(
-            data.get(key, {}), (there and there.branch) or {}, rest, value, entry
-        )
-        outer = there or entry
-        data[key] = inner
-        if outer is not None:
-            places[key] = outer._replace(branch=inner_places)
-    elif entry is None:
-        del data[key], places[key]
-    else:
-        data[key], places[key] = value, entry
-    return data, places
-
-
 OPTION = "--set"
 _WRITTEN = re.compile(r"""((?:'[^'\n]*'|"[^"\n]*"|[^='"\n])*)=(.*)""")
 """A path, in which quoted names may hold anything, and a value on the same line."""
@@ -419,15 +111,22 @@ _WRITTEN = re.compile(r"""((?:'[^'\n]*'|"[^"\n]*"|[^='"\n])*)=(.*)""")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One value that is set; in a file of results, and for people, `path=value`."""
+    """One value that is set, or replaced or deleted; in results, and for people, `path=value`."""
 
     path: tuple[str, ...]
     """Names; `*` stands for every name there."""
+    path_text: str
+    """The path as it was written."""
+    value_text: str
+    """The value as `--set` takes it."""
     value: Any = field(compare=False)
-    text: str
-    """As `--set` takes it."""
     document: YamlDocument = field(compare=False, repr=False)
-    """`text` as a file of one line, whose one key is the path as it was written."""
+    """What it is written in, and mistakes of it are told at: a file, or an argument."""
+    at: Path = field(compare=False)
+    """Where it stands there."""
+    by: str = OPTION
+    """`override price-up` or `--set`."""
+    verb: Literal["set", "replace", "delete"] = "set"
 
     @classmethod
     def parse(cls, argument: str) -> Override:
@@ -447,41 +146,62 @@ class Override:
             )
         document = _parsed(argument, path, value)
         try:
-            names = parts_of(path)
+            return cls(parts_of(path), path, value, document.data[path], document, (path,))
         except ValueError as error:
             found = document.finding((path,), str(error), at_key=True)
             raise InputError(replace(found, path=None)) from None
-        return cls(names, document.data[path], argument, document)
 
     @classmethod
-    def of(cls, path: str | tuple[str, ...], value: Any, text: str | None = None) -> Override:  # noqa: ANN401
-        """Set a value that was read already; `text` is how it is written, unless as `flow` does it.
+    def of(cls, path: tuple[str, ...], value: Any) -> Override:  # noqa: ANN401 - as in a file
+        """Set a value that was read already."""
+        return cls.parse(f"{settable(path)}={flow(value)}")
 
-        `path` is names, or these as they are written, where an `=` in a name needs no quotes.
-        Raises ValueError for what is no path.
+    @classmethod
+    def written(
+        cls,
+        path_text: str,
+        document: YamlDocument,
+        at: Path,
+        by: str = OPTION,
+        verb: Literal["set", "replace", "delete"] = "set",
+    ) -> Override:
+        """Set, replace or delete what a file says at a place; InputError for what is no path.
+
+        Numbers lose their sign where YAML reads them, so of a relative change the text counts.
         """
-        names = parts_of(path) if isinstance(path, str) else path
-        key = quoted(path) if isinstance(path, str) else settable(names)
-        return cls.parse(f"{key}={flow(value) if text is None else text}")
+        value = document.value(at)
+        word = value if isinstance(value, str) else document.written(at)
+        move = None if word is None or isinstance(value, bool | dict | tuple) else _move(word)
+        text = move.text if move else flow(value)
+        try:
+            path = parts_of(path_text)
+        except ValueError as error:
+            found = document.finding(at, str(error), at_key=verb != "delete")
+            raise InputError(found) from None
+        return cls(path, quoted(path_text), text, value, document, at, by, verb)
+
+    @property
+    def text(self) -> str:
+        """As `--set` takes it."""
+        return f"{self.path_text}={self.value_text}"
+
+    @property
+    def move(self) -> RelativeChange | None:
+        """By how much the figure there is moved, of a value with a sign in front."""
+        return _move(self.value if isinstance(self.value, str) else self.value_text)
 
     def __str__(self) -> str:
         return self.text
 
-    @property
-    def path_text(self) -> str:
-        """The path as it was written."""
-        return next(iter(self.document.data))
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Whoever plans elsewhere needs no file, and no place in it."""
+        return Override.parse, (self.text,)
 
-    @property
-    def value_text(self) -> str:
-        """The value as it was written."""
-        return self.text[len(self.path_text) + 1 :]
-
-    @property
-    def change(self) -> Change:
-        """What it does to a scenario."""
-        at = (self.path_text,)
-        return Change("set", self.path, self.path_text, self.document, at, OPTION)
+    def finding(self, message: str, hint: str | None = None) -> Finding:
+        """What is wrong with the path, where it is written."""
+        found = self.document.finding(self.at, message, hint, at_key=self.verb != "delete")
+        # The argument of `--set` is nothing but the path, which its line shows already.
+        return found if self.document.path else replace(found, path=None)
 
     @classmethod
     def __get_pydantic_core_schema__(
@@ -526,3 +246,270 @@ def _parsed(argument: str, path: str, value: str) -> YamlDocument:
     if empty := document.empty_values():
         raise InputError(*(document.finding(one, "is empty", "write a value") for one in empty))
     return document
+
+
+class AppliedChange(Frozen):
+    """A change that was made to the scenario of the files."""
+
+    path: str
+    """Dotted."""
+    before: str | None
+    """As it would be written in a file; None where nothing was stated."""
+    after: str | None
+    """None where it was deleted."""
+    by: str
+    """`override price-up` or `--set`."""
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A whole question, each value of which still knows where it was written."""
+
+    document: YamlDocument
+    applied: tuple[AppliedChange, ...] = ()
+    """Every change, in the order in which they were made."""
+
+
+Listed: TypeAlias = "Callable[[YamlDocument, Path], Decimal | None]"
+"""The price book's figure for a price that a document leaves open; None where there is none."""
+
+
+def changes_of(
+    document: YamlDocument, override: str, findings: list[Finding]
+) -> Iterator[Override]:
+    """Give the changes of one override of a file, in its order; adds to `findings` what is none."""
+    for verb, path, at in _verbs(document, ("overrides", override)):
+        try:
+            yield Override.written(path, document, at, f"override {override}", verb)
+        except InputError as error:
+            findings += error.findings
+
+
+def _verbs(
+    document: YamlDocument, at: Path
+) -> Iterator[tuple[Literal["set", "replace", "delete"], str, Path]]:
+    """Each change of an override: what it does, its path as written, and where it stands."""
+    stated = document.value(at)
+    for key, value in stated.items() if isinstance(stated, dict) else ():
+        if key == REPLACE and isinstance(value, dict):
+            yield from (("replace", path, (*at, key, path)) for path in value)
+        elif key == DELETE and isinstance(value, tuple):
+            yield from (("delete", str(one), (*at, key, n)) for n, one in enumerate(value))
+        elif value is not None:  # what is empty is told by its place in the override
+            yield "set", key, (*at, key)
+
+
+def changed(
+    composed: Composed, changes: Iterable[Override], findings: list[Finding], listed: Listed
+) -> Composed:
+    """Make changes in their order; later ones win.
+
+    `listed` knows prices that the scenario leaves to the price book. Adds to `findings` all paths
+    that lead nowhere and all values that would throw others away; these changes are not made.
+    """
+    for change in changes:
+        try:
+            composed = _made(composed, change, listed)
+        except InputError as error:
+            findings += error.findings
+    return composed
+
+
+def _made(composed: Composed, change: Override, listed: Listed) -> Composed:
+    document = composed.document
+    if change.path_text in _VERBS and change.verb == "set":
+        message = f"must be a {_VERBS[change.path_text]} of paths"
+        raise InputError(change.document.finding(change.at, message))
+    paths = _paths(document, change)
+    move = change.move if change.verb == "set" else None
+    value = None if change.verb == "delete" else change.value
+    values: list[tuple[Path, Any]] = [(path, value) for path in paths]
+    if move is not None and any(map(_SHAPE.is_number, paths)):
+        values = list(_moved(document, paths, change, move, listed))
+    done = []
+    for path, after in values:
+        document, one = _put(document, path, after, change)
+        done.append(one)
+    return Composed(document, (*composed.applied, *done))
+
+
+def _put(
+    document: YamlDocument, path: Path, value: object, change: Override
+) -> tuple[YamlDocument, AppliedChange]:
+    """The document with one value set, replaced or deleted."""
+    stated = document.states(path)
+    before = document.value(path) if stated else None
+    if change.verb == "set":
+        _require_nothing_lost(document, path, before, change)
+    elif not stated:
+        message = f"{dotted(path)} is stated nowhere, there is nothing to {change.verb}"
+        hint = "set it among the plain changes" if change.verb == "replace" else None
+        raise InputError(change.finding(message, hint))
+    entry = None if change.verb == "delete" else change.document.entry(change.at)
+    data, branch = grafted(document.data, document.branch, path, value, entry)
+    was, now = (None if one is None else flow(one) for one in (before, value))
+    made = AppliedChange(path=dotted(path), before=was, after=now, by=change.by)
+    return replace(document, data=data, branch=branch), made
+
+
+def _paths(document: YamlDocument, change: Override) -> list[Path]:
+    """Where a change is made; raises InputError for a path that leads nowhere."""
+    found = list(matching(document.data, change.path))
+    if EVERY not in change.path:
+        return [_path(document, change, *found)]
+    known: list[Path] = []
+    for path in found:
+        if change.verb == "set" and not document.states(path[:-1]):
+            continue  # such as `jobs.*.serve.context`, of a job that is tuned
+        if change.verb == "set" or document.states(path):
+            known.append(_path(document, change, path))
+    if not known:
+        raise InputError(change.finding(f"{change.path_text} stands for nothing that is stated"))
+    return known
+
+
+def _moved(
+    document: YamlDocument,
+    paths: list[Path],
+    change: Override,
+    move: RelativeChange,
+    listed: Listed,
+) -> Iterator[tuple[Path, Any]]:
+    """Figures after a relative change, one by one; raises InputError where there is none."""
+    found = False
+    for path in paths:
+        if _SHAPE.is_share(path):
+            if move.by < 0:  # a share may be less than nothing: growth is
+                found = True
+                yield path, change.value
+                continue
+            message = f"{move.text} of a share may mean points or a part of it"
+            hint = f"write the share itself: {dotted(path)} as {move.text[1:]}"
+            raise InputError(change.finding(message, hint))
+        for inner, value in _figures(document, path, listed):
+            found = True
+            yield inner, move.of(value, whole=_SHAPE.is_whole(inner))
+            yield from _price_breaks(document, inner, move)
+    if not found:
+        message = f"{change.path_text} is stated nowhere, {move.text} has nothing to change"
+        raise InputError(change.finding(message, "set the figure itself"))
+
+
+def _figures(
+    document: YamlDocument, path: Path, listed: Listed
+) -> Iterator[tuple[Path, Decimal | int]]:
+    """The figure at a path, or each by quarter; else the price book's, or what holds otherwise."""
+    value = document.value(path) if document.states(path) else None
+    if isinstance(value, dict):
+        pairs = (((*path, key), one) for key, one in value.items())
+        yield from ((inner, one) for inner, one in pairs if _counts(one))
+        return
+    if value is None:
+        value = listed(document, path)
+    if value is None:
+        value = _SHAPE.default(path)
+    if _counts(value):
+        yield path, value
+
+
+def _counts(value: object) -> TypeGuard[int | Decimal]:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _price_breaks(
+    document: YamlDocument, path: Path, move: RelativeChange
+) -> Iterator[tuple[Path, Any]]:
+    """Lower prices for larger orders move with the price of an offer."""
+    if path[0] != "offers" or path[2:] != ("price_usd",):
+        return
+    breaks = document.value(path[:2]).get("price_breaks")
+    if not isinstance(breaks, tuple):
+        return
+    prices = [one.get("price_usd") if isinstance(one, dict) else None for one in breaks]
+    if all(map(_counts, prices)):
+        yield (
+            (*path[:2], "price_breaks"),
+            tuple({**one, "price_usd": move.of(one["price_usd"], whole=False)} for one in breaks),
+        )
+
+
+def _path(document: YamlDocument, change: Override, parts: tuple[str, ...]) -> Path:
+    """The path of a change; raises InputError where a part of it is neither stated nor known."""
+    if parts[0] in _FIXED:
+        raise InputError(change.finding(f"`{parts[0]}` cannot be changed"))
+    here: Any = document.data
+    for depth, part in enumerate(parts):
+        outer = parts[:depth]
+        if isinstance(here, Refused):  # told where it stands
+            raise InputError
+        if here is not None and not isinstance(here, dict):
+            place = document.value_place(outer)
+            where = f"{document.origin(outer).shown_as}:{place.line}:{place.column}"
+            message = f"{dotted(outer)} is one value ({where}), there is no {part!r} in it"
+            raise InputError(change.finding(message, f"set {dotted(outer)} as a whole"))
+        stated = here or {}
+        keys = _SHAPE.keys(outer)
+        if part not in stated and part not in keys and not _another_quarter(part, stated):
+            raise InputError(change.finding(*_nowhere(outer, part, change.path_text, stated, keys)))
+        here = stated.get(part)
+    return parts
+
+
+def _another_quarter(part: str, stated: Iterable[str]) -> bool:
+    """Whether a figure of one more quarter is set where some hold until the next."""
+    return all(any(map(_QUARTER.fullmatch, keys)) for keys in ([part], stated))
+
+
+def _nowhere(
+    outer: Path, part: str, text: str, stated: dict[str, Any], keys: list[str]
+) -> tuple[str, str | None]:
+    known = [*stated, *(key for key in keys if key not in stated)]
+    where = f"in `{dotted(outer)}`" if outer else "at the top of a scenario"
+    parted = [key for key in known if key.startswith(f"{part}=")]
+    parted += [key for key in known if "." in key and key.startswith(part) and key in text]
+    if parted:
+        return f"there is no {part!r} {where}", f"put the name in quotes: {settable((parted[0],))}"
+    hint = key_meant(part, known) if keys else did_you_mean(part, known)
+    if hint is None and 0 < len(known) <= 12:
+        hint = f"known here: {', '.join(known)}"
+    return f"there is no {part!r} {where}", hint
+
+
+def _require_nothing_lost(
+    document: YamlDocument, path: Path, before: object, change: Override
+) -> None:
+    if not isinstance(before, dict):
+        return
+    place = document.key_place(path)
+    where = f"{document.origin(path).shown_as}:{place.line}"
+    raise InputError(
+        change.finding(
+            f"{dotted(path)} is a mapping ({where}) that this would throw away",
+            "set keys in it by their own paths, or put this under `replace:` in an override",
+        )
+    )
+
+
+def grafted(
+    data: dict[str, Any], branch: Branch, path: Path, value: object, entry: Entry | None
+) -> tuple[dict[str, Any], dict[str | int, Entry]]:
+    """Data and places with one value put at a path, or taken away if there is no entry for it.
+
+    Mappings on the way that are not there come from where the value does.
+    """
+    data, places = dict(data), dict(branch)
+    key, rest = str(path[0]), path[1:]
+    if rest:
+        there = places.get(key)
+        inner, inner_places = grafted(
+            data.get(key, {}), (there and there.branch) or {}, rest, value, entry
+        )
+        outer = there or entry
+        data[key] = inner
+        if outer is not None:
+            places[key] = outer._replace(branch=inner_places)
+    elif entry is None:
+        del data[key], places[key]
+    else:
+        data[key], places[key] = value, entry
+    return data, places

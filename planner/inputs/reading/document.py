@@ -175,6 +175,11 @@ class YamlDocument:
             raise KeyError(dotted(path))
         return entry._replace(origin=origin)
 
+    def states(self, path: Path) -> bool:
+        """Whether there is a value at a path."""
+        entry, depth, _ = self._entry(path)
+        return entry is not None and depth == len(path)
+
     def value(self, path: Path) -> Any:  # noqa: ANN401 - whatever a file can hold
         """The value at a path; raises KeyError, IndexError or TypeError where there is none."""
         value: Any = self.data

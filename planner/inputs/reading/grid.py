@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import validate_values
 from planner.inputs.text.scalars import ScalarError, plain_cell, plain_value
@@ -78,8 +78,7 @@ def csv_grid(text: str, shown_as: str, *, notes: bool = False) -> Grid:
         raise InputError(Finding("is empty, a header and a row are needed", file=shown_as))
     header, *body = rows
     wrong = [_length(row, header) for row in body if len(row) != len(header)]
-    if wrong:
-        raise InputError(*wrong)
+    refuse(wrong)
     said = f"cells are parted by {DELIMITERS[delimiter]}" if len(header) > 1 else "one column"
     return Grid(header, tuple(body), said)
 
@@ -169,8 +168,7 @@ def table_rows(
     findings = list(_faults(grid.header, columns, required))
     if not findings and not grid.rows:
         findings.append(grid.header[0].finding(f"there is no {row} below the header"))
-    if findings:
-        raise InputError(*findings)
+    refuse(findings)
     names = [cell.text for cell in grid.header]
     return tuple(
         TableRow(

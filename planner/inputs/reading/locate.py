@@ -73,6 +73,10 @@ class Located(NamedTuple):
     named_at: tuple[str | int, ...] = ()
     """Where the scenario names it; empty where the command line does."""
 
+    def record(self, role: UsedRole, sha256: str) -> InputFile:
+        """What a plan records of it."""
+        return InputFile(role=role, path=self.name, sha256=sha256, location=self.path)
+
 
 def shipped_files(role: Role) -> list[Located]:
     """Give the planner's own files, sorted by name."""
@@ -215,7 +219,5 @@ def open_documents(
     for file in files:
         document = attempts.known(partial(read_document, file.path, shown_as=file.shown_as))
         if document is not None:
-            sha256 = document.sha256
-            record = InputFile(role=role, path=file.name, sha256=sha256, location=file.path)
-            found.append((file, document, record))
+            found.append((file, document, file.record(role, document.sha256)))
     return found

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.reading.document import Entry, Mark, Refused, YamlDocument
 from planner.inputs.text.scalars import (
     ILLEGAL_CHARACTER,
@@ -475,8 +475,7 @@ def parse_document(
 def read_text(path: FilePath, shown_as: str) -> str:
     """Read a file that is no YAML, its lines ended by LF; raises InputError where it is no text."""
     text = _decoded(read_bytes(path, shown_as).replace(b"\r\n", b"\n"), shown_as)
-    if unseen := _illegal_characters(text, shown_as):
-        raise InputError(*unseen)
+    refuse(_illegal_characters(text, shown_as))
     return text
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property, partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
+from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts, validate
 from planner.inputs.reading.document import Branch, Entry, Path, YamlDocument, dotted
@@ -45,10 +46,12 @@ class Mistake(NamedTuple):
     message: str
     hint: str | None = None
 
-
-def unplaced(rule: str, path: tuple[str, ...], message: str, hint: str | None) -> Finding:
-    """Give a finding that names the rule but no line."""
-    return Finding(message, path=".".join((rule, *path)), hint=hint)
+    def finding(self, origin: YamlDocument | None) -> Finding:
+        """At its place in a file; without one it names the rule alone."""
+        if origin is None:
+            return Finding(self.message, path=".".join((self.rule, *self.path)), hint=self.hint)
+        steps = (int(step) if step.isdigit() else step for step in self.path)
+        return origin.finding(("rules", self.rule, *steps), self.message, self.hint)
 
 
 def mistakes(rules: Mapping[str, Rule]) -> tuple[Mistake, ...]:
@@ -87,10 +90,8 @@ def _condition(rule: Rule, name: str, condition: RuleCondition) -> Iterator[Mist
     if fact is None:
         return
     place = ("applies", name)
-    bounded = any(b is not None for b in (condition.min, condition.max)) or any(
-        b is not None for b in (condition.above, condition.below)
-    )
-    if bounded and fact.kind != "number":
+    bounds = (condition.min, condition.max, condition.above, condition.below)
+    if any(bound is not None for bound in bounds) and fact.kind != "number":
         yield Mistake(rule.id, place, f"{name} is {fact.unit}, it has no minimum or maximum")
     for value in (*(condition.one_of or ()), *condition.not_in):
         kind = (
@@ -179,19 +180,17 @@ class RuleBook(Frozen):
     def of(
         cls,
         rules: Iterable[Rule],
-        place: Callable[[str, tuple[str, ...], str, str | None], Finding] | None = None,
         own: Iterable[str] = (),
+        origin: Mapping[str, YamlDocument] = MappingProxyType({}),
     ) -> RuleBook:
         """Gather rules, later ones replacing earlier ones of the same id, and check them together.
 
-        `place(rule id, path in its file, message, hint)` may point a finding at its file and line.
-        Raises InputError with every mistake: unknown names, units that differ, circles.
+        `origin` is the file of each rule, by id, in which a mistake has its place. Raises
+        InputError with every mistake: unknown names, units that differ, circles.
         """
         by_id = {rule.id: rule for rule in rules}
         by_id = {rule_id: by_id[rule_id] for rule_id in sorted(by_id)}
-        found = [(place or unplaced)(*mistake) for mistake in mistakes(by_id)]
-        if found:
-            raise InputError(*found)
+        refuse(mistake.finding(origin.get(mistake.rule)) for mistake in mistakes(by_id))
         return cls(rules=by_id, own=frozenset(own))
 
     @cached_property
@@ -231,13 +230,14 @@ class RuleBook(Frozen):
         return frozenset(chain(*map(needs, self.rules.values()), *told))
 
     @cached_property
-    def _users(self) -> dict[str, tuple[Rule, ...]]:
-        found: dict[str, list[Rule]] = {}
+    def _users(self) -> dict[str, set[str]]:
+        """Results that each name is asked for by."""
+        found: dict[str, set[str]] = {}
         for rule in self.rules.values():
             if rule.gives is not None:
                 for name in needs(rule):
-                    found.setdefault(name, []).append(rule)
-        return {name: tuple(users) for name, users in found.items()}
+                    found.setdefault(name, set()).add(rule.gives)
+        return found
 
     def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
         """Names of results that these facts change in any situation; found once."""
@@ -245,10 +245,9 @@ class RuleBook(Frozen):
             found = set(facts)
             waiting = list(found)
             while waiting:
-                for rule in self._users.get(waiting.pop(), ()):
-                    if rule.gives is not None and rule.gives not in found:
-                        found.add(rule.gives)
-                        waiting.append(rule.gives)
+                fresh = self._users.get(waiting.pop(), set()) - found
+                found |= fresh
+                waiting += fresh
             self._depending[facts] = frozenset(found)
         return self._depending[facts]
 
@@ -313,12 +312,8 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
     if findings:
         raise InputError(*_as_written(findings, documents))
 
-    def place(rule_id: str, path: tuple[str, ...], message: str, hint: str | None) -> Finding:
-        steps = (int(step) if step.isdigit() else step for step in path)
-        return origin[rule_id].finding(("rules", rule_id, *steps), message, hint)
-
     try:
-        book = RuleBook.of(rules, place, own)
+        book = RuleBook.of(rules, own, origin)
     except InputError as error:
         raise InputError(*_as_written(error.findings, documents)) from None
     return book, tuple(record for _, _, record in opened)
@@ -333,8 +328,7 @@ def _rules(document: YamlDocument) -> dict[str, Rule]:
         for rule_id, rule in document.data.get("rules", {}).items()
         if "id" in rule
     ]
-    if twice:
-        raise InputError(*twice)
+    refuse(twice)
     return rules
 
 

@@ -1,7 +1,7 @@
 """The vocabulary of rules: every fact that a rule may ask for, with its unit and meaning.
 
 A fact is known from the job, the model, the GPU type or a setting before any rule has spoken. What
-a field of a job means to rules stands at the field (`AsFact`); here are those of other origin.
+a field of a job or a model means to rules stands at the field (`AsFact`); here are the others.
 What rules compute carries a name of its own (`result`) and may stand in for a fact that is unknown.
 """
 
@@ -14,6 +14,7 @@ from typing import Final, Literal, get_args
 from pydantic import BaseModel
 
 from planner.inputs.base import AsFact, plain_types
+from planner.inputs.catalog.catalog import Model
 from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Parallelism, Serve, Tune
 from planner.inputs.scenario.load import Latency, Load
@@ -28,7 +29,8 @@ class Fact:
     name: str
     origin: Literal["job", "model", "gpu", "count", "setting"]
     unit: str
-    meaning: str
+    told: str | AsFact
+    """What it means, or the field that says so."""
     choices: tuple[str, ...] = ()
     """Values that a text fact can take; empty where any text can stand."""
 
@@ -36,6 +38,11 @@ class Fact:
     def kind(self) -> FactKind:
         """What it is to a formula, by its unit."""
         return _KINDS.get(self.unit, "number")
+
+    @property
+    def meaning(self) -> str:
+        """What it means, in a few words."""
+        return self.told if isinstance(self.told, str) else self.told.meaning
 
 
 _KINDS: Final[dict[str, FactKind]] = {"text": "text", "true/false": "truth"}
@@ -56,17 +63,14 @@ _SECTIONS: tuple[type[BaseModel], ...] = (
 """Sections of a job whose fields are marked as facts."""
 
 
-def _stated(model: type[BaseModel]) -> Iterator[Fact]:
-    """What a section of a job states of itself, as its fields are marked."""
+def _stated(model: type[BaseModel], origin: Literal["job", "model"] = "job") -> Iterator[Fact]:
+    """What a section of a job states of itself, or the catalog of a model, as fields are marked."""
     for name, marker in AsFact.of(model).items():
         types = plain_types(model.model_fields[name].annotation)
         choices = tuple(choice for choice in types if isinstance(choice, str))
-        if choices or str in types:
-            yield Fact(marker.fact, "job", "text", marker.meaning, choices)
-        elif bool in types:
-            yield Fact(marker.fact, "job", "true/false", marker.meaning)
-        else:
-            yield Fact(marker.fact, "job", marker.unit, marker.meaning)
+        text, truth = bool(choices) or str in types, bool in types
+        unit = "text" if text else "true/false" if truth else marker.unit
+        yield Fact(marker.fact, origin, unit, marker, choices)
 
 
 _FACTS = (
@@ -127,20 +131,7 @@ _FACTS = (
         "family whose shape a bare parameter count takes",
         get_args(Family),
     ),
-    Fact("parameters_b", "model", "10^9 parameters", "all parameters of the model"),
-    Fact(
-        "active_parameters_b",
-        "model",
-        "10^9 parameters",
-        "parameters used per token; fewer than all in a mixture of experts",
-    ),
-    Fact("layers", "model", "layers", "all layers, whatever they hold"),
-    Fact("hidden", "model", "elements", "width of the residual stream"),
-    Fact("intermediate", "model", "elements", "width of the dense feed-forward block"),
-    Fact("heads", "model", "heads", "attention heads"),
-    Fact("kv_heads", "model", "heads", "key and value heads"),
-    Fact("head_dim", "model", "elements", "width of one query and key head"),
-    Fact("vocab", "model", "tokens", "vocabulary size"),
+    *_stated(Model, "model"),
     Fact("long_input_tokens", "job", "tokens", "tokens of a request at the latency's percentile"),
     Fact("long_output_tokens", "job", "tokens", "tokens of an answer at the latency's percentile"),
     Fact(
@@ -149,47 +140,6 @@ _FACTS = (
         "ratio",
         "variation of the tokens of requests with their answers, where no context is stated",
     ),
-    Fact("max_context", "model", "tokens", "longest sequence that the model is built for"),
-    Fact("attention", "model", "text", "how the past is kept", ("gqa", "mla", "hybrid")),
-    Fact(
-        "encoder",
-        "model",
-        "true/false",
-        "whether every token sees all others and nothing is kept; unknown of a decoder",
-    ),
-    Fact(
-        "tied_embeddings",
-        "model",
-        "true/false",
-        "whether input and output embeddings are one matrix, if the source says so",
-    ),
-    Fact(
-        "gated_mlp",
-        "model",
-        "true/false",
-        "whether the feed-forward block has three matrices and not two",
-    ),
-    Fact("experts", "model", "experts", "routed experts of a mixture; unknown of a dense model"),
-    Fact("experts_per_token", "model", "experts", "routed experts that one token passes"),
-    Fact("expert_intermediate", "model", "elements", "width of one routed expert"),
-    Fact(
-        "shared_expert_intermediate",
-        "model",
-        "elements",
-        "width of all experts together that every token passes; unknown of a dense model",
-    ),
-    Fact("dense_layers", "model", "layers", "layers of a mixture that have no experts"),
-    Fact("sliding_window", "model", "tokens", "tokens that a sliding layer sees, if any slides"),
-    Fact("sliding_layers", "model", "layers", "layers that keep only the window, 0 if none"),
-    Fact("kv_layers", "model", "layers", "layers that keep keys and values of the whole context"),
-    Fact("kv_latent_dim", "model", "elements", "what MLA caches per token and layer"),
-    Fact(
-        "state_mb_per_sequence",
-        "model",
-        "MB",
-        "state of recurrent layers per sequence; 0 where there are none",
-    ),
-    Fact("native_bits", "model", "bit", "width of most weights as published, where it is not 16"),
     Fact("draft_parameters_b", "model", "10^9 parameters", "parameters of the draft model"),
     Fact("draft_layers", "model", "layers", "layers of the draft model that keep keys and values"),
     Fact("draft_kv_heads", "model", "heads", "key and value heads of the draft model"),

@@ -14,13 +14,9 @@ _Engines = Annotated[PositiveCount, Field(le=64)]
 class Disaggregated(Frozen):
     """Prefill and decode on engines of their own, side by side in each replica."""
 
-    prefill_engines: Annotated[
-        _Engines | None, AsFact("engines of a replica that take prompts in", "engines")
-    ] = None
+    prefill_engines: Annotated[_Engines | None, AsFact("engines")] = None
     """Engines of each replica that take prompts in; chosen on each GPU type if left out."""
-    decode_engines: Annotated[
-        _Engines | None, AsFact("engines of a replica that decode", "engines")
-    ] = None
+    decode_engines: Annotated[_Engines | None, AsFact("engines")] = None
     """Engines of each replica that decode; goes with `prefill_engines`."""
 
     @model_validator(mode="after")
@@ -35,31 +31,23 @@ class Disaggregated(Frozen):
 class Speculative(Frozen):
     """Speculative decoding: a draft proposes tokens, the model verifies them in one step."""
 
-    draft_tokens: Annotated[
-        PositiveCount, Field(le=64), AsFact("tokens that a draft proposes for a step", "tokens")
-    ]
+    draft_tokens: Annotated[PositiveCount, Field(le=64), AsFact("tokens")]
     """Tokens that a draft proposes for each step (`num_speculative_tokens`), one after the
     other."""
     acceptance: Annotated[
-        Annotated[Share, Field(ge=0, le=1)] | None,
-        AsFact(
-            "share of the proposed tokens that the model accepts", "share", fact="draft_acceptance"
-        ),
+        Annotated[Share, Field(ge=0, le=1)] | None, AsFact("share", fact="draft_acceptance")
     ] = None
     """Share of the proposed tokens that the model accepts, as engines log it; or give
     `tokens_per_step`."""
-    tokens_per_step: Annotated[
-        Annotated[PositiveNumber, Field(ge=1)] | None,
-        AsFact("tokens of an answer that one step gives", "tokens"),
-    ] = None
+    tokens_per_step: Annotated[Annotated[PositiveNumber, Field(ge=1)] | None, AsFact("tokens")] = (
+        None
+    )
     """Tokens that a step gives on the average, the model's own among them: the acceptance length
     that engines log."""
-    draft_model: Annotated[str | None, AsFact("model that proposes tokens")] = None
+    draft_model: Annotated[str | None, AsFact()] = None
     """Model of the catalog that proposes tokens; or give `draft_gb`."""
-    draft_gb: Annotated[
-        NotNegative | None, AsFact("weights of what proposes tokens, as loaded", "GB")
-    ] = None
-    """Weights of the draft (EAGLE, Medusa, MTP) as loaded; 0 where it is looked up in the prompt
+    draft_gb: Annotated[NotNegative | None, AsFact("GB")] = None
+    """Weights of the draft as loaded (EAGLE, Medusa, MTP); 0 where it is looked up in the prompt
     (n-gram)."""
 
     @model_validator(mode="after")

@@ -28,8 +28,8 @@ from planner.inputs.scenario.spelling import (
     Bits,
     CountByQuarter,
     Droppable,
-    OneOrMoreBits,
-    OneOrMoreKvBits,
+    KvBits,
+    OneOrMoreWidths,
     Priority,
     Quarters,
     Switch,
@@ -66,13 +66,9 @@ Replicas = Annotated[PositiveCount, Field(le=10_000)]
 class Adapters(Frozen):
     """LoRA or QLoRA adapters (or tuned prompts) served beside one base model."""
 
-    count: Annotated[
-        PositiveCount, AsFact("adapters served beside one base model", "adapters", fact="adapters")
-    ]
+    count: Annotated[PositiveCount, AsFact("adapters", fact="adapters")]
     """Adapters served at once."""
-    size_gb: Annotated[
-        PositiveNumber, AsFact("size of one served adapter", "GB", fact="adapter_gb")
-    ]
+    size_gb: Annotated[PositiveNumber, AsFact("GB", fact="adapter_gb")]
     """Size of one adapter."""
 
 
@@ -94,29 +90,17 @@ _Ways = Annotated[PositiveCount, Field(le=1024)]
 class Parallelism(Frozen):
     """How several GPUs share each sequence; those that are left read sequences of their own."""
 
-    tensor: Annotated[
-        PositiveCount,
-        Field(le=8),
-        AsFact("GPUs that split each layer", "GPUs", fact="tensor_gpus"),
-    ] = 1
+    tensor: Annotated[PositiveCount, Field(le=8), AsFact("GPUs", fact="tensor_gpus")] = 1
     """GPUs that split each layer (`tensor_model_parallel_size`)."""
-    pipeline: Annotated[
-        _Ways, AsFact("GPUs that hold the layers in turn", "GPUs", fact="pipeline_gpus")
-    ] = 1
+    pipeline: Annotated[_Ways, AsFact("GPUs", fact="pipeline_gpus")] = 1
     """GPUs that hold the layers in turn (`pipeline_model_parallel_size`), by 1F1B."""
-    virtual_pipeline: Annotated[
-        _Ways, AsFact("stages of a pipeline on each of its GPUs", "stages", fact="virtual_stages")
-    ] = 1
+    virtual_pipeline: Annotated[_Ways, AsFact("stages", fact="virtual_stages")] = 1
     """Stages of the pipeline on each of its GPUs (`virtual_pipeline_model_parallel_size`)."""
-    context: Annotated[
-        _Ways, AsFact("GPUs that share out the tokens of a sequence", "GPUs", fact="context_gpus")
-    ] = 1
+    context: Annotated[_Ways, AsFact("GPUs", fact="context_gpus")] = 1
     """GPUs that share out the tokens of a sequence (`context_parallel_size`, Ulysses)."""
-    expert: Annotated[
-        _Ways, AsFact("GPUs that share out the routed experts", "GPUs", fact="expert_gpus")
-    ] = 1
-    """Mixtures: GPUs that share out the routed experts (`expert_model_parallel_size`), among those
-    that `pipeline` leaves."""
+    expert: Annotated[_Ways, AsFact("GPUs", fact="expert_gpus")] = 1
+    """GPUs that share out the routed experts of a mixture (`expert_model_parallel_size`), among
+    those that `pipeline` leaves."""
 
 
 class Tune(Frozen):
@@ -128,184 +112,133 @@ class Tune(Frozen):
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has."""
-    method: Annotated[Method, AsFact("how a model is tuned")]
+    method: Annotated[Method, AsFact()]
     """How the model is tuned."""
-    objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact("what is learned from")] = (
-        "sft"
-    )
-    """`sft`: samples as they are; `dpo`: pairs of a better and a worse answer, so that each
-    sequence of the batch is two; `grpo`: rewards of answers that the model gives itself
-    (`sequence` holds prompt and answer); `ppo`: as `grpo`, with a value model that is trained
-    beside it and a frozen reward model."""
-    reference_model: Annotated[
-        bool | None, AsFact("whether a frozen copy of the model is held beside it")
-    ] = None
-    """Full fine-tunes by `dpo`, `grpo` and `ppo`: whether a frozen copy of the model stands beside
-    it. Left out, `dpo` (unless `precompute_ref_log_probs` of TRL) and `ppo` have one, `grpo` has
-    none (`beta` of 0). Adapters are switched off instead, and need none."""
+    objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact()] = "sft"
+    """What is learned from. `sft`: samples as they are; `dpo`: pairs of a better and a worse
+    answer, so that each sequence of the batch is two; `grpo`: rewards of answers that the model
+    gives itself (`sequence` holds prompt and answer); `ppo`: as `grpo`, with a value model that is
+    trained beside it and a frozen reward model."""
+    reference_model: Annotated[bool | None, AsFact()] = None
+    """Whether a frozen copy of the model is held beside it (full fine-tunes by `dpo`, `grpo` and
+    `ppo`). Left out, `dpo` (unless `precompute_ref_log_probs` of TRL) and `ppo` have one, `grpo`
+    has none (`beta` of 0). Adapters are switched off instead, and need none."""
     reward_parameters_b: Annotated[
-        Annotated[NotNegative, Field(le=100_000)] | None,
-        AsFact("parameters of the reward model, if the job states them", "10^9 parameters"),
+        Annotated[NotNegative, Field(le=100_000)] | None, AsFact("10^9 parameters")
     ] = None
-    """`ppo`: parameters of the reward model in billions; 0 where rewards come from a program or
+    """Parameters of the reward model in billions (`ppo`); 0 where rewards come from a program or
     from GPUs of their own. As large as the model that is tuned if left out, rule
     `tuning/reward-share-as-policy`."""
-    value_parameters_b: Annotated[
-        ParametersB | None,
-        AsFact("parameters of the value model, if the job states them", "10^9 parameters"),
-    ] = None
-    """`ppo`: parameters of the value model (critic) in billions. As large as the reward model, from
-    which it starts, if left out; rule `tuning/models-trained-as-reward`."""
-    rollout_share: Annotated[
-        Share | None, AsFact("share of each GPU that a rollout engine holds", "share")
-    ] = None
-    """`grpo` and `ppo`: share of each GPU's memory that an inference engine on the same GPUs holds
-    while training (`vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile, or answers from
-    GPUs of its own, which are a serving job. Rule `tuning/rollout-share` if left out."""
-    rollout_tokens: Annotated[
-        PositiveCount | None, AsFact("tokens of a sequence that the model gives itself", "tokens")
-    ] = None
-    """`grpo` and `ppo`: tokens of a sequence that the model gives itself on the GPUs of the run,
+    value_parameters_b: Annotated[ParametersB | None, AsFact("10^9 parameters")] = None
+    """Parameters of the value model, or critic, in billions (`ppo`). As large as the reward model,
+    from which it starts, if left out; rule `tuning/models-trained-as-reward`."""
+    rollout_share: Annotated[Share | None, AsFact("share")] = None
+    """Share of each GPU's memory that a rollout engine holds while training (`grpo` and `ppo`;
+    `vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile, or answers from GPUs of its own,
+    which are a serving job. Rule `tuning/rollout-share` if left out."""
+    rollout_tokens: Annotated[PositiveCount | None, AsFact("tokens")] = None
+    """Tokens of a sequence that the model gives itself on the GPUs of the run (`grpo` and `ppo`),
     which adds to its hours; left out, answers come from elsewhere, or their time is not counted."""
-    precision: Annotated[Precision | None, AsFact("data type that is trained")] = None
+    precision: Annotated[Precision | None, AsFact()] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights. `fp8` and `fp4` multiply in
     8 and 4 bit and keep weights as `bf16-mixed` does in full fine-tunes, otherwise as `bf16`. Left
     out: `bf16-mixed` for full fine-tunes and QLoRA of a known shape, otherwise `bf16`."""
-    base_bits: Annotated[
-        Bits | None, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
-    ] = None
-    """Weight width of the frozen base: 16 for LoRA and p-tuning, 8 or 4 for QLoRA; rules
-    `tuning/base-*` if left out."""
-    double_quantization: Annotated[
-        bool, AsFact("whether the scales of a 4-bit base are quantized, too")
-    ] = True
-    """QLoRA at 4 bit: whether the scales of the base are quantized, too."""
+    base_bits: Annotated[Bits | None, AsFact("bit", fact="weight_bits")] = None
+    """Width of the weights as loaded: of the frozen base 16 for LoRA and p-tuning, 8 or 4 for
+    QLoRA; rules `tuning/base-*` if left out."""
+    double_quantization: Annotated[bool, AsFact()] = True
+    """Whether the scales of a 4-bit base are quantized, too (QLoRA)."""
     gpus: Annotated[
-        Annotated[PositiveCount, Field(le=1024)] | None,
-        AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
+        Annotated[PositiveCount, Field(le=1024)] | None, AsFact("GPUs", fact="stated_gpus")
     ] = None
-    """GPUs of a run, if their number is fixed; if left out, the fewest of 1, 2, 4, 8 and whole
+    """Number of GPUs of a run, if it is fixed; if left out, the fewest of 1, 2, 4, 8 and whole
     eights that hold it and meet its deadline."""
-    optimizer: Annotated[Optimizer, AsFact("optimizer of the tuning run")] = "adamw"
+    optimizer: Annotated[Optimizer, AsFact()] = "adamw"
     """Optimizer; `adamw` is the unfused one of PyTorch."""
-    optimizer_in_backward: Annotated[
-        bool, AsFact("whether each parameter is stepped once its gradient is there")
-    ] = False
-    """Full fine-tunes in one pass per step: whether each parameter is stepped within the backward
-    pass (`optimizer_in_bwd` of torchtune)."""
-    batch: Annotated[
-        PositiveCount | None, AsFact("sequences per optimizer step, over all GPUs", "sequences")
-    ] = None
+    optimizer_in_backward: Annotated[bool, AsFact()] = False
+    """Whether each parameter is stepped within the backward pass (`optimizer_in_bwd` of torchtune);
+    full fine-tunes in one pass per step."""
+    batch: Annotated[PositiveCount | None, AsFact("sequences")] = None
     """Sequences per optimizer step, over all GPUs; a multiple of `micro_batch` ×
     `gradient_accumulation`."""
-    sequence: Annotated[PositiveCount | None, AsFact("maximum sequence length", "tokens")] = None
+    sequence: Annotated[PositiveCount | None, AsFact("tokens")] = None
     """Maximum sequence length; not above what the model takes."""
-    gradient_accumulation: Annotated[
-        PositiveCount, AsFact("passes that one optimizer step sums up", "passes")
-    ] = Field(default=1, validate_default=True)
+    gradient_accumulation: Annotated[PositiveCount, AsFact("passes")] = Field(
+        default=1, validate_default=True
+    )
     """Passes that one optimizer step sums up; their gradients stay from pass to pass. Left out
     beside `batch`: as many as `micro_batch` takes, or without it the fewest with which the job
     takes the fewest GPUs."""
-    micro_batch: Annotated[
-        PositiveCount | None,
-        AsFact("sequences per GPU and pass, if the job states it", "sequences"),
-    ] = None
+    micro_batch: Annotated[PositiveCount | None, AsFact("sequences")] = None
     """Sequences per GPU and pass; what batch, GPUs and accumulation leave if left out."""
-    gradient_checkpointing: Annotated[
-        Literal["on", "off", "selective", "offloaded"], AsFact("gradient checkpointing")
-    ] = "on"
-    """`on`: the backward pass computes activations again; `off`: all are kept; `selective`:
-    attention and every second matrix product are kept; `offloaded`: as `on`, with the inputs of
-    layers in host memory (Unsloth, `enable_activation_offloading` of torchtune)."""
-    attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact("attention kernel")] = (
-        "flash"
+    gradient_checkpointing: Annotated[Literal["on", "off", "selective", "offloaded"], AsFact()] = (
+        "on"
     )
-    """How attention is computed: `flash` (FlashAttention 2), `sdpa` (PyTorch, cuDNN, Transformer
+    """Gradient checkpointing. `on`: the backward pass computes activations again; `off`: all are
+    kept; `selective`: attention and every second matrix product are kept; `offloaded`: as `on`,
+    with the inputs of layers in host memory (Unsloth, `enable_activation_offloading` of
+    torchtune)."""
+    attention_kernel: Annotated[Literal["flash", "sdpa", "eager"], AsFact()] = "flash"
+    """Attention kernel: `flash` (FlashAttention 2), `sdpa` (PyTorch, cuDNN, Transformer
     Engine), which is faster on H100 and later; `eager` keeps the whole matrix of scores."""
-    loss_kernel: Annotated[LossKernel, AsFact("loss kernel")] = "plain"
-    """`plain-fp32-logits` widens all logits in the model (transformers before 4.45) or keeps them
-    through the backward pass; `plain-16bit` widens none (a model's own code under DeepSpeed, such
-    as Qwen of the first generation); `chunked` keeps them in 16 bit and widens parts, compiled
-    (`CEWithChunkedOutputLoss` of torchtune); `fused-linear` (Liger, cut cross-entropy) never holds
-    the logits of all tokens; `no-logits` has none (embedding models, rerankers, classifiers)."""
-    layer_kernels: Annotated[Literal["plain", "fused"], AsFact("kernels of norms and gates")] = (
-        "plain"
-    )
-    """`fused`: norms and gates in one kernel each (Liger, Transformer Engine, Unsloth,
+    loss_kernel: Annotated[LossKernel, AsFact()] = "plain"
+    """Loss kernel: `plain-fp32-logits` widens all logits in the model (transformers before 4.45) or
+    keeps them through the backward pass; `plain-16bit` widens none (a model's own code under
+    DeepSpeed, such as Qwen of the first generation); `chunked` keeps them in 16 bit and widens
+    parts, compiled (`CEWithChunkedOutputLoss` of torchtune); `fused-linear` (Liger, cut
+    cross-entropy) never holds the logits of all tokens; `no-logits` has none (embedding models,
+    rerankers, classifiers)."""
+    layer_kernels: Annotated[Literal["plain", "fused"], AsFact()] = "plain"
+    """Kernels of norms and gates; `fused`: one each (Liger, Transformer Engine, Unsloth,
     torch.compile)."""
-    packing: Annotated[bool, AsFact("whether all samples are as long as stated")] = True
+    packing: Annotated[bool, AsFact()] = True
     """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, but not
     the need."""
-    sharding: Annotated[Sharding, AsFact("how several GPUs share the work")] = "fsdp"
+    sharding: Annotated[Sharding, AsFact()] = "fsdp"
     """What GPUs that read sequences of their own share; `none`: one GPU. `fsdp2` is `fully_shard`
     of PyTorch, `fsdp` its predecessor, `megatron` the distributed optimizer of Megatron (NeMo,
     Megatron-SWIFT)."""
     parallelism: Parallelism | None = None
     """How several GPUs share each sequence, beside `sharding`; none do if left out."""
-    sync_each_batch: Annotated[
-        bool | None, AsFact("whether FSDP reduces gradients in every pass")
-    ] = None
-    """With `fsdp` or `fsdp2` and accumulation: whether every pass reduces gradients, so that only a
-    shard of them stays; if left out, `fsdp2` does and `fsdp` does not."""
-    loading: Annotated[
-        Literal["sharded", "whole"], AsFact("what of a sharded model each GPU holds at the start")
-    ] = "sharded"
-    """With `fsdp`, `fsdp2` or `zero-3`: whether a GPU loads its shard, or the whole model before it
-    is sharded (DeepSpeed without `zero.Init`, `--fsdp` of ms-swift before September 2026, 4-bit
-    bases under FSDP2 of accelerate): a floor that no number of GPUs lowers."""
-    offload: Annotated[
-        Literal["none", "optimizer", "all"], AsFact("what is kept in host memory")
-    ] = "none"
+    sync_each_batch: Annotated[bool | None, AsFact()] = None
+    """Whether FSDP reduces gradients in every pass (with accumulation), so that only a shard of
+    them stays; if left out, `fsdp2` does and `fsdp` does not."""
+    loading: Annotated[Literal["sharded", "whole"], AsFact()] = "sharded"
+    """What of a sharded model each GPU holds at the start (with `fsdp`, `fsdp2` or `zero-3`): its
+    shard, or the whole model before it is sharded (DeepSpeed without `zero.Init`, `--fsdp` of
+    ms-swift before September 2026, 4-bit bases under FSDP2 of accelerate), a floor that no number
+    of GPUs lowers."""
+    offload: Annotated[Literal["none", "optimizer", "all"], AsFact()] = "none"
     """What is kept in host memory: nothing, optimizer states, or these and the weights."""
-    dataset_tokens: Annotated[PositiveNumber | None, AsFact("size of the data set", "tokens")] = (
-        None
-    )
+    dataset_tokens: Annotated[PositiveNumber | None, AsFact("tokens")] = None
     """Size of the data set; without it and without `run`, the job holds its GPUs all quarter."""
-    epochs: Annotated[PositiveNumber, AsFact("passes over the data set", "passes")] = Field(
-        default=1, validate_default=True
-    )
+    epochs: Annotated[PositiveNumber, AsFact("passes")] = Field(default=1, validate_default=True)
     """Passes over the data set."""
-    deadline_hours: Annotated[
-        PositiveNumber | None,
-        AsFact(
-            "what one tuning run may take, if the job states a deadline", "h", fact="hours_allowed"
-        ),
-    ] = None
+    deadline_hours: Annotated[PositiveNumber | None, AsFact("h", fact="hours_allowed")] = None
     """Hours that one run may take; one that would miss it takes more GPUs. A quarter if left out,
     rule `time/quarter`."""
-    adapter_rank: Annotated[PositiveCount | None, AsFact("rank of the LoRA matrices", "rank")] = (
-        None
+    adapter_rank: Annotated[PositiveCount | None, AsFact("rank")] = None
+    """Rank of the LoRA matrices (LoRA and QLoRA); rule `tuning/lora-parameters` if left out."""
+    adapter_targets: Annotated[Literal["qv", "attention", "mlp", "all-linear"], AsFact()] = (
+        "all-linear"
     )
-    """Rank of the LoRA matrices, of LoRA and QLoRA only; rule `tuning/lora-parameters` if left
-    out."""
-    adapter_targets: Annotated[
-        Literal["qv", "attention", "mlp", "all-linear"], AsFact("matrices with adapters")
-    ] = "all-linear"
     """Matrices that get an adapter: queries and values, all of attention, all of the feed-forward
     block, or both."""
-    adapter_precision: Annotated[Literal["bf16", "fp32"], AsFact("data type of the adapter")] = (
-        "fp32"
-    )
+    adapter_precision: Annotated[Literal["bf16", "fp32"], AsFact()] = "fp32"
     """Data type of the adapter's weights."""
-    adapter_dropout: Annotated[bool, AsFact("whether adapters drop inputs out")] = True
+    adapter_dropout: Annotated[bool, AsFact()] = True
     """Whether adapters drop out part of their input (`lora_dropout` above 0), of which each keeps a
     copy without checkpointing."""
-    adapter_dora: Annotated[bool, AsFact("whether adapters train a magnitude of their own")] = False
-    """LoRA and QLoRA: whether the magnitude of each matrix is trained apart (`use_dora` of
-    PEFT)."""
-    adapter_units: Annotated[
-        Literal["own", "shared"], AsFact("FSDP units of adapters and base")
-    ] = "own"
-    """FSDP units: `own` keeps adapters apart from the frozen base, as PEFT does; `shared` has
-    gradients of both (LitGPT)."""
-    embeddings_trained: Annotated[
-        bool, AsFact("whether embeddings and head are trained beside adapters")
-    ] = False
-    """LoRA and QLoRA: whether embeddings and output head are trained in full (`modules_to_save` of
-    PEFT)."""
-    gpu_partition: Annotated[
-        str | None, AsFact("the GPU partition (MIG profile) that is asked for")
-    ] = None
+    adapter_dora: Annotated[bool, AsFact()] = False
+    """Whether adapters train the magnitude of each matrix apart (`use_dora` of PEFT; LoRA and
+    QLoRA)."""
+    adapter_units: Annotated[Literal["own", "shared"], AsFact()] = "own"
+    """FSDP units of adapters and base: `own` keeps adapters apart from the frozen base, as PEFT
+    does; `shared` has gradients of both (LitGPT)."""
+    embeddings_trained: Annotated[bool, AsFact()] = False
+    """Whether embeddings and output head are trained in full beside adapters (`modules_to_save` of
+    PEFT; LoRA and QLoRA)."""
+    gpu_partition: Annotated[str | None, AsFact()] = None
     """MIG profile to run on; rule `exclusions/no-tuning-on-partitioned-gpu` refuses it."""
     deploy: Annotated[Deploy | None, Switch] = None
     """Derive the job `NAME-serving`, which serves the tuned model; `true` is
@@ -355,29 +288,23 @@ class Serve(Frozen):
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has."""
-    bits: Annotated[
-        OneOrMoreBits, AsFact("width of the weights as loaded", "bit", fact="weight_bits")
-    ] = 16
-    """Weight width, or a list of widths to choose from; the published width if left out and
-    known."""
-    context: Annotated[
-        PositiveCount | None, AsFact("tokens that one served request may hold", "tokens")
-    ] = None
+    bits: Annotated[OneOrMoreWidths[Bits], AsFact("bit", fact="weight_bits")] = 16
+    """Width of the weights as loaded (one, or a list to choose from); the published width if left
+    out and known."""
+    context: Annotated[PositiveCount | None, AsFact("tokens")] = None
     """Tokens that one request may hold, prompt and answer; if left out, what `load` says."""
-    concurrency: Annotated[
-        PositiveCount | None, AsFact("requests that one replica holds at once", "requests")
-    ] = None
+    concurrency: Annotated[PositiveCount | None, AsFact("requests")] = None
     """Requests that one replica holds at once; chosen on each GPU type if left out beside
     `load`."""
-    kv_bits: Annotated[OneOrMoreKvBits, AsFact("width of cached keys and values", "bit")] = 16
-    """Width of cached keys and values, or a list of widths to choose from."""
+    kv_bits: Annotated[OneOrMoreWidths[KvBits], AsFact("bit")] = 16
+    """Width of cached keys and values (one, or a list to choose from)."""
     adapters: Adapters | None = None
     """Adapters beside the base model; none if left out."""
     load: Load | None = None
     """What arrives; the number of replicas follows from it."""
     latency: Latency | None = None
     """How long users will wait; goes with `load`."""
-    engine: Annotated[Engine | None, AsFact("engine that serves")] = None
+    engine: Annotated[Engine | None, AsFact()] = None
     """Engine that serves: its defaults decide what memory it fills; vLLM if left out."""
     engine_version: str | None = None
     """Its version, such as 0.6.1; vLLM before 0.8 is slower."""
@@ -387,10 +314,9 @@ class Serve(Frozen):
     """Prefill and decode on engines of their own (`true`: the planner says how many); goes with
     `load`."""
     gpus_per_replica: Annotated[
-        Annotated[PositiveCount, Field(le=1024)] | None,
-        AsFact("number of GPUs, if the job states it", "GPUs", fact="stated_gpus"),
+        Annotated[PositiveCount, Field(le=1024)] | None, AsFact("GPUs", fact="stated_gpus")
     ] = None
-    """GPUs of each replica (of each of its engines, if `disaggregated`), if their number is fixed;
+    """Number of GPUs of each replica (of each of its engines, if `disaggregated`), if it is fixed;
     chosen on each GPU type if left out."""
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
@@ -454,20 +380,15 @@ class Serve(Frozen):
 class Fixed(Frozen):
     """A job that states its own needs."""
 
-    gpus: Annotated[
-        PositiveCount | None, AsFact("number of GPUs, if a fixed job states it", "GPUs")
-    ] = None
+    gpus: Annotated[PositiveCount | None, AsFact("GPUs")] = None
     """GPUs; or give `gpu_memory_gb`."""
-    gpu_memory_gb: Annotated[
-        PositiveNumber | None,
-        AsFact("GPU memory over all GPUs, if a fixed job states it", "GB", fact="memory_gb"),
-    ] = None
+    gpu_memory_gb: Annotated[PositiveNumber | None, AsFact("GB", fact="memory_gb")] = None
     """Memory over all its GPUs; their number follows as for serving."""
-    cpus: Annotated[Count, AsFact("host CPU cores, if a fixed job states them", "cores")] = 0
+    cpus: Annotated[Count, AsFact("cores")] = 0
     """Host CPU cores."""
-    memory_gb: Annotated[
-        NotNegative, AsFact("host memory, if a fixed job states it", "GB", fact="host_memory_gb")
-    ] = Field(default=0, validate_default=True)
+    memory_gb: Annotated[NotNegative, AsFact("GB", fact="host_memory_gb")] = Field(
+        default=0, validate_default=True
+    )
     """Host memory."""
 
     @model_validator(mode="after")

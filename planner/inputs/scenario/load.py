@@ -72,20 +72,13 @@ class LengthPercentiles(Frozen):
 class Load(Frozen):
     """What arrives at an endpoint; with it the replicas follow from throughput and latency."""
 
-    requests_per_second: Annotated[
-        RateByQuarter | None,
-        AsFact("requests that arrive at the peak, over all replicas", "requests/s"),
-    ] = None
+    requests_per_second: Annotated[RateByQuarter | None, AsFact("requests/s")] = None
     """Requests per second over all replicas."""
-    tokens_per_day: Annotated[
-        RateByQuarter | None, AsFact("tokens that arrive in a day", "tokens/day")
-    ] = None
-    """Or tokens per day, prompts and answers together."""
-    users: Annotated[RateByQuarter | None, AsFact("users at the same time", "users")] = None
-    """Or users at work at the same time, with `requests_per_user_hour`."""
-    requests_per_user_hour: Annotated[
-        PositiveNumber | None, AsFact("requests of one user in an hour", "requests/h")
-    ] = None
+    tokens_per_day: Annotated[RateByQuarter | None, AsFact("tokens/day")] = None
+    """Tokens per day, prompts and answers together; in place of requests."""
+    users: Annotated[RateByQuarter | None, AsFact("users")] = None
+    """Users at work at the same time; with `requests_per_user_hour`, in place of requests."""
+    requests_per_user_hour: Annotated[PositiveNumber | None, AsFact("requests/h")] = None
     """Requests that one of these users sends in an hour."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
     """Growth of the traffic from quarter to quarter; not beside figures by quarter."""
@@ -93,31 +86,25 @@ class Load(Frozen):
         default=1, validate_default=True
     )
     """Traffic of the busiest minutes, for which replicas are planned, over the figure above."""
-    arrivals_cv: Annotated[
-        NotNegative,
-        Field(le=100),
-        AsFact("variation of the gaps between requests (1: Poisson)", "ratio"),
-    ] = Field(default=1, validate_default=True)
+    arrivals_cv: Annotated[NotNegative, Field(le=100), AsFact("ratio")] = Field(
+        default=1, validate_default=True
+    )
     """Coefficient of variation of the gaps between requests: 1 is Poisson, more is bursts."""
-    input_tokens: Annotated[PositiveCount, AsFact("tokens of one request", "tokens")]
+    input_tokens: Annotated[PositiveCount, AsFact("tokens")]
     """Mean tokens of one request."""
     input_percentiles: LengthPercentiles | None = None
     """How long requests get, `{p50: 600, p95: 4000}`: the longer wait longer for their answer."""
-    input_cv: Annotated[
-        NotNegative,
-        Field(le=100),
-        AsFact("variation of the tokens of requests (0: all alike)", "ratio"),
-    ] = Field(default=0, validate_default=True)
+    input_cv: Annotated[NotNegative, Field(le=100), AsFact("ratio")] = Field(
+        default=0, validate_default=True
+    )
     """Coefficient of variation of the tokens of requests: 0 is all alike."""
-    output_tokens: Annotated[Count, AsFact("tokens of one answer", "tokens")]
+    output_tokens: Annotated[Count, AsFact("tokens")]
     """Mean tokens of one answer; 0 where a text is embedded, ranked or classified."""
     output_percentiles: LengthPercentiles | None = None
     """How long answers get; the longer ones end later."""
-    cached_input: Annotated[
-        Share,
-        Field(ge=0, lt=1),
-        AsFact("share of prompts that a prefix cache has already", "share"),
-    ] = Field(default=0, validate_default=True)
+    cached_input: Annotated[Share, Field(ge=0, lt=1), AsFact("share")] = Field(
+        default=0, validate_default=True
+    )
     """Share of the prompts' tokens that the prefix cache holds."""
 
     @model_validator(mode="after")
@@ -180,25 +167,14 @@ class Load(Frozen):
 class Latency(Frozen):
     """How long users will wait; any of the three figures."""
 
-    ttft_ms: Annotated[
-        PositiveNumber | None,
-        AsFact("time to the first token that is asked for", "ms", fact="ttft_target_ms"),
-    ] = None
+    ttft_ms: Annotated[PositiveNumber | None, AsFact("ms", fact="ttft_target_ms")] = None
     """Time to the first token."""
-    tpot_ms: Annotated[
-        PositiveNumber | None,
-        AsFact("time per further token that is asked for", "ms", fact="tpot_target_ms"),
-    ] = None
+    tpot_ms: Annotated[PositiveNumber | None, AsFact("ms", fact="tpot_target_ms")] = None
     """Time per output token after the first."""
-    e2e_ms: Annotated[
-        PositiveNumber | None,
-        AsFact("time to the end of an answer that is asked for", "ms", fact="e2e_target_ms"),
-    ] = None
+    e2e_ms: Annotated[PositiveNumber | None, AsFact("ms", fact="e2e_target_ms")] = None
     """Time to the end of an answer of mean length."""
-    percentile: Annotated[
-        Percentile, AsFact("percentile of the latency", "percentile", fact="latency_percentile")
-    ] = 95
-    """Share of the requests that must be as quick."""
+    percentile: Annotated[Percentile, AsFact("percentile", fact="latency_percentile")] = 95
+    """Percentile of the latency: the share of the requests that must be as quick."""
 
     @model_validator(mode="after")
     def _some_target(self) -> Latency:

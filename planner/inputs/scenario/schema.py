@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import sys
-from itertools import pairwise
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -135,16 +131,6 @@ def _with_bounds(tidy: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]
 
 def _meanings() -> dict[tuple[str, str], str]:
     """The docstring below each field of the models of the format, by class and field."""
-    found: dict[tuple[str, str], str] = {}
     modules = sorted({one.__module__ for one in base.Frozen.__subclasses__()})
-    of_format = [sys.modules[name] for name in modules if name.startswith(__package__ or "")]
-    for node in ast.parse("\n".join(map(inspect.getsource, of_format))).body:
-        body = node.body if isinstance(node, ast.ClassDef) else []
-        for field, below in pairwise(body):
-            match field, below:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=key)),
-                    ast.Expr(value=ast.Constant(value=str(meaning))),
-                ) if isinstance(node, ast.ClassDef):
-                    found[node.name, key] = inspect.cleandoc(meaning)
-    return found
+    of_format = [name for name in modules if name.startswith(__package__ or "")]
+    return {key: told for name in of_format for key, told in base.docstrings(name).items()}

@@ -126,21 +126,12 @@ Bits = Annotated[Literal[4, 8, 16], BeforeValidator(whole)]
 KvBits = Annotated[Literal[8, 16], BeforeValidator(whole)]
 """Width of a cached key or value."""
 
-OneOrMoreBits = Annotated[
-    Annotated[Bits, Tag("one name")]
-    | Annotated[tuple[Bits, ...], Field(min_length=1), AfterValidator(_widest_first), Tag("names")],
+OneOrMoreWidths = Annotated[
+    Annotated[F, Tag("one name")]
+    | Annotated[tuple[F, ...], Field(min_length=1), AfterValidator(_widest_first), Tag("names")],
     Discriminator(_several),
 ]
 """`8`, or the widths among which the planner may choose, in whatever order."""
-
-OneOrMoreKvBits = Annotated[
-    Annotated[KvBits, Tag("one name")]
-    | Annotated[
-        tuple[KvBits, ...], Field(min_length=1), AfterValidator(_widest_first), Tag("names")
-    ],
-    Discriminator(_several),
-]
-"""The same of cached keys and values."""
 
 Quarters = Annotated[tuple[Quarter, ...] | None, BeforeValidator(quarters)]
 """`all` (or left out), `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
@@ -166,11 +157,7 @@ Priority = Annotated[int, BeforeValidator(priority), Field(ge=0, le=100)]
 
 LARGEST_COUNT_PER_QUARTER = 1_000_000
 Units = Annotated[Count, Field(le=LARGEST_COUNT_PER_QUARTER)]
-CountByQuarter = Annotated[
-    Annotated[Units, Tag("one figure")] | Annotated[dict[QuarterKey, Units], Tag("by key")],
-    ONE_OR_BY_KEY,
-]
-"""One figure for every quarter, or figures by quarter, each of which holds until the next."""
+CountByQuarter = ByQuarter[Units, Units]
 
 
 def _all(value: object) -> object:

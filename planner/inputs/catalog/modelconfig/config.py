@@ -6,7 +6,6 @@ type that is not listed, or a key that makes a listed type another model than it
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -15,7 +14,7 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig.decoder import read_decoder
@@ -23,13 +22,12 @@ from planner.inputs.catalog.modelconfig.section import (
     ConfigSection,
     ModelType,
     model_types,
-    parse_config,
     structure_keys,
 )
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, fault_of_path
-from planner.inputs.reading.reader import read_bytes
+from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import described, did_you_mean
 
 LARGEST_MODEL = 100_000 * 10**9
@@ -47,16 +45,15 @@ def read_model_config(path: Path) -> tuple[str, Model]:
     if path.is_dir():
         path = path / "config.json"
     named = path.resolve().parent.name if path.name == "config.json" else path.stem
-    content = read_bytes(path, str(path)).replace(b"\r\n", b"\n")
-    return parse_model_config(content, named, str(path))
+    return parsed_model_config(read_document(path), named)
 
 
-def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, Model]:
-    """Turn the content of a configuration into an id, made of `named`, and a model.
+def parsed_model_config(document: YamlDocument, named: str) -> tuple[str, Model]:
+    """Turn a configuration into an id, made of `named`, and a model.
 
     Raises InputError with all mistakes at once.
     """
-    whole = parse_config(content, shown_as)
+    whole = ConfigSection(document, document.data, [])
     section = _language(whole)
     kind = _kind(section, whole)
     section = replace(section, kind=kind)
@@ -70,27 +67,26 @@ def parse_model_config(content: bytes, named: str, shown_as: str) -> tuple[str, 
     if section.findings:
         raise InputError(*sorted(section.findings, key=lambda finding: finding.line or 0))
     model_id = re.sub(r"[^A-Za-z0-9._-]+", "-", named).strip("-.")[:100].lower() or "model"
-    digest = hashlib.sha256(content).hexdigest()[:12]
     mixture = "experts" in decoder.figures
     figures = {
         "name": model_id,
         "parameters_b": Decimal(decoder.parameters).scaleb(-9),
         "active_parameters_b": Decimal(decoder.used).scaleb(-9) if mixture else None,
         "native_bits": bits,
-        "source": f"its config.json (sha256 {digest})",
+        "source": f"its config.json (sha256 {document.sha256[:12]})",
         "basis": "derived",
         "note": _left_out(section),
         "scaled_context": _scaled_context(section, cast("int", decoder.figures["max_context"])),
     }
     return model_id, validate_values(
-        figures | decoder.figures, Model, lambda path: f"{shown_as}: {path}"
+        figures | decoder.figures, Model, lambda path: f"{document.shown_as}: {path}"
     )
 
 
 def _left_out(section: ConfigSection) -> str | None:
     """Say which weights of the published files the parameters do not hold."""
     parts = []
-    if section.prefix:
+    if section.path:
         parts.append("what reads pictures or sound")
     if section.says("num_nextn_predict_layers") or section.says("mtp_num_hidden_layers"):
         parts.append("the layers that predict further tokens")
@@ -129,8 +125,7 @@ def _kind(section: ConfigSection, whole: ConfigSection) -> ModelType:
     elif name is not None and name not in types.read:
         near = did_you_mean(name, types.read)
         section.fault("model_type", f"{described(name)} has no formula here", near or _INSTEAD)
-    if section.findings:
-        raise InputError(*section.findings)
+    refuse(section.findings)
     kind = types.read[str(name)]
     _refuse_foreign(section, kind)
     return kind
@@ -260,12 +255,12 @@ def catalogued_models(
 def _described(key: str, entry: _Entry, file: Located) -> tuple[Model, InputFile]:
     """Read one configuration; what the entry says of the model goes before what is found there."""
     shown_as = str(Path(file.shown_as).parent / entry.config)
-    content = read_bytes(file.path.parent / entry.config, shown_as).replace(b"\r\n", b"\n")
-    _, model = parse_model_config(content, key, shown_as)
+    read = read_document(file.path.parent / entry.config, shown_as=shown_as)
+    _, model = parsed_model_config(read, key)
     record = InputFile(
         role="catalog",
         path=(PurePosixPath(Path(file.name).parent.as_posix()) / entry.config).as_posix(),
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=read.sha256,
         location=file.path.parent / entry.config,
     )
     said = {

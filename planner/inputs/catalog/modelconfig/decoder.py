@@ -153,7 +153,7 @@ def _mixture_layers(section: ConfigSection, layers: int) -> int:
         return 0
     if section.says("expert_layer_period"):
         return _every(section, layers, "expert_layer")
-    if isinstance(section.data.get("moe_layer_freq"), list):
+    if isinstance(section.data.get("moe_layer_freq"), tuple):
         return sum(section.items("moe_layer_freq", int, layers) or ())
     dense = {*(section.items("mlp_only_layers", int) or ())}
     dense |= {*range(section.optional("first_k_dense_replace", least=0, most=layers) or 0)}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from pydantic import Field
 
-from planner.errors import Finding, InputError
+from planner.errors import Finding
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.document import Path, YamlDocument, dotted
 from planner.inputs.reading.locate import MODEL_TYPES, shipped
 from planner.inputs.reading.reader import read_document
 from planner.inputs.text.words import described
@@ -105,8 +105,6 @@ def structure_keys(kind: ModelType) -> dict[str, str]:
     return {key: meaning for meaning, keys in without.items() for key in keys}
 
 
-LARGEST_CONFIG_BYTES = 4 * 1024 * 1024
-LONGEST_NUMBER = 40
 WIDEST = 10_000_000
 _CALLED = {"expert_intermediate": ("intermediate_size",)}
 """Figures that most configurations call by the name of another."""
@@ -117,12 +115,12 @@ _AS_LLAMA = ModelType()
 class ConfigSection:
     """One object of the file; what is wrong in it is gathered in `findings`, shared by all."""
 
-    shown_as: str
-    text: str
+    document: YamlDocument
+    """The file; JSON reads as YAML."""
     data: Mapping[str, Any]
     findings: list[Finding]
     kind: ModelType = _AS_LLAMA
-    prefix: str = ""
+    path: Path = ()
 
     def within(self, name: str) -> ConfigSection | None:
         """Give the object of this name; None where there is none."""
@@ -132,24 +130,13 @@ class ConfigSection:
         if not isinstance(value, dict):
             self.fault(name, f"{described(value)} is not an object")
             return None
-        return replace(self, data=value, prefix=f"{self.prefix}{name}.")
+        return replace(self, data=value, path=(*self.path, name))
 
     def fault(self, name: str, message: str, hint: str | None = None) -> None:
         """Note a mistake at a key; what follows from it at the same key says nothing new."""
-        if any(finding.path == self.prefix + name for finding in self.findings):
-            return
-        line = self._line(name)
-        shown = self.text.splitlines()[line - 1] if line else None
-        self.findings.append(
-            Finding(
-                message,
-                file=self.shown_as,
-                line=line,
-                path=self.prefix + name,
-                source_line=shown,
-                hint=hint,
-            )
-        )
+        path = (*self.path, name)
+        if all(finding.path != dotted(path) for finding in self.findings):
+            self.findings.append(self.document.finding(path, message, hint))
 
     def says(self, name: str) -> bool:
         """Whether the key is there and means something: neither null nor false, 0 or empty."""
@@ -208,7 +195,7 @@ class ConfigSection:
         value = self.data.get(name)
         if value is None:
             return None
-        right = isinstance(value, list) and all(type(item) is kind for item in value)
+        right = isinstance(value, tuple) and all(type(item) is kind for item in value)
         if not right:
             self.fault(name, f"is not a list of {'texts' if kind is str else 'whole numbers'}")
             return None
@@ -233,79 +220,6 @@ class ConfigSection:
             return int(value)
         return None
 
-    def _line(self, name: str) -> int | None:
-        """Line of a key that stands in the file once; the parser keeps no places."""
-        found = list(re.finditer(rf'"{re.escape(name)}"\s*:', self.text))
-        return self.text.count("\n", 0, found[0].start()) + 1 if len(found) == 1 else None
-
-
-def parse_config(content: bytes, shown_as: str) -> ConfigSection:
-    """Parse the file; raises InputError where it is no JSON object, or ambiguous as one."""
-    if len(content) > LARGEST_CONFIG_BYTES:
-        limit = LARGEST_CONFIG_BYTES // 2**20
-        _refuse(f"is too large for a model's configuration, at most {limit} MiB", shown_as)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        _refuse(f"byte 0x{content[error.start]:02X} is not UTF-8", shown_as)
-    try:
-        data = json.loads(
-            text,
-            object_pairs_hook=_no_key_twice,
-            parse_int=_whole_number,
-            parse_float=_number,
-            parse_constant=_constant,
-        )
-    except json.JSONDecodeError as error:
-        _refuse(f"is no JSON: {error.msg}", shown_as, error.lineno, error.colno)
-    except RecursionError:
-        _refuse("is nested too deeply", shown_as)
-    except _AmbiguousError as error:
-        _refuse(str(error), shown_as)
-    if not isinstance(data, dict):
-        _refuse("is no JSON object", shown_as)
-    return ConfigSection(shown_as, text, data, [])
-
-
-class _AmbiguousError(Exception):
-    """The JSON can be parsed, but not in one way alone."""
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _AmbiguousError(f"holds the key {described(twice)} twice in one object")
-    return data
-
-
-def _whole_number(figure: str) -> int:
-    return int(_short(figure))
-
-
-def _number(figure: str) -> Decimal:
-    return Decimal(_short(figure))
-
-
-def _short(figure: str) -> str:
-    if len(figure) > LONGEST_NUMBER:
-        raise _AmbiguousError(f"holds a number of {len(figure):,} characters")
-    return figure
-
-
-def _constant(name: str) -> Decimal:
-    """Published files hold Infinity as a limit that nobody reads; NaN is nowhere a figure."""
-    if name == "NaN":
-        raise _AmbiguousError("holds NaN, which is not a number")
-    return Decimal(name)
-
 
 def _is_figure(value: object) -> bool:
     return isinstance(value, str) and bool(re.fullmatch(r"[0-9]{1,12}", value))
-
-
-def _refuse(
-    message: str, shown_as: str, line: int | None = None, column: int | None = None
-) -> NoReturn:
-    raise InputError(Finding(message, file=shown_as, line=line, column=column)) from None
