@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from planner.api.result import FilePath, Progress, Result, Row, warn
 from planner.errors import Finding, InputError
-from planner.exchange.metrics import served
+from planner.exchange import kueue_workloads, metrics
+from planner.exchange.exported import parsed
 from planner.exchange.portfolio import (
     Columns,
     jobs_from,
@@ -18,8 +19,9 @@ from planner.exchange.portfolio import (
     scenario_part,
     template,
 )
-from planner.exchange.slurm import actuals_csv, is_sacct, read_names, usage_of
+from planner.exchange.slurm import is_sacct, usage_of
 from planner.exchange.trace import is_trace, loads_of
+from planner.exchange.usage import ClusterUsage, actuals_csv, read_names
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.reader import read_bytes, read_text
@@ -77,11 +79,11 @@ def import_table(
 ) -> ImportResult:
     r"""Read jobs from a table, the load of models from traffic, or actuals from a cluster.
 
-    Tables are CSV or Excel. A trace of requests, or vLLM's counters from Prometheus, become a
-    serving job for each model with the load that arrived. Actuals come from Slurm (`sacct
-    --parsable2`). `mapping` is a YAML file that says what the columns, or the jobs of a cluster,
-    are called here. `sheet` names the sheet of a workbook; it may be left out where only one is
-    visible.
+    Tables are CSV or Excel. A trace of requests, or vLLM's counters from Prometheus or Grafana,
+    become a serving job for each model with the load that arrived. Actuals come from Slurm
+    (`sacct --parsable2`), Kueue (`kubectl get workloads -o json`) or DCGM's gauges. `mapping` is a
+    YAML file that says what the columns, or the jobs of a cluster, are called here. `sheet` names
+    the sheet of a workbook; it may be left out where only one is visible.
 
     >>> import pathlib, planner
     >>> _ = pathlib.Path("jobs.csv").write_text("job,serve.model,count\nchat,llama-3.1-8b,2\n")
@@ -93,17 +95,16 @@ def import_table(
     path, say = Path(file), progress or (lambda _: None)
     mapped = None if mapping is None else Path(mapping)
     if is_trace(path):
-        return _arrived(path, *loads_of(path, _models()), say)
+        return _traffic(path, say)
     text = _text(path)
     if text is not None and sheet is not None:
         raise InputError(Finding("is no workbook, so it has no sheets", path="sheet"))
     if text is not None and text.lstrip().startswith(("{", "[")):
-        return _arrived(path, *served(text, path.stem, str(path), _models()), say)
+        return _exported(path, parsed(text, str(path)), mapped, say)
+    if text is not None and metrics.is_csv(text):
+        return _metrics(path, metrics.of_csv(text, str(path)), mapped, say)
     if text is not None and is_sacct(text):
-        usage = usage_of(text, str(path), {} if mapped is None else read_names(mapped))
-        for note in usage.notes:
-            say(f"{path}: {note}")
-        return ImportResult(path, actuals_csv(usage), None)
+        return _ran(path, usage_of(text, str(path), _cluster_names(mapped)), say)
     if text is None:
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - openpyxl is slow
 
@@ -117,6 +118,50 @@ def import_table(
     return ImportResult(path, scenario_part(jobs, f"Jobs of {path.name}"), jobs)
 
 
+def _traffic(path: Path, say: Callable[[str], object]) -> ImportResult:
+    """The jobs of a trace."""
+    jobs, notes = loads_of(path, _models())
+    return _arrived(path, jobs, notes, say)
+
+
+def _exported(
+    path: Path,
+    data: Any,  # noqa: ANN401 - whatever JSON can hold
+    mapping: Path | None,
+    say: Callable[[str], object],
+) -> ImportResult:
+    """What a program exported as JSON."""
+    if metrics.is_matrix(data):
+        return _metrics(path, metrics.of_matrix(data, str(path)), mapping, say)
+    if kueue_workloads.is_workloads(data):
+        catalog, _ = load_catalog([])
+        resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
+        names = _cluster_names(mapping)
+        return _ran(path, kueue_workloads.usage_of(data, str(path), names, resources), say)
+    message = "is JSON of another kind than is read"
+    hint = (
+        "read are answers of Prometheus to `query_range` and `kubectl get workloads -o json`, and "
+        "by `planner init` `kubectl get nodes -o json`"
+    )
+    raise InputError(Finding(message, file=str(path), hint=hint))
+
+
+def _metrics(
+    path: Path,
+    series: list[metrics.MetricSeries],
+    mapping: Path | None,
+    say: Callable[[str], object],
+) -> ImportResult:
+    """The jobs that vLLM served, or the actuals that DCGM watched."""
+    if not metrics.watched(series):
+        jobs, notes = metrics.served(series, path.stem, str(path), _models())
+        return _arrived(path, jobs, notes, say)
+    text, notes = metrics.held_by(series, _cluster_names(mapping))
+    for note in notes:
+        say(f"{path}: {note}")
+    return ImportResult(path, text, None)
+
+
 def _models() -> dict[str, str]:
     """Ids of the shipped models by these ids, and by the names that they are published under."""
     catalog, _ = load_catalog([])
@@ -124,16 +169,25 @@ def _models() -> dict[str, str]:
     return {model.name.casefold(): name for name, model in catalog.models.items()} | ids
 
 
+def _cluster_names(mapping: Path | None) -> dict[str, str]:
+    return {} if mapping is None else read_names(mapping)
+
+
 def _arrived(
     path: Path,
     jobs: dict[str, dict[str, Any]],
-    notes: tuple[str, ...],
+    notes: Sequence[str],
     say: Callable[[str], object],
 ) -> ImportResult:
-    """Serving jobs with the load that arrived for them."""
     for note in notes:
         say(note)
     return ImportResult(path, scenario_part(jobs, f"Traffic of {path.name}"), jobs)
+
+
+def _ran(path: Path, usage: ClusterUsage, say: Callable[[str], object]) -> ImportResult:
+    for note in usage.notes:
+        say(f"{path}: {note}")
+    return ImportResult(path, actuals_csv(usage), None)
 
 
 def table_template(*, full: bool = False) -> str:

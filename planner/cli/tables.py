@@ -155,9 +155,10 @@ def import_(
 ) -> None:
     """Read jobs from a table, the load of models from traffic, or actuals from a cluster.
 
-    Tables are CSV or Excel. Traffic is a trace of requests, or vLLM's counters as Prometheus
-    answers `query_range`. Actuals come from `sacct --parsable2`. Jobs become a scenario file that
-    yours may extend, actuals a table for `planner compare --actuals`.
+    Tables are CSV or Excel. Traffic is a trace of requests, or vLLM's counters as Prometheus or
+    Grafana export them. Actuals come from `sacct --parsable2`, Kueue's `kubectl get workloads -o
+    json`, or DCGM's gauges. Jobs become a scenario file that yours may extend, actuals a table for
+    `planner compare --actuals`.
     """
     if full and not template:
         raise click.UsageError("--full goes with --template")

@@ -1,8 +1,12 @@
-"""The load that vLLM served, from its counters as Prometheus answers `query_range`."""
+"""Time series of Prometheus: the load that vLLM served, or who held the GPUs that DCGM watched.
+
+Read are answers of `query_range` in JSON, and the CSV that Grafana writes of series joined by time.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,9 +18,12 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from planner.errors import Finding, InputError, refuse
-from planner.exchange.exported import Exported, of_export, parsed
-from planner.exchange.trace import lasting, serving_jobs
+from planner.exchange.exported import Exported, of_export
+from planner.exchange.trace import lasting, seconds_of, serving_jobs
+from planner.exchange.usage import scenario_name
+from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
+from planner.inputs.text.scalars import csv_text
 
 _REQUESTS: Final = "vllm:request_success"
 _INPUT: Final = "vllm:prompt_tokens"
@@ -26,9 +33,15 @@ _FOUND_IN_CACHE: Final = "vllm:prefix_cache_hits"
 _VLLM: Final = (_REQUESTS, _INPUT, _OUTPUT, _ASKED_OF_CACHE, _FOUND_IN_CACHE)
 """Counters; Prometheus adds `_total` to their names."""
 _NEEDED: Final = (_REQUESTS, _INPUT, _OUTPUT)
+_DCGM: Final = {"DCGM_FI_DEV_GPU_UTIL": 100, "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 1}
+"""Gauges, and what they are of a GPU that is busy all the time."""
+_EXPORTER: Final = "dcgm-exporter"
+"""In the name of the pod that watches, which holds no GPU."""
+_HEADING: Final = re.compile(r"([a-zA-Z_:][\w:]*)?\s*\{(.*)\}", re.DOTALL)
+_LABEL: Final = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 _ASK: Final = (
-    'query `{__name__=~"vllm:(request_success|prompt_tokens|generation_tokens)_total"}` '
-    "as they are, without `rate()`"
+    'query `{__name__=~"vllm:(request_success|prompt_tokens|generation_tokens)_total"}`, or '
+    "`DCGM_FI_DEV_GPU_UTIL`, as they are and without `rate()`"
 )
 _HOUR_S, _DAY_S = 3600, 86_400
 _FIRST_S, _LAST_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2000, 2100))
@@ -47,7 +60,7 @@ class MetricSeries:
     place: str
 
     def fault(self) -> str | None:
-        """What cannot be of a counter."""
+        """What cannot be of a counter or a gauge."""
         if np.any(np.diff(self.at_s) <= 0):
             return "times do not ascend"
         if len(self.at_s) and (self.at_s[0] < _FIRST_S or self.at_s[-1] >= _LAST_S):
@@ -55,6 +68,8 @@ class MetricSeries:
         highest = float(self.values.max(initial=0))
         if highest == inf or self.values.min(initial=0) < 0:
             return "holds values below zero or without end"
+        if (most := _DCGM.get(self.name)) and highest > most:
+            return f"{self.name} is {highest:g}, at most {most} is possible"
         return None
 
 
@@ -77,17 +92,103 @@ class _Matrix(Exported):
     result: tuple[_OneSeries, ...]
 
 
+def is_matrix(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
+    """Whether this is what Prometheus answers to `query_range`."""
+    return isinstance(data, dict) and data.get("status") in ("success", "error")
+
+
+def of_matrix(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 - whatever JSON can hold
+    """The series of an answer; raises InputError for another answer, and for what cannot be."""
+    held = data.get("data")
+    kind = held.get("resultType") if isinstance(held, dict) else None
+    if kind != "matrix":
+        told = data.get("error") or f"its resultType is {kind!r}"
+        hint = "ask `/api/v1/query_range` with `start`, `end` and `step=5m` or `step=1h`"
+        raise InputError(Finding(f"is no range of samples: {told}", file=shown_as, hint=hint))
+    found = []
+    for place, one in enumerate(of_export(_Matrix, held, shown_as).result):
+        points = np.array(one.values, dtype=np.float64).reshape(-1, 2)
+        labels = dict(one.metric)
+        name = labels.pop("__name__", "")
+        found.append(_series(name, labels, points, f"result[{place}]"))
+    return _sound(found, shown_as)
+
+
+def is_csv(text: str) -> bool:
+    """Whether this is a table of Grafana, a column for each series by its labels."""
+    first, *others = text.partition("\n")[0].split(",")
+    return first.strip('" ').casefold() == "time" and any("{" in one for one in others)
+
+
+def of_csv(text: str, shown_as: str) -> list[MetricSeries]:
+    """The series of a table; raises InputError with the cells that do not read."""
+    grid = csv_grid(text, shown_as)
+    findings: list[Finding] = []
+    points: list[list[tuple[float, float]]] = [[] for _ in grid.header[1:]]
+    for time, *cells in grid.rows:
+        try:
+            at_s = seconds_of(time.text)
+        except ValueError as error:
+            findings.append(time.finding(str(error)))
+            continue
+        for cell, series in zip(cells, points, strict=True):
+            try:
+                if cell.text and not isnan(value := float(cell.text)):
+                    series.append((at_s, value))
+            except ValueError:
+                hint = "download it without `Formatted data`"
+                findings.append(cell.finding(f"{cell.text!r} is no number", hint=hint))
+    found = []
+    for heading, samples in zip(grid.header[1:], points, strict=True):
+        stated = _HEADING.fullmatch(heading.text)
+        labels = dict(_LABEL.findall(stated[2])) if stated else {}
+        name = labels.pop("__name__", "") or (stated[1] if stated else heading.text) or ""
+        array = np.array(samples, dtype=np.float64).reshape(-1, 2)
+        found.append(_series(name, labels, array, f"column {heading.column}"))
+    if findings:
+        raise InputError(*findings[:20])
+    return _sound(found, shown_as)
+
+
+def _series(
+    name: str, labels: dict[str, str], points: NDArray[np.float64], place: str
+) -> MetricSeries:
+    return MetricSeries(name.removesuffix("_total"), labels, points[:, 0], points[:, 1], place)
+
+
+def _sound(series: list[MetricSeries], shown_as: str) -> list[MetricSeries]:
+    """The series that are read; raises InputError where there are none, or of two kinds."""
+    known = [one for one in series if one.name in (*_VLLM, *_DCGM) and len(one.at_s)]
+    kinds = {one.name in _DCGM for one in known}
+    if len(kinds) != 1:
+        names = ", ".join(sorted({one.name or "one without a name" for one in series})) or "none"
+        message = "holds both vLLM's and DCGM's series, import each by itself"
+        if not kinds:
+            message = f"holds no series of vLLM or DCGM: {names}"
+        raise InputError(Finding(message, file=shown_as, hint=None if kinds else _ASK))
+    if faults := [Finding(f, file=shown_as, path=one.place) for one in known if (f := one.fault())]:
+        raise InputError(*faults)
+    return known
+
+
+def watched(series: Sequence[MetricSeries]) -> bool:
+    """Whether these are DCGM's, and not vLLM's."""
+    return series[0].name in _DCGM
+
+
+# What vLLM served
+
+
 def served(
-    text: str, file_stem: str, shown_as: str, models: Mapping[str, str]
+    series: Iterable[MetricSeries], file_stem: str, shown_as: str, models: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
     """A serving job for each model that vLLM names, and what is to be said of it.
 
-    `text` is the answer, `models` are names of models as they are published, each with its id in
-    the catalog. Raises InputError for what is no such answer, for what cannot be, and for a model
-    of which a counter is missing.
+    `models` are names of models as they are published, each with its id in the catalog. Raises
+    InputError for a model of which a counter is missing.
     """
     by_model: dict[str, dict[str, list[MetricSeries]]] = defaultdict(lambda: defaultdict(list))
-    for one in _counters(parsed(text, shown_as), shown_as):
+    for one in series:
         by_model[one.labels.get("model_name", "")][one.name].append(one)
     findings: list[Finding] = []
     loads = {}
@@ -102,34 +203,6 @@ def served(
         loads[model] = load, [f"{whose}: {line}" for line in said]
     refuse(findings)
     return serving_jobs(file_stem, loads, models)
-
-
-def _counters(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 - any JSON
-    """The series of an answer that are read; raises InputError where there are none."""
-    if not isinstance(data, dict) or data.get("status") not in ("success", "error"):
-        hint = (
-            "read are answers of Prometheus to `query_range`, and by `planner init` `kubectl get "
-            "nodes -o json`"
-        )
-        raise InputError(Finding("is JSON of another kind than is read", file=shown_as, hint=hint))
-    held = data.get("data")
-    kind = held.get("resultType") if isinstance(held, dict) else None
-    if kind != "matrix":
-        told = data.get("error") or f"its resultType is {kind!r}"
-        hint = "ask `/api/v1/query_range` with `start`, `end` and `step=5m` or `step=1h`"
-        raise InputError(Finding(f"is no range of samples: {told}", file=shown_as, hint=hint))
-    found = []
-    for place, one in enumerate(of_export(_Matrix, held, shown_as).result):
-        points = np.array(one.values, dtype=np.float64).reshape(-1, 2)
-        name = one.metric.get("__name__", "").removesuffix("_total")
-        series = MetricSeries(name, one.metric, points[:, 0], points[:, 1], f"result[{place}]")
-        found.append(series)
-    known = [one for one in found if one.name in _VLLM and len(one.at_s)]
-    if not known:
-        names = ", ".join(sorted({one.name or "one without a name" for one in found})) or "none"
-        raise InputError(Finding(f"holds no series of vLLM: {names}", file=shown_as, hint=_ASK))
-    refuse(Finding(f, file=shown_as, path=one.place) for one in known if (f := one.fault()))
-    return known
 
 
 def _increases(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, float]]:
@@ -198,3 +271,44 @@ def _covered(quarter: str, first_s: float, last_s: float) -> tuple[float, float]
         for one in (named, named + 1)
     )
     return min(ends, last_s) - max(begins, first_s), ends - begins
+
+
+# Who held the GPUs that DCGM watched
+
+
+def held_by(
+    series: Sequence[MetricSeries], names: Mapping[str, str]
+) -> tuple[str, tuple[str, ...]]:
+    """Pods of each job and GPUs of each pod, at most at once, as a table of actuals by quarter.
+
+    `names` are those of pods, and the scenario's. With it what is to be said: hours and use.
+    """
+    steps = [float(np.diff(one.at_s).min()) for one in series if len(one.at_s) > 1]
+    step_s = min(steps, default=0.0)
+    at_once: dict[tuple[str, str, float], Counter[str]] = defaultdict(Counter)
+    samples: Counter[tuple[str, str]] = Counter()
+    busy: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for one in series:
+        pod = one.labels.get("exported_pod") or one.labels.get("pod") or ""
+        pod = "" if _EXPORTER in pod else pod
+        job = scenario_name(pod, names) if pod else ""
+        why = "" if job else "pods that are not in the mapping" if pod else "without a pod"
+        for at_s, value in zip(one.at_s.tolist(), one.values.tolist(), strict=True):
+            quarter = str(Quarter.of(_day(at_s)))
+            samples[quarter, job or why] += 1
+            busy[quarter, job or why] += value / _DCGM[one.name]
+            if job:
+                at_once[quarter, job, at_s][pod] += 1
+    rows: dict[tuple[str, str], tuple[int, int]] = {}
+    for (quarter, job, _), pods in at_once.items():
+        most = rows.get((quarter, job), (0, 0))
+        rows[quarter, job] = (max(most[0], len(pods)), max(most[1], *pods.values()))
+    notes = tuple(
+        f"{quarter}, {who}: {count * step_s / _HOUR_S:,.1f} GPU-hours, "
+        f"{100 * busy[quarter, who] / count:.0f} % busy"
+        for (quarter, who), count in sorted(samples.items())
+    )
+    table = csv_text(
+        [("quarter", "job", "count", "gpus"), *((*k, *v) for k, v in sorted(rows.items()))]
+    )
+    return "".join(f"# {note}\n" for note in notes) + table, notes

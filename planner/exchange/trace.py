@@ -184,7 +184,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
-    at_s = _seconds(row["time"])
+    at_s = seconds_of(row["time"])
     taken, given = (_tokens(row[what], what) for what in ("input", "output"))
     requests = found[str(row.get("model") or "")]
     if taken == 0 or given == 0:
@@ -195,7 +195,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     requests.output_tokens.append(given)
 
 
-def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
+def seconds_of(cell: Any) -> float:  # noqa: ANN401 - text or a number
     """A time as a number of seconds, or as a date with its time, UTC unless it says otherwise."""
     try:
         number = float(cell)

@@ -1,7 +1,9 @@
-"""Counters of vLLM, as Prometheus answers, become the load of serving jobs."""
+"""Series of Prometheus become the load that vLLM served, or who held the GPUs that DCGM watched."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from datetime import UTC, datetime
@@ -54,11 +56,11 @@ def told():
 
 @pytest.fixture
 def read(tmp_path, told):
-    """`read(data)`: what is imported of a file that holds it as JSON."""
+    """`read(data)`: what is imported of a file that holds it, as JSON or as text."""
 
-    def imported(data, **how):
-        path = tmp_path / "served.json"
-        path.write_text(json.dumps(data), "utf-8")
+    def imported(data, name="served.json", **how):
+        path = tmp_path / name
+        path.write_text(data if isinstance(data, str) else json.dumps(data), "utf-8")
         return planner.import_table(path, progress=told.append, **how)
 
     return imported
@@ -160,10 +162,80 @@ def test_what_is_imported_is_planned(read, tmp_path):
     assert planner.plan(scenario).proved
 
 
+def grafana(result):
+    """The same as Grafana writes it: series joined by time, in milliseconds."""
+    out = io.StringIO()
+    heads = [
+        "{" + ", ".join(f'{key}="{value}"' for key, value in one["metric"].items()) + "}"
+        for one in result
+    ]
+    rows = zip(*(one["values"] for one in result), strict=True)
+    csv.writer(out).writerows(
+        [["Time", *heads], *([int(row[0][0] * 1000), *(one[1] for one in row)] for row in rows)]
+    )
+    return out.getvalue()
+
+
+def test_a_table_of_grafana_tells_the_same_as_the_answer(read):
+    result = vllm(busy_by_day, hours=48)
+    (of_csv,) = read(grafana(result), "served.csv").jobs.values()
+    (of_json,) = read(answer(*result)).jobs.values()
+    assert of_csv == of_json
+
+
+# GPUs that DCGM watched
+
+
+def watched(gpu, pod, samples, name="DCGM_FI_DEV_GPU_UTIL", **labels):
+    known = {"exported_pod": pod} if pod else {}
+    return series(
+        name,
+        [(START + 300 * number, value) for number, value in samples],
+        **{"UUID": f"GPU-{gpu}", "gpu": str(gpu), "pod": "nvidia-dcgm-exporter-x"},
+        **known,
+        **labels,
+    )
+
+
+def rows(made):
+    return [tuple(row[key] for key in ("quarter", "job", "count", "gpus")) for row in made.rows()]
+
+
+def test_pods_and_their_gpus_at_once_are_actuals(read, tmp_path, told):
+    (tmp_path / "names.yaml").write_text("jobs: {chat-*: assistant, tune-7: claims}\n")
+    result = [
+        watched(0, "chat-a", [(n, 40) for n in range(24)]),
+        watched(1, "chat-a", [(n, 60) for n in range(24)]),
+        watched(2, "chat-b", [(n, 20) for n in range(12, 24)]),
+        watched(2, "chat-c", [(n, 20) for n in range(12)]),
+        watched(3, "tune-7", [(n, 99) for n in range(6)]),
+        watched(4, "other", [(0, 1)]),
+        watched(5, None, [(n, 0) for n in range(12)]),
+    ]
+    made = read(answer(*result), mapping=tmp_path / "names.yaml")
+    assert made.kind == "actuals"
+    assert rows(made) == [("2027Q1", "assistant", "2", "2"), ("2027Q1", "claims", "1", "1")]
+    assert "# 2027Q1, assistant: 6.0 GPU-hours, 40 % busy\n" in made.text
+    assert "# 2027Q1, without a pod: 1.0 GPU-hours, 0 % busy\n" in made.text
+    assert any("pods that are not in the mapping: 0.1 GPU-hours" in line for line in told)
+
+
+def test_partitions_are_watched_by_another_gauge(read):
+    name = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+    parts = [watched(0, f"p{n}", [(0, 0.5), (1, 0.5)], name, GPU_I_ID=str(n)) for n in range(3)]
+    made = read(answer(*parts))
+    assert [row[1:] for row in rows(made)] == [(f"p{n}", "1", "1") for n in range(3)]
+    assert "50 % busy" in made.text
+
+
 # Refused
 
 
 BAD = {
+    "a share in percent": (
+        answer(watched(0, "a", [(0, 97)], "DCGM_FI_PROF_GR_ENGINE_ACTIVE")),
+        "is 97, at most 1 is possible",
+    ),
     "backwards": (
         answer(series("vllm:request_success_total", [(START + 9, 1), (START, 2)])),
         r"result\[0\]: times do not ascend",
@@ -185,12 +257,15 @@ BAD = {
         "counts none of vllm:prompt_tokens_total, vllm:generation_tokens_total",
     ),
     "no request": (answer(*vllm(lambda _: 0, hours=48)), "counts none of vllm:request_success"),
+    "both": (
+        answer(watched(0, "a", [(0, 9)]), *vllm(busy_by_day, hours=48)),
+        "both vLLM's and DCGM's",
+    ),
     "an error": (
         {"status": "error", "errorType": "bad_data", "error": "exceeded maximum resolution"},
         "exceeded maximum resolution",
     ),
     "odd samples": (answer({"metric": {}, "values": [[START]]}), "pairs of a time and a value"),
-    "another list": ({"kind": "List", "items": []}, "is JSON of another kind"),
     "words": (answer({"metric": {}, "values": [[START, "many"]]}), r"result\[0\].values"),
 }
 
@@ -203,5 +278,5 @@ def test_what_cannot_be_is_refused(read, what):
 
 
 def test_a_file_of_nothing_but_gaps_is_refused(read):
-    with pytest.raises(InputError, match="no series of vLLM"):
-        read(answer(series("vllm:prompt_tokens_total", [(START, math.nan)])))
+    with pytest.raises(InputError, match="no series of vLLM or DCGM"):
+        read(answer(watched(0, "a", [(0, math.nan)])))

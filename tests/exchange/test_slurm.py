@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import InputError
-from planner.exchange.slurm import actuals_csv, read_names, usage_of
+from planner.exchange.slurm import usage_of
+from planner.exchange.usage import actuals_csv, read_names
 from planner.inputs.reading.grid import table_rows
 
 ACTUALS = ("quarter", "job", "node_type", "count", "gpu_hours", "gpus")
