@@ -275,18 +275,23 @@ def test_few_throughputs_of_an_origin_are_missed_by_more_than_a_fifth(world, ori
 PEAKS_MISSED = {
     "Axolotl": 4,
     "ColossalChat": 8,
+    "FlagPerf": 12,
     "LitGPT": 12,
-    "Megatron-SWIFT": 8,
+    "LongLoRA": 1,
+    "Megatron-SWIFT": 5,
     "NeMo Automodel": 2,
     "PEFT": 2,
     "PEFT guides": 4,
-    "Qwen": 34,
+    "Qwen": 35,
+    "Thunder": 1,
     "XTuner": 2,
     "chenyaofo": 4,
-    "fms-acceleration": 26,
+    "fms-acceleration": 28,
     "fsdp_qlora": 15,
     "ms-swift": 11,
     "ms-swift 3": 7,
+    "prime-rl": 7,
+    "torchao": 6,
     "torchtitan": 4,
     "torchtune": 6,
 }
@@ -306,7 +311,7 @@ def test_nine_in_ten_peaks_that_nothing_was_fitted_to_lie_in_the_range_that_is_t
         one.memory.low_mb <= float(one.ratio) * one.memory.peak_mb <= one.memory.high_mb
         for one in unseen
     ]
-    assert sum(inside) / len(inside) >= 0.88
+    assert sum(inside) / len(inside) >= 0.9
 
 
 def test_the_neighbours_of_the_catalog_are_what_was_measured(world):
