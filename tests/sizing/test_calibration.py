@@ -139,7 +139,7 @@ JOBS = {
     "chat": {
         "serve": {
             "model": "llama-3.1-8b",
-            "load": {"requests_per_second": 20, "input_tokens": 1000, "output_tokens": 300},
+            "load": {"requests_per_second": 24, "input_tokens": 1000, "output_tokens": 300},
         }
     },
 }
@@ -191,6 +191,28 @@ def test_measured_runs_move_the_plan_that_names_their_tables(planned, as_shipped
     assert fast[0] < hours
     assert fast[1] < needed_mb
     assert fast[2] < replicas
+
+
+LATE = """model,bits,gpu_type,input_tokens,output_tokens,concurrency,tpot_ms,ttft_ms
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,16,{tpot},{first}
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,32,{tpot},{second}
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,64,{tpot},9000
+"""
+
+
+def test_first_tokens_come_as_late_as_most_measured_runs_say(planned, as_shipped):
+    """By the median of the runs and of the shipped model, which an outlier does not move."""
+
+    def first_token_ms(plan):
+        sizings = json.loads(plan.to_json())["sizings"].values()
+        (served,) = (one for one in sizings if one["summary"].startswith("serving"))
+        return served["candidates"][0]["serving"]["ttft_ms"]
+
+    as_expected = planned(runs=LATE.format(tpot=12, first=60, second=60))
+    late = planned(runs=LATE.format(tpot=12, first=500, second=600))
+    assert first_token_ms(as_expected) < first_token_ms(as_shipped) * 1.3
+    assert 300 < first_token_ms(late) - first_token_ms(as_shipped) < 700
+    assert "decoding steps, by 3 measured runs of llama-3.1-8b" in late.to_json()
 
 
 def test_a_plan_tells_what_was_moved_and_is_made_again_from_the_same_tables(planned, tmp_path):

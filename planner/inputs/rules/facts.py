@@ -99,6 +99,12 @@ _FACTS = (
         "what measured runs of your own multiply times of steps and prompts by, if there are any",
     ),
     Fact(
+        "first_token_delay_steps",
+        "job",
+        "steps",
+        "decoding steps that first tokens of your own measured runs came later than expected",
+    ),
+    Fact(
         "context_and_concurrency_stated",
         "job",
         "true/false",
