@@ -61,7 +61,10 @@ def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> R
     if run.load != "closed" or run.concurrency is None:
         return replica
     clients = Known(run.concurrency, "requests", "measured")
-    return replica.within({"closed_loop_clients": clients})
+    known = {"closed_loop_clients": clients}
+    return replica.within(
+        known if run.lengths == "varied" else known | {"clients_in_step": clients}
+    )
 
 
 def _expected(run: ServingMeasurement, replica: Reasoning) -> Figures:

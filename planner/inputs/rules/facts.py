@@ -122,6 +122,12 @@ _FACTS = (
         "requests",
         "clients that each ask anew when they are answered, of a measured run that had such",
     ),
+    Fact(
+        "clients_in_step",
+        "job",
+        "requests",
+        "those of them that ask anew together, as their requests are alike",
+    ),
     Fact("has_adapters", "job", "true/false", "whether adapters are served"),
     Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for"),
     Fact("stated_gpus", "job", "GPUs", "number of GPUs that a job states"),
