@@ -67,7 +67,7 @@ def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> R
     )
 
 
-def _expected(run: ServingMeasurement, replica: Reasoning) -> Figures:
+def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:
     """What is expected of a run under its own load; `replica` is it on its own GPUs."""
     if run.load != "open":
         return replica.number
@@ -130,7 +130,7 @@ def _served_slower(run: ServingMeasurement, sizer: Sizer) -> Fraction | None:
     """Measured over expected time of a serving run, the mean of what its tokens and rate say."""
     replica = replica_of(run, sizer)
     found = []
-    expected_ms = _expected(run, replica)("tpot_ms")
+    expected_ms = expected_of(run, replica)("tpot_ms")
     if run.tpot_ms is not None and expected_ms:
         found.append(float(run.tpot_ms) / float(expected_ms))
     expected_rate = replica.number("requests_per_second_per_replica")
@@ -142,7 +142,7 @@ def _served_slower(run: ServingMeasurement, sizer: Sizer) -> Fraction | None:
 def _first_tokens(runs: Iterable[ServingMeasurement], sizer: Sizer) -> tuple[FirstTokens, ...]:
     delays: dict[str, list[float]] = {}
     for run in runs:
-        expected = _expected(run, replica_of(run, sizer))
+        expected = expected_of(run, replica_of(run, sizer))
         ttft_ms, step_s = expected("ttft_ms"), expected("decode_step_s")
         if run.ttft_ms is not None and ttft_ms and step_s:
             late_ms = float(run.ttft_ms) - float(ttft_ms)
