@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.accuracy.origins import HERE
-from planner.inputs.measured import MOST_AT_ONCE, ServingMeasurement, read_serving_measurements
-from planner.sizing.calibrate import replica_of
-from planner.sizing.flight import flight_of, in_flight_at, latency_at
+from planner.inputs.measured import ServingMeasurement, read_serving_measurements
+from planner.sizing.calibrate import expected_of, replica_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,31 +56,25 @@ def serving_pairs(world: World) -> tuple[ServingPair, ...]:
     """
     pairs = []
     for run in read_serving(world):
-        situation = replica_of(run, world.sizer)
-        need, usable = situation.number("needed_gb_per_gpu"), situation.number("usable_gb_per_gpu")
-        if run.load != "open" and (need is None or usable is None or need > usable):
-            continue
-        latency: dict[str, Exact | float | None] = {
-            name: situation.number(name) for name in ("tpot_ms", "ttft_ms")
-        }
-        late: dict[str, Exact | float | None] = {}
-        planned = situation.number("planned_requests_per_second")
-        if run.load == "open" and run.requests_per_second is not None:
-            if planned is None or run.requests_per_second > planned:
+        replica = replica_of(run, world.sizer)
+        need, usable = replica.number("needed_gb_per_gpu"), replica.number("usable_gb_per_gpu")
+        planned = replica.number("planned_requests_per_second")
+        late: Exact | float | None = None
+        if run.load == "open":
+            if planned is None or (run.requests_per_second or 0) > planned:
                 continue
-            replica = flight_of(situation)
-            flying = in_flight_at(replica, Fraction(run.requests_per_second), MOST_AT_ONCE)
-            latency = latency_at(replica.exactly, flying)
-            crowded = flight_of(replica_of(run, world.sizer, 99))
-            late = latency_at(crowded.exactly, flying)
+            late = expected_of(run, replica_of(run, world.sizer, 99))("ttft_ms")
+        elif need is None or usable is None or need > usable:
+            continue
+        expected = expected_of(run, replica)
         pairs.append(
             ServingPair(
                 run,
-                _float(situation.number("requests_per_second_per_replica")),
+                _float(replica.number("requests_per_second_per_replica")),
                 _float(planned),
-                _float(latency.get("tpot_ms")),
-                _float(latency.get("ttft_ms")),
-                _float(late.get("ttft_ms")),
+                _float(expected("tpot_ms")),
+                _float(expected("ttft_ms")),
+                _float(late),
             )
         )
     return tuple(pairs)

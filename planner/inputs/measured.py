@@ -128,6 +128,8 @@ class ServingMeasurement(_Run):
     load: Literal["closed", "open", "batch"] = "closed"
     """`closed`: as many clients as `concurrency`, each asks anew when it is answered; `open`:
     requests come at `requests_per_second`; `batch`: all requests at once."""
+    lengths: Literal["alike", "varied"] = "alike"
+    """Of prompts and answers: clients of a `closed` load keep in step where all are alike."""
     concurrency: PositiveCount | None = None
     """Requests at once."""
     requests_per_second: PositiveNumber | None = None
@@ -197,7 +199,7 @@ _PARALLELISM: Final = tuple(f"parallelism.{key}" for key in Parallelism.model_fi
 _TUNE: Final = (frozenset(Tune.model_fields) - _NOT_COLUMNS - {"parallelism"}).union(_PARALLELISM)
 _OWN: Final = frozenset(Measurement.model_fields) - {"line", "tune"}
 _TEXT: Final = frozenset(
-    {"name", "load", "engine", "origin", "framework", "quality", "source", "note"}
+    {"name", "load", "lengths", "engine", "origin", "framework", "quality", "source", "note"}
 )
 COLUMNS: Final = tuple(
     dict.fromkeys(

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from statistics import median
 from typing import Final
 
 from planner.errors import Finding, InputError
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.measured import MOST_AT_ONCE, MeasuredRuns, Measurement, ServingMeasurement
 from planner.inputs.rules.book import RuleBook
-from planner.inputs.rules.expression import Exact
 from planner.sizing.calibration import (
     HOURS,
     PEAKS,
     SERVING_TIMES,
     Calibration,
     Factors,
+    FirstTokens,
     MeasuredGroup,
     MeasuredPair,
 )
 from planner.sizing.engine import Known, Reasoning
-from planner.sizing.flight import flight_of, in_flight_at, latency_at
+from planner.sizing.flight import Figures, flight_of, in_flight_at, latency_at
 from planner.sizing.sizer import Sizer
 
 _BYTES_PER_MIB: Final = 2**20
@@ -55,21 +56,26 @@ def _card_gb(run: Measurement, catalog: Catalog) -> Fraction | None:
 def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> Reasoning:
     """What rules say of a serving run on its own GPUs and under its own load."""
     replica = sizer.situation(run.job(percentile), run.gpu_type, run.gpus)
+    if run.load == "batch":  # whose prompts are all taken in by one pass
+        return replica.within({"prefill_launch_s": Known(0, "s", "measured")})
     if run.load != "closed" or run.concurrency is None:
         return replica
     clients = Known(run.concurrency, "requests", "measured")
-    return replica.within({"closed_loop_clients": clients})
+    known = {"closed_loop_clients": clients}
+    return replica.within(
+        known if run.lengths == "varied" else known | {"clients_in_step": clients}
+    )
 
 
-def _expected_tpot_ms(run: ServingMeasurement, replica: Reasoning) -> float | None:
-    """Time for each token that is expected of a run; `replica` is it on its own GPUs."""
+def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:
+    """What is expected of a run under its own load; `replica` is it on its own GPUs."""
     if run.load != "open":
-        expected: Exact | float | None = replica.number("tpot_ms")
-    else:
-        flight = flight_of(replica)
-        flying = in_flight_at(flight, Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
-        expected = latency_at(flight.exactly, flying)["tpot_ms"]
-    return None if expected is None else float(expected)
+        return replica.number
+    flight = flight_of(replica)
+    flying = in_flight_at(flight, Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
+    latency = latency_at(flight.exactly, flying)
+    at = flight.exactly(in_flight=flying)
+    return lambda name: latency[name] if name in latency else at(name)
 
 
 def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBook) -> Calibration:
@@ -77,6 +83,7 @@ def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBoo
 
     Where the model counts as k runs, n runs of a group with mean ratio r give the factor
     `(k × p + n × r) / (k + n)`; p is what the runs of the other groups say in the same way.
+    First tokens of a model come later by the median of its runs, in decoding steps.
     Raises InputError where no run can be compared.
     """
     tuned = [run for run in runs if isinstance(run, Measurement)]
@@ -106,7 +113,8 @@ def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBoo
             _factors(fact, found, _prior_runs(_PRIOR_RUNS[fact], rules))
             for fact, found in ratios.items()
             if found
-        )
+        ),
+        _first_tokens((run for run in runs if isinstance(run, ServingMeasurement)), sizer),
     )
 
 
@@ -122,13 +130,27 @@ def _served_slower(run: ServingMeasurement, sizer: Sizer) -> Fraction | None:
     """Measured over expected time of a serving run, the mean of what its tokens and rate say."""
     replica = replica_of(run, sizer)
     found = []
-    expected_ms = _expected_tpot_ms(run, replica)
+    expected_ms = expected_of(run, replica)("tpot_ms")
     if run.tpot_ms is not None and expected_ms:
-        found.append(float(run.tpot_ms) / expected_ms)
+        found.append(float(run.tpot_ms) / float(expected_ms))
     expected_rate = replica.number("requests_per_second_per_replica")
     if run.answered_per_second is not None and expected_rate:
         found.append(float(expected_rate) / run.answered_per_second)
     return Fraction(sum(found) / len(found)).limit_denominator(10**6) if found else None
+
+
+def _first_tokens(runs: Iterable[ServingMeasurement], sizer: Sizer) -> tuple[FirstTokens, ...]:
+    delays: dict[str, list[float]] = {}
+    for run in runs:
+        expected = expected_of(run, replica_of(run, sizer))
+        ttft_ms, step_s = expected("ttft_ms"), expected("decode_step_s")
+        if run.ttft_ms is not None and ttft_ms and step_s:
+            late_ms = float(run.ttft_ms) - float(ttft_ms)
+            delays.setdefault(run.model, []).append(late_ms / 1000 / float(step_s))
+    return tuple(
+        FirstTokens(name, len(steps), Fraction(median([0, *steps])).limit_denominator(10**3))
+        for name, steps in sorted(delays.items())
+    )
 
 
 def _prior_runs(name: str, rules: RuleBook) -> Fraction:

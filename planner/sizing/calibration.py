@@ -71,6 +71,7 @@ class MeasuredGroup:
 PEAKS: Final = "memory_calibration"
 HOURS: Final = "hours_calibration"
 SERVING_TIMES: Final = "serving_calibration"
+_DELAY: Final = "first_token_delay_steps"
 _MOVED: Final = {
     PEAKS: "expected peak memory",
     HOURS: "expected hours",
@@ -103,18 +104,35 @@ class Factors:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstTokens:
+    """How much later than expected the first tokens of one model's runs came."""
+
+    name: str
+    runs: int
+    """Runs with a time to the first token."""
+    delay_steps: Fraction
+    """Decoding steps: the median of the runs, and of the shipped model, which expects none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """What measured runs say about the predictions."""
 
     factors: tuple[Factors, ...]
     """Of each figure that some run tells."""
+    first_tokens: tuple[FirstTokens, ...] = ()
+    """By model, sorted; other models are as expected, as it is the engine's settings that delay."""
 
     def facts(self, job: Job) -> dict[str, Known]:
         """What rules know of the measured runs that speak for a job."""
-        return {
+        known = {
             factors.fact: Known(group.factor if group else factors.elsewhere, "ratio", "measured")
             for factors, group in self._for(job)
         }
+        delayed = self._delayed(job)
+        if delayed is not None:
+            known[_DELAY] = Known(delayed.delay_steps, "steps", "measured")
+        return known
 
     def told(self, job: Job) -> tuple[str, ...]:
         """By how much measured runs move what is expected of a job, in sentences."""
@@ -125,7 +143,17 @@ class Calibration:
             if group:
                 runs = f"{count_of(group.runs, 'measured run')} of {group.name}"
             said.append(f"{factors.what} × {float(factor):.3f}, by {runs}")
+        delayed = self._delayed(job)
+        if delayed is not None:
+            said.append(
+                f"first tokens {float(delayed.delay_steps):+.1f} decoding steps, by "
+                f"{count_of(delayed.runs, 'measured run')} of {delayed.name}"
+            )
         return tuple(said)
+
+    def _delayed(self, job: Job) -> FirstTokens | None:
+        model = None if job.serve is None else job.serve.model
+        return next((one for one in self.first_tokens if one.name == model), None)
 
     def _for(self, job: Job) -> Iterator[tuple[Factors, MeasuredGroup | None]]:
         for factors in self.factors:

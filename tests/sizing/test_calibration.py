@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 import planner
 from planner.errors import InputError
 from planner.inputs.load import load_catalog, load_rules
-from planner.inputs.measured import Measurement
+from planner.inputs.measured import Measurement, ServingMeasurement
 from planner.inputs.scenario.job import Tune
-from planner.sizing.calibrate import calibrate, compare
+from planner.inputs.scenario.scenario import Policies
+from planner.inputs.settled import settled_settings
+from planner.sizing import Sizer
+from planner.sizing.calibrate import calibrate, compare, replica_of
 from planner.sizing.memory import Memory
-
-if TYPE_CHECKING:
-    from planner.sizing.sizer import Sizer
 
 PREDICTED_GB = {"allocated": 20, "reserved": 30, "nvidia-smi": 100}
 """What the sizer below says of any run."""
@@ -139,7 +139,7 @@ JOBS = {
     "chat": {
         "serve": {
             "model": "llama-3.1-8b",
-            "load": {"requests_per_second": 20, "input_tokens": 1000, "output_tokens": 300},
+            "load": {"requests_per_second": 24, "input_tokens": 1000, "output_tokens": 300},
         }
     },
 }
@@ -191,6 +191,51 @@ def test_measured_runs_move_the_plan_that_names_their_tables(planned, as_shipped
     assert fast[0] < hours
     assert fast[1] < needed_mb
     assert fast[2] < replicas
+
+
+LATE = """model,bits,gpu_type,input_tokens,output_tokens,concurrency,tpot_ms,ttft_ms
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,16,{tpot},{first}
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,32,{tpot},{second}
+llama-3.1-8b,16,h100-80gb-sxm,1000,300,64,{tpot},9000
+"""
+
+
+def test_first_tokens_come_as_late_as_most_measured_runs_say(planned, as_shipped):
+    """By the median of the runs and of the shipped model, which an outlier does not move."""
+
+    def first_token_ms(plan):
+        sizings = json.loads(plan.to_json())["sizings"].values()
+        (served,) = (one for one in sizings if one["summary"].startswith("serving"))
+        return served["candidates"][0]["serving"]["ttft_ms"]
+
+    as_expected = planned(runs=LATE.format(tpot=12, first=60, second=60))
+    late = planned(runs=LATE.format(tpot=12, first=500, second=600))
+    assert first_token_ms(as_expected) < first_token_ms(as_shipped) * 1.3
+    assert 300 < first_token_ms(late) - first_token_ms(as_shipped) < 900
+    assert "decoding steps, by 3 measured runs of llama-3.1-8b" in late.to_json()
+
+
+def test_clients_whose_requests_differ_are_expected_to_wait_for_more_passes(world):
+    """Those whose requests are alike keep in step, so that their prompts share passes."""
+    catalog, rules = world
+    sizer = Sizer(catalog, rules, settled_settings(rules, Policies()), Policies())
+    run = {
+        "line": 2,
+        "model": "llama-3.1-70b",
+        "bits": 8,
+        "gpu_type": "h100-80gb-sxm",
+        "gpus": 4,
+        "input_tokens": 500,
+        "output_tokens": 500,
+        "concurrency": 64,
+        "tpot_ms": 30,
+    }
+    alike, varied = (
+        replica_of(ServingMeasurement.model_validate(run | {"lengths": lengths}), sizer)
+        for lengths in ("alike", "varied")
+    )
+    assert varied.number("tpot_ms") > 1.1 * alike.number("tpot_ms")
+    assert varied.number("ttft_ms") == alike.number("ttft_ms")
 
 
 def test_a_plan_tells_what_was_moved_and_is_made_again_from_the_same_tables(planned, tmp_path):

@@ -80,8 +80,8 @@ def simulated(figure, job, rate, held, requests, seed=1, spread=0.0):
     """Waits of a replica that takes prompts into its steps, as they come: seconds.
 
     Requests come at random (Poisson). Each step decodes one token of every request in flight and
-    takes in all prompts that have come and have a place. The logarithm of a prompt's tokens has
-    the standard deviation `spread`.
+    takes in all prompts that have come and have a place, whose kernels are launched once. The
+    logarithm of a prompt's tokens has the standard deviation `spread`.
     """
     rng, output = random.Random(seed), job["load"]["output_tokens"]
     steps = [figure("decode_step_s", max(1, flight)) for flight in range(held + 1)]
@@ -108,13 +108,13 @@ def simulated(figure, job, rate, held, requests, seed=1, spread=0.0):
             taking_in += prefills[waiting]
             waiting += 1
         flights.append(len(ending) + len(taken))
-        now += steps[flights[-1]] + taking_in
+        now += steps[flights[-1]] + taking_in + (launch if taken else 0)
         count += 1
         while ending and ending[0][0] <= count:
             _, began = heapq.heappop(ending)
             each.append((now - began) / (output - 1))
         for arrived in taken:
-            first.append(now - arrived + launch)
+            first.append(now - arrived)
             heapq.heappush(ending, (count + output - 1, now))
     return {"ttft": sorted(first), "tpot": sorted(each), "in_flight": flights}
 

@@ -146,6 +146,6 @@ def test_a_simulated_replica_gives_answers_as_fast_as_the_rules_say(replica):
             given += 1 + sum(rng.random() < 0.6 for _ in range(3))
             count += 1
         steps.append(count)
-    took = mean(steps) * figure("decode_step_s") + in_flight * figure("prefill_s")
+    took = mean(steps) * figure("decode_step_s") + in_flight * figure("prefill_stall_s")
 
     assert in_flight / took == pytest.approx(figure("requests_per_second_per_replica"), rel=0.03)

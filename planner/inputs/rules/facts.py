@@ -103,6 +103,12 @@ _FACTS = (
         "what measured runs of your own multiply times of steps and prompts by, if there are any",
     ),
     Fact(
+        "first_token_delay_steps",
+        "job",
+        "steps",
+        "decoding steps that first tokens of your own measured runs came later than expected",
+    ),
+    Fact(
         "context_and_concurrency_stated",
         "job",
         "true/false",
@@ -119,6 +125,12 @@ _FACTS = (
         "job",
         "requests",
         "clients that each ask anew when they are answered, of a measured run that had such",
+    ),
+    Fact(
+        "clients_in_step",
+        "job",
+        "requests",
+        "those of them that ask anew together, as their requests are alike",
     ),
     Fact("has_adapters", "job", "true/false", "whether adapters are served"),
     Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for"),

@@ -374,6 +374,14 @@ def _calibration(calibration: Calibration) -> Iterator[Block]:
             f"{float(factors.elsewhere):.3f}.",
             tone="faint",
         )
+    if calibration.first_tokens:
+        yield table(
+            calibration.first_tokens,
+            ("Runs of", "name", lambda one: one.name),
+            ("Runs", "number", lambda one: str(one.runs)),
+            ("Decoding steps later", "number", lambda one: f"{float(one.delay_steps):+.1f}"),
+            caption="First tokens",
+        )
 
 
 def _told(mb: int | None) -> str:
