@@ -50,18 +50,23 @@ class Frozen(BaseModel):
 
 
 @cache
-def docstrings(module: str) -> dict[tuple[str, str], str]:
-    """What stands below each field of the classes of a module, by class and field."""
-    found: dict[tuple[str, str], str] = {}
-    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
-        body = node.body if isinstance(node, ast.ClassDef) else []
-        for field, below in pairwise(body):
+def _classes(module: str) -> dict[str, list[ast.stmt]]:
+    """The bodies of the classes of a module."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """What stands below each field of a model, and of the models that it extends."""
+    found: dict[str, str] = {}
+    for extended in model.__mro__[: model.__mro__.index(BaseModel)]:
+        for field, below in pairwise(_classes(extended.__module__).get(extended.__name__, ())):
             match field, below:
                 case (
                     ast.AnnAssign(target=ast.Name(id=key)),
                     ast.Expr(value=ast.Constant(value=str(meaning))),
-                ) if isinstance(node, ast.ClassDef):
-                    found[node.name, key] = inspect.cleandoc(meaning)
+                ):
+                    found.setdefault(key, inspect.cleandoc(meaning))
     return found
 
 
@@ -93,7 +98,7 @@ class AsFact:
         """What the field means: its docstring, up to what is said in detail."""
         assert self.field is not None  # of what `of` gives
         model, name = self.field
-        told = " ".join(docstrings(model.__module__)[model.__name__, name].split())
+        told = " ".join(docstrings(model)[name].split())
         first = _IN_DETAIL.split(told)[0]
         return first if first[:2].isupper() else f"{first[:1].lower()}{first[1:]}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -103,8 +103,8 @@ class Parallelism(Frozen):
     those that `pipeline` leaves."""
 
 
-class Tune(Frozen):
-    """A tuning job."""
+class _OneModel(Frozen):
+    """What is tuned or served: a model of the catalog, or one of so many parameters."""
 
     model: str | None = None
     """Model id of the catalog; or give `parameters_b`."""
@@ -112,6 +112,20 @@ class Tune(Frozen):
     """Parameters in billions, for a model that the catalog does not know."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has."""
+
+    @model_validator(mode="after")
+    def _given_once(self) -> Self:
+        if (self.model is None) == (self.parameters_b is None):
+            raise ValueError("give either `model` (an id of the catalog) or `parameters_b`")
+        if self.model is not None and self.family is not None:
+            message = f"`family` goes with `parameters_b`; the shape of {self.model!r} is known"
+            raise ValueError(message)
+        return self
+
+
+class Tune(_OneModel):
+    """A tuning job."""
+
     method: Annotated[Method, AsFact()]
     """How the model is tuned."""
     objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact()] = "sft"
@@ -244,11 +258,6 @@ class Tune(Frozen):
     """Derive the job `NAME-serving`, which serves the tuned model; `true` is
     enough."""
 
-    @model_validator(mode="after")
-    def _one_model(self) -> Tune:
-        _require_one_model(self.model, self.parameters_b, self.family)
-        return self
-
     @property
     def usual_precision(self) -> Precision:
         """What is trained where the job does not say.
@@ -279,15 +288,9 @@ class Tune(Frozen):
         return self
 
 
-class Serve(Frozen):
+class Serve(_OneModel):
     """A serving job: one model behind one endpoint, in replicas."""
 
-    model: str | None = None
-    """Model id of the catalog; or give `parameters_b`."""
-    parameters_b: ParametersB | None = None
-    """Parameters in billions, for a model that the catalog does not know."""
-    family: Family | None = None
-    """With `parameters_b`: the family whose shape it has."""
     bits: Annotated[OneOrMoreWidths[Bits], AsFact("bit", fact="weight_bits")] = 16
     """Width of the weights as loaded (one, or a list to choose from); the published width if left
     out and known."""
@@ -325,11 +328,6 @@ class Serve(Frozen):
     are on one type if left out. Goes with `load`."""
     whole_gpu: bool = False
     """Whether each replica must have its GPUs to itself where policies let others share."""
-
-    @model_validator(mode="after")
-    def _one_model(self) -> Serve:
-        _require_one_model(self.model, self.parameters_b, self.family)
-        return self
 
     @model_validator(mode="after")
     def _version_of_an_engine(self) -> Serve:
@@ -396,13 +394,6 @@ class Fixed(Frozen):
         if (self.gpus is None) == (self.gpu_memory_gb is None):
             raise ValueError("give either `gpus` or `gpu_memory_gb`")
         return self
-
-
-def _require_one_model(model: str | None, parameters_b: object, family: str | None) -> None:
-    if (model is None) == (parameters_b is None):
-        raise ValueError("give either `model` (an id of the catalog) or `parameters_b`")
-    if model is not None and family is not None:
-        raise ValueError(f"`family` goes with `parameters_b`; the shape of {model!r} is known")
 
 
 class Job(Frozen):

@@ -35,6 +35,15 @@ class _AsWritten(GenerateJsonSchema):
         """Leave out titles that only repeat the key."""
         return False
 
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """Say of each key what stands below its field."""
+        described = super().model_schema(schema)
+        meanings = base.docstrings(schema["cls"])
+        for key, field in described.get("properties", {}).items():
+            if key in meanings:
+                field["description"] = meanings[key]
+        return described
+
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002
         """Give a number; numbers in quotes are refused."""
         return {"type": "number"}
@@ -73,18 +82,10 @@ def scenario_schema() -> dict[str, Any]:
     """Give the JSON Schema (2020-12) of a scenario file, the same at every call."""
     raw = scenario.ScenarioFile.model_json_schema(schema_generator=_AsWritten)
     schema: dict[str, Any] = _tidied(raw)
-    meanings = _meanings()
     whole = {"required": schema.pop("required")}
     schema["anyOf"] = [{"required": ["extends"]}, whole]
-    parts = schema["$defs"]
-    inherited = [("Nodes", parts[name]) for name in ("FleetEntry", "Offer")]
-    sections = (("ResolvedScenario", schema), ("Variations", schema), *inherited, *parts.items())
-    for name, definition in sections:
-        for key, field in definition.get("properties", {}).items():
-            if meaning := meanings.get((name, key)):
-                field["description"] = meaning
-        if keys := _EXACTLY_ONE.get(name):
-            definition["oneOf"] = [{"required": [key]} for key in keys]
+    for name, keys in _EXACTLY_ONE.items():
+        schema["$defs"][name]["oneOf"] = [{"required": [key]} for key in keys]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -127,10 +128,3 @@ def _with_bounds(tidy: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]
                 choice |= bounds  # noqa: PLW2901 - in place
         return tidy
     return tidy | bounds
-
-
-def _meanings() -> dict[tuple[str, str], str]:
-    """The docstring below each field of the models of the format, by class and field."""
-    modules = sorted({one.__module__ for one in base.Frozen.__subclasses__()})
-    of_format = [name for name in modules if name.startswith(__package__ or "")]
-    return {key: told for name in of_format for key, told in base.docstrings(name).items()}
