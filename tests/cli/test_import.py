@@ -109,7 +109,7 @@ def test_names_that_no_shipped_file_has_are_told_once_each(run, tmp_path, monkey
     told = [line for line in result.stderr.splitlines() if line.startswith("warning")]
     assert len(told) == 2
     types, models = sorted(told)
-    assert "jobs.a.gpu_types[0]: GPU type 'h100' is ambiguous in the shipped catalog; write" in types
+    assert "jobs.a.gpu_types[0]: GPU type 'h100' is ambiguous in the shipped catalog" in types
     assert "jobs.a.serve.model and of 1 other job: unknown model 'lama-3.1-8b' in the" in models
     assert "did you mean 'llama-3.1-8b'" in models
 
