@@ -191,6 +191,8 @@ def test_a_node_that_retires_may_be_sold_then(plan_of):
     plan = plan_of(changes)
     assert released(plan) == [("2027Q4", "sell", 1)]
     assert plan.releases[0].saved_cents == 0
+    (told,) = (one.text for one in plan.warnings if "retire" in one.text)
+    assert told.startswith("3 owned nodes of old")  # the fourth is gone
 
 
 def test_money_of_a_sale_widens_no_budget_and_what_is_saved_does(plan_of):
