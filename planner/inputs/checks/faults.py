@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 from planner.errors import Finding
@@ -171,11 +172,12 @@ def unknown_references(
     A mistake elsewhere in it hides none of these; where catalog or rules are not known, their names
     are passed over.
     """
+    fault_of = cache(lambda sort, name: _fault(sort, name, catalog, rules))
     for place, sort in _REFERENCES.items():
         pattern = tuple(place.split("."))
         for path, name in _matches(data, pattern, ()):
             with suppress(NotKnown):
-                if fault := _fault(sort, name, catalog, rules):
+                if fault := fault_of(sort, name):
                     yield Fault(path, *fault, at_key=pattern[-1] == _KEYS)
 
 
