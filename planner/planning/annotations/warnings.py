@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from fractions import Fraction
 from itertools import count as naturals
-from math import ceil, exp, floor, lgamma, log
+from math import ceil, floor
 from typing import NamedTuple
 
 from planner.costs import in_cents, node_costs, present_cents
@@ -31,6 +31,7 @@ _SPARE_NODES = "policies.spare_nodes"
 _FAILURES = "failures_per_gpu_year"
 _DAYS_A_YEAR = 365.25
 _SUFFICE = 0.99
+_LARGE = 1e200
 
 _Pool = tuple[str, str]
 """Node type and site."""
@@ -453,7 +454,7 @@ def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """In what share of the time spare nodes replace all that are out for repair, by pool.
 
-    Nodes fail at random and are repaired side by side, so that those out at one time are Poisson.
+    Nodes at work fail at random and are repaired side by side.
     """
     days = inputs.scenario.policies.repair_days
     if days is None:
@@ -465,9 +466,9 @@ def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         if not nodes:
             continue
         gpus = sum(at_work[pool] * inputs.catalog.nodes[pool[0]].gpus.value for pool in pools)
-        out = float(rule.value or 0) * gpus * float(days) / _DAYS_A_YEAR
-        enough = next(most for most, sure in _at_most(out) if sure >= _SUFFICE)
-        sure = next(sure for most, sure in _at_most(out) if most == kept)
+        each = float(rule.value or 0) * gpus / nodes * float(days) / _DAYS_A_YEAR
+        enough = next(most for most in naturals() if _out(nodes, each, most)[1] >= _SUFFICE)
+        out, sure = _out(nodes, each, kept)
         suffice = f"with {kept or 'no'} spare, all are replaced in {floor(1000 * sure) / 10} %"
         need = "" if kept == enough else f"; {count_of(enough, 'spare node')} would in 99 %"
         yield Note(
@@ -477,12 +478,24 @@ def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         )
 
 
-def _at_most(mean: float) -> Iterator[tuple[int, float]]:
-    """0, 1, 2, … with the probability that a Poisson variable is at most so much."""
-    sure = 0.0
-    for number in naturals():
-        sure += exp(number * log(mean) - mean - lgamma(number + 1))
-        yield number, min(sure, 1.0)
+def _out(nodes: int, each: float, kept: int) -> tuple[float, float]:
+    """Nodes that are out on the average, and the share of the time in which spare ones replace all.
+
+    The machine repair model: `each` is how often a node at work fails in the time of a repair, and
+    what is out with no spare left does not fail again.
+    """
+    weight, all_weights, out, replaced = 1.0, 0.0, 0.0, 0.0
+    for number in range(nodes + kept + 1):
+        all_weights += weight
+        out += number * weight
+        if number <= kept:
+            replaced += weight
+        weight *= each * min(nodes, nodes + kept - number) / (number + 1)
+        if weight > _LARGE:
+            weight, all_weights, out, replaced = (
+                one / _LARGE for one in (weight, all_weights, out, replaced)
+            )
+    return out / all_weights, replaced / all_weights
 
 
 def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:
