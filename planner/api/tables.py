@@ -30,6 +30,7 @@ from planner.inputs.reading.reader import read_bytes, read_text
 from planner.reporting.format import count_of
 
 _EXCEL = (".xlsx", ".xlsm", ".xls")
+_YAML = (".yaml", ".yml")
 _ZIPPED = b"PK\x03\x04"
 """The first bytes of a workbook."""
 
@@ -101,6 +102,9 @@ def import_table(
     """
     path, say = Path(file), progress or (lambda _: None)
     mapped = None if mapping is None else Path(mapping)
+    if path.suffix.lower() in _YAML:
+        hint = "a scenario takes the jobs of another one by `extends`"
+        raise InputError(Finding("is YAML, and no table", file=str(path), hint=hint))
     if is_trace(path):
         return _traffic(path, say)
     text = _text(path)

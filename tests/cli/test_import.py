@@ -86,6 +86,7 @@ def test_hidden_rows_of_a_workbook_are_told(run, tmp_path, monkeypatch):
         (("p.csv", "--out", "x.yaml", "--sheet", "A"), "is no workbook, so it has no sheets"),
         (("p.csv", "--out", "x.yaml"), "p.csv:2:2: fixed.gpus: "),
         (("p.csv", "--out", "x.yaml", "--mapping", "m.yaml"), "error: always: 'no' is no column"),
+        (("m.yaml", "--out", "x.yaml"), "m.yaml: is YAML, and no table\nhint: a scenario takes"),
     ],
 )
 def test_a_mistake_writes_nothing(run, tmp_path, monkeypatch, words, message):
