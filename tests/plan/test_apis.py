@@ -272,6 +272,16 @@ def test_where_tokens_are_all_that_is_paid_the_cost_moves_as_their_price_and_num
         assert moved[name] == pytest.approx([0.8, 1.2], rel=0.001), name
 
 
+def test_where_everything_goes_to_apis_nothing_is_said_to_be_left_out():
+    asked = scenario({"rare": endpoint(0.01)}, {"hosted": hosted()})
+    asked["fleet"] = {}
+    asked["offers"] = {"h100": {"node_type": "xe9680-h100", "kind": "rent", "lead_time_weeks": 1}}
+    text = planner.plan(asked).to_markdown()
+    assert "**Buy and rent nothing, and pay $" in text
+    assert "for the tokens of rare on APIs, for $" in text
+    assert "Node map" not in text
+
+
 def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_others():
     jobs = {
         "rare": endpoint(0.01, gpu_types=["h100-80gb-sxm"]),
