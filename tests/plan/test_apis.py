@@ -280,6 +280,9 @@ def test_where_everything_goes_to_apis_nothing_is_said_to_be_left_out():
     assert "**Buy and rent nothing, and pay $" in text
     assert "for the tokens of rare on APIs, for $" in text
     assert "Node map" not in text
+    told = planner.explain(planner.plan(asked), "rare").to_markdown()
+    assert "an API answers all its requests, which costs less than GPUs" in told
+    assert "has no unit" not in told
 
 
 def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_others():
