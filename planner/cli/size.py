@@ -45,6 +45,7 @@ _POLICIES = {
     "shared_gpus": "policies.shared_gpus=true",
 }
 """Options that set a policy, of a scenario too, and what sets it there."""
+_SCENARIOS = (".yaml", ".yml", ".json")
 _METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
 """How values in a unit are asked for; a `NUMBER` in any other."""
 
@@ -240,6 +241,9 @@ def _sized_in(
     policies = {name: setting for name, setting in _POLICIES.items() if given[name]}
     stated = [setting.format(given[name]) for name, setting in policies.items()]
     changed: Changes = {**changes, "set": (*changes["set"], *stated)}
+    if job is None and scenario.suffix not in _SCENARIOS and not scenario.exists():
+        hint = f"a model is named by an option: `--model {scenario}`"
+        raise InputError(Finding("no such file", file=str(scenario), hint=hint))
     asked = planner.load(scenario, **changed)
     described = [
         name for name, value in given.items() if value and name not in ("faster", *policies)
