@@ -22,7 +22,10 @@ _WRITABLE = 0o222
 def plan_text(path: Path) -> str:
     """The text of a plan.json; raises InputError for what cannot be one."""
     if path.exists() and not path.is_file():
-        raise InputError(Finding("is not an ordinary file, a plan.json is needed", file=str(path)))
+        inside = path / "plan.json"
+        hint = f"write {inside}" if inside.is_file() else None
+        message = "is not an ordinary file, a plan.json is needed"
+        raise InputError(Finding(message, file=str(path), hint=hint))
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

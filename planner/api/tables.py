@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,12 +22,15 @@ from planner.exchange.portfolio import (
 from planner.exchange.slurm import is_sacct, usage_of
 from planner.exchange.trace import is_trace, loads_of
 from planner.exchange.usage import ClusterUsage, actuals_csv, read_names
+from planner.inputs.checks.faults import Fault, unknown_references
 from planner.inputs.load import load_catalog
+from planner.inputs.reading.document import dotted
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.reader import read_bytes, read_text
 from planner.reporting.format import count_of
 
 _EXCEL = (".xlsx", ".xlsm", ".xls")
+_YAML = (".yaml", ".yml")
 _ZIPPED = b"PK\x03\x04"
 """The first bytes of a workbook."""
 
@@ -94,6 +97,9 @@ def import_table(
     """
     path, say = Path(file), progress or (lambda _: None)
     mapped = None if mapping is None else Path(mapping)
+    if path.suffix.lower() in _YAML:
+        hint = "a scenario takes the jobs of another one by `extends`"
+        raise InputError(Finding("is YAML, and no table", file=str(path), hint=hint))
     if is_trace(path):
         return _traffic(path, say)
     text = _text(path)
@@ -115,12 +121,28 @@ def import_table(
     for words in grid.hidden:
         warn(f"{path}: {words}")
     jobs = jobs_from(grid, read_columns(mapped) if mapped else Columns())
+    _warn_of_unknown_names(path, jobs)
     return ImportResult(path, scenario_part(jobs, f"Jobs of {path.name}"), jobs)
+
+
+def _warn_of_unknown_names(path: Path, jobs: Mapping[str, object]) -> None:
+    """Tell of names that no shipped file has: each once, with the first job that says it.
+
+    They stop nothing, as a scenario may bring a catalog of its own.
+    """
+    catalog, _ = load_catalog([])
+    told: dict[str, list[Fault]] = {}
+    for fault in unknown_references({"jobs": jobs}, catalog, None):
+        told.setdefault(fault.message, []).append(fault)
+    for message, (first, *others) in told.items():
+        more = f" and of {count_of(len(others), 'other job')}" if others else ""
+        hint = f"; {first.hint}" if first.hint else ""
+        warn(f"{path}: {dotted(first.path)}{more}: {message} in the shipped catalog{hint}")
 
 
 def _traffic(path: Path, say: Callable[[str], object]) -> ImportResult:
     """The jobs of a trace."""
-    jobs, notes = loads_of(path, _models())
+    jobs, notes = loads_of(path, load_catalog([])[0])
     return _arrived(path, jobs, notes, say)
 
 
@@ -154,19 +176,12 @@ def _metrics(
 ) -> ImportResult:
     """The jobs that vLLM served, or the actuals that DCGM watched."""
     if not metrics.watched(series):
-        jobs, notes = metrics.served(series, path.stem, str(path), _models())
+        jobs, notes = metrics.served(series, path.stem, str(path), load_catalog([])[0])
         return _arrived(path, jobs, notes, say)
     text, notes = metrics.held_by(series, _cluster_names(mapping))
     for note in notes:
         say(f"{path}: {note}")
     return ImportResult(path, text, None)
-
-
-def _models() -> dict[str, str]:
-    """Ids of the shipped models by these ids, and by the names that they are published under."""
-    catalog, _ = load_catalog([])
-    ids = {name.casefold(): name for name in catalog.models}
-    return {model.name.casefold(): name for name, model in catalog.models.items()} | ids
 
 
 def _cluster_names(mapping: Path | None) -> dict[str, str]:

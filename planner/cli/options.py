@@ -297,6 +297,8 @@ class CommandGroup(click.Group):
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            if ctx.parent is None and Path(name).is_file():
+                hint = f"name one before the file, such as `planner plan {name}`"
             ctx.fail(f"no command {name!r}; {hint}")
         return super().resolve_command(ctx, args)
 

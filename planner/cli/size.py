@@ -43,6 +43,7 @@ _POLICIES = {
     "shared_gpus": "policies.shared_gpus=true",
 }
 """Options that set a policy, of a scenario too, and what sets it there."""
+_SCENARIOS = (".yaml", ".yml", ".json")
 _METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
 """How values in a unit are asked for; a `NUMBER` in any other."""
 
@@ -239,6 +240,9 @@ def _sized_in(
         setting.format(given[name]): name for name, setting in _POLICIES.items() if given[name]
     }
     changed: Changes = {**changes, "set": (*changes["set"], *stated)}
+    if job is None and scenario.suffix not in _SCENARIOS and not scenario.exists():
+        hint = f"a model is named by an option: `--model {scenario}`"
+        raise InputError(Finding("no such file", file=str(scenario), hint=hint))
     try:
         asked = planner.load(scenario, **changed)
     except InputError as error:

@@ -21,6 +21,7 @@ from planner.errors import Finding, InputError, refuse
 from planner.exchange.exported import Exported, of_export
 from planner.exchange.trace import lasting, seconds_of, serving_jobs
 from planner.exchange.usage import scenario_name
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.scalars import csv_text
@@ -180,12 +181,11 @@ def watched(series: Sequence[MetricSeries]) -> bool:
 
 
 def served(
-    series: Iterable[MetricSeries], file_stem: str, shown_as: str, models: Mapping[str, str]
+    series: Iterable[MetricSeries], file_stem: str, shown_as: str, catalog: Catalog
 ) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
     """A serving job for each model that vLLM names, and what is to be said of it.
 
-    `models` are names of models as they are published, each with its id in the catalog. Raises
-    InputError for a model of which a counter is missing.
+    Raises InputError for a model of which a counter is missing.
     """
     by_model: dict[str, dict[str, list[MetricSeries]]] = defaultdict(lambda: defaultdict(list))
     for one in series:
@@ -202,7 +202,7 @@ def served(
         load, said = _load(counters)
         loads[model] = load, [f"{whose}: {line}" for line in said]
     refuse(findings)
-    return serving_jobs(file_stem, loads, models)
+    return serving_jobs(file_stem, loads, catalog)
 
 
 def _increases(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, float]]:

@@ -271,27 +271,21 @@ def _parts(pattern: re.Pattern[str], item: str, example: str) -> tuple[str | Non
     return found.groups()
 
 
-def _known(sort: str, name: str | None, known: Mapping[str, str], catalog: Catalog) -> str:
-    """The id that a name stands for, its words parted by spaces or dashes."""
-    written = "-".join((name or "").split())
-    if written.casefold() not in known:
-        raise ValueError(*unknown_reference(sort, written, set(known.values()), catalog))
-    return known[written.casefold()]
-
-
 def _model(name: str | None, catalog: Catalog) -> str:
     """By its id, or by the name that it is published under."""
-    published = {one.name.casefold(): id_ for id_, one in catalog.models.items()}
-    short = {name.rpartition("/")[2]: id_ for name, id_ in published.items()}
-    return _known("model", name, {**short, **published, **_by_fold(catalog.models)}, catalog)
+    written = "-".join((name or "").split())
+    if (found := catalog.model_called(written)) is None:
+        raise ValueError(*unknown_reference("model", written, catalog.models, catalog))
+    return found
 
 
 def _node_type(name: str | None, catalog: Catalog) -> str:
-    return _known("node type", name, _by_fold(catalog.nodes), catalog)
-
-
-def _by_fold(names: Iterable[str]) -> dict[str, str]:
-    return {name.casefold(): name for name in names}
+    """The id that a name stands for, its words parted by spaces or dashes."""
+    written = "-".join((name or "").split())
+    known = {one.casefold(): one for one in catalog.nodes}
+    if written.casefold() not in known:
+        raise ValueError(*unknown_reference("node type", written, catalog.nodes, catalog))
+    return known[written.casefold()]
 
 
 def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
@@ -299,10 +293,10 @@ def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
     entry = template.entries("jobs")[0]
     said = _TRAFFIC.fullmatch(item)
     bare = _BARE.fullmatch(item)
-    if bare and "-".join(bare[1].split()).casefold() in _by_fold(catalog.models):
+    if bare and catalog.model_called(bare[1]):
         raise ValueError(f"{item!r} has a figure without a unit", f"write {one_of(_UNITS_SHOWN)}")
     # `Llama 3.1 8B` is all of it a name
-    if said is None or "-".join(item.split()).casefold() in _by_fold(catalog.models):
+    if said is None or catalog.model_called(item):
         model = _model(item, catalog)
     else:
         model, unit = _model(said[1], catalog), said[3].strip()
@@ -331,7 +325,7 @@ def _tuned(template: _Template, catalog: Catalog, item: str) -> _Entry:
     entry = template.entries("jobs")[1]
     said = _METHOD.fullmatch(item)
     method = said[2].casefold() if said else ""
-    if said is None or "-".join(item.split()).casefold() in _by_fold(catalog.models):
+    if said is None or catalog.model_called(item):
         model, method = _model(item, catalog), "tuned"
     else:
         model = _model(said[1], catalog)

@@ -24,6 +24,7 @@ import numpy as np
 from planner.errors import Finding, InputError, refuse
 from planner.exchange.needs import cluster_names
 from planner.inputs.base import LARGEST_COUNT
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.text.words import count_of, unreadable
 
 _COLUMNS: Final = {
@@ -68,25 +69,23 @@ def is_trace(path: Path) -> bool:
     return all(name in _places(_names(first)) for name in _NEEDED)
 
 
-def loads_of(
-    path: Path, models: Mapping[str, str]
-) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+def loads_of(path: Path, catalog: Catalog) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
     """A serving job for each model of a trace, and what is to be said of it.
 
-    `models` are names of models as they are published, each with its id in the catalog. A job
-    whose model is none of these states none. Raises InputError with the lines that do not read.
+    A job whose model the catalog does not know states none. Raises InputError with the lines that
+    do not read.
     """
     loads = {
         name: _load(requests, f"{path}{f', {name}' if name else ''}")
         for name, requests in _read(path).items()
     }
-    return serving_jobs(path.stem, loads, models)
+    return serving_jobs(path.stem, loads, catalog)
 
 
 def serving_jobs(
     file_stem: str,
     loads: Mapping[str, tuple[dict[str, Any], list[str]]],
-    models: Mapping[str, str],
+    catalog: Catalog,
 ) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
     """A job for each load and what is said of it, by the model that it arrived for, and all notes.
 
@@ -97,7 +96,7 @@ def serving_jobs(
     jobs, notes = {}, []
     for name, label in labels.items():
         load, said = loads[name]
-        model, job = models.get(name.casefold()), names[label]
+        model, job = catalog.model_called(name), names[label]
         jobs[job] = {"serve": ({} if model is None else {"model": model}) | {"load": load}}
         notes += said
         if model is None:

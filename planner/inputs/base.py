@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 LARGEST = 10**15
 """No figure is larger: what is, is a slip of the hand that no sum here was made for."""
 LARGEST_COUNT = 10**9
+_AMONG_THOUSANDS = -3
 
 _IN_DETAIL = re.compile(r"[;:.] | \(|\.$")
 """Where the docstring of a field has said what it means."""
@@ -133,9 +134,17 @@ def _number(value: object) -> object:
 
 
 def whole(value: object) -> object:
-    """A count may be written `8.0`; `8.5` and `true` may not, though `true` equals 1 in Python."""
+    """A count may be written `8.0`; `8.5` and `true` may not, though `true` equals 1 in Python.
+
+    Nor may `8.000`: elsewhere the point parts thousands.
+    """
     if isinstance(value, bool):
         raise PydanticCustomError("int_type", "no whole number")
+    if isinstance(value, Decimal) and value.as_tuple().exponent == _AMONG_THOUSANDS:
+        meant = [f"{value.scaleb(3):f}", *([str(int(value))] if value == int(value) else [])]
+        raise ValueError(
+            f"{value:f} is not how a whole number is written, write {' or '.join(meant)}"
+        )
     if isinstance(value, Decimal | float) and value == int(value):
         return int(value)
     return value

@@ -224,7 +224,10 @@ def inputs_from(
     if asked is None:
         raise InputError(*attempts.findings)
     attempts.findings += alike_names(document)
-    attempts.findings += unknown_references(document, catalog, rules)
+    attempts.findings += (
+        document.finding(fault.path, fault.message, fault.hint, at_key=fault.at_key)
+        for fault in unknown_references(document.data, catalog, rules)
+    )
     catalog = catalog or nothing_of(Catalog)
     with suppress(NotKnown):
         catalog = settled_catalog(asked, catalog)

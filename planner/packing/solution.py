@@ -8,8 +8,8 @@ from enum import StrEnum
 RUNNING_COST, WHOLE_NODES = "running cost of owned nodes", "whole nodes"
 """Two terms of the bound: what nothing decides, and what it costs that nodes come whole."""
 TOKENS = "units on APIs"
-"""A term of the bound: what the tokens of units on APIs cost, and by how much the bound is lower
-since other units could be there."""
+"""A term of the bound: what the tokens of units on APIs cost, which a plan counts in the price tags
+of their jobs, and by how much the bound is lower since other units could be there."""
 
 
 class Status(StrEnum):

@@ -74,7 +74,8 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     today = nodes_today(inputs, fleet)
     placement = place(translation, solution, fleet, inputs.catalog.gpus, today)
     current = current_placement(inputs, jobs, translation, fleet, placement)
-    tags, bound_terms = bill(translation, solution)
+    apis = tuple(api_uses(inputs, jobs))
+    tags, bound_terms = bill(translation, solution, apis)
     scenario = inputs.scenario
     bias = scenario.finance.optimism_bias
     bought = acquisitions(inputs, translation, solution)
@@ -124,7 +125,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         break_evens=break_evens(inputs, bought),
         chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current),
         endpoints=endpoints,
-        apis=tuple(api_uses(inputs, jobs)),
+        apis=apis,
         api_comparisons=tuple(api_comparisons(inputs, jobs, endpoints)),
         storage_mb=stored_assets(jobs, translation, placement.kept),
         warnings=(),

@@ -134,7 +134,8 @@ def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...])
 def _arriving(peaks: tuple[Fraction, ...]) -> str:
     """`12 requests a second`, `up to 12 requests a second` where quarters differ."""
     most = "up to " if len(set(peaks)) > 1 else ""
-    return f"{most}{float(max(peaks)):,.4g} requests a second"
+    requests = "request" if max(peaks) == 1 else "requests"
+    return f"{most}{float(max(peaks)):,.4g} {requests} a second"
 
 
 def _fixed(fixed: Fixed) -> str:

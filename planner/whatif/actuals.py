@@ -111,7 +111,8 @@ class _Known:
         for column, known in self._names.items():
             name = getattr(actual, column)
             if name is not None and str(name) not in known:
-                hint = did_you_mean(str(name), sorted(known))
+                meant = did_you_mean(str(name), sorted(known))
+                hint = f"they have {min(known)} to {max(known)}" if column == "quarter" else meant
                 yield row.finding(f"no plan here knows {str(name)!r}", column, hint)
                 unknown = True
         if not unknown:

@@ -116,6 +116,10 @@ def test_a_mistyped_command_is_recognised(run):
     result = run("catalog", "lst")
     assert result.exit_code == 2
     assert "no command 'lst'; did you mean 'list'?" in result.stderr
+    file = Path(__file__)
+    assert f"such as `planner plan {file}`" in " ".join(run(str(file)).stderr.split())
+    hint = "hint: a model is named by an option: `--model llama-3.1-8b`"
+    assert hint in run("size", "llama-3.1-8b", "--method", "lora").stderr
     kinds = "there are kubernetes, kueue, portfolio, watsonx"
     assert f"no command 'plan.json'; {kinds}" in run("export", "plan.json").stderr
 

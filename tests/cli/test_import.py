@@ -86,6 +86,7 @@ def test_hidden_rows_of_a_workbook_are_told(run, tmp_path, monkeypatch):
         (("p.csv", "--out", "x.yaml", "--sheet", "A"), "is no workbook, so it has no sheets"),
         (("p.csv", "--out", "x.yaml"), "p.csv:2:2: fixed.gpus: "),
         (("p.csv", "--out", "x.yaml", "--mapping", "m.yaml"), "error: always: 'no' is no column"),
+        (("m.yaml", "--out", "x.yaml"), "m.yaml: is YAML, and no table\nhint: a scenario takes"),
     ],
 )
 def test_a_mistake_writes_nothing(run, tmp_path, monkeypatch, words, message):
@@ -96,3 +97,31 @@ def test_a_mistake_writes_nothing(run, tmp_path, monkeypatch, words, message):
     assert result.exit_code == ExitCode.INPUT
     assert message in result.stderr
     assert not Path("x.yaml").exists()
+
+
+def test_names_that_no_shipped_file_has_are_told_once_each(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.csv").write_text(
+        "job,serve.model,gpu_types\na,lama-3.1-8b,[h100]\nb,lama-3.1-8b,\nc,llama-3.1-8b,\n",
+        encoding="utf-8",
+    )
+    result = run("import", "p.csv", "--out", "jobs.yaml")
+    assert result.exit_code == 0
+    told = [line for line in result.stderr.splitlines() if line.startswith("warning")]
+    assert len(told) == 2
+    types, models = sorted(told)
+    assert "jobs.a.gpu_types[0]: GPU type 'h100' is ambiguous in the shipped catalog" in types
+    assert "jobs.a.serve.model and of 1 other job: unknown model 'lama-3.1-8b' in the" in models
+    assert "did you mean 'llama-3.1-8b'" in models
+
+
+@pytest.mark.parametrize("name", ["meta-llama/Llama-3.1-8B-Instruct", "Meta-Llama-3.1-8B"])
+def test_models_go_by_the_names_that_they_are_published_under(run, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"2027-01-04 10:0{minute}:00,{name},100,20\n" for minute in range(9))
+    Path("t.csv").write_text(
+        f"timestamp,model,prompt_tokens,completion_tokens\n{rows}", encoding="utf-8"
+    )
+    assert run("import", "t.csv", "--out", "jobs.yaml").exit_code == 0
+    (job,) = yaml.safe_load(Path("jobs.yaml").read_text(encoding="utf-8"))["jobs"].values()
+    assert job["serve"]["model"] == "llama-3.1-8b"

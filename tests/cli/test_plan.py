@@ -87,6 +87,8 @@ def test_what_is_not_a_plan_is_refused_by_name(tmp_path, run, content, message):
 def test_a_plan_that_is_missing_or_a_folder_is_refused(tmp_path, run):
     assert "no such file" in run("explain", tmp_path / "no.json", "x").stderr
     assert "is not an ordinary file" in run("explain", tmp_path, "x").stderr
+    (tmp_path / "plan.json").write_text("{}", encoding="utf-8")
+    assert f"hint: write {tmp_path / 'plan.json'}" in run("explain", tmp_path, "x").stderr
 
 
 @pytest.mark.parametrize(

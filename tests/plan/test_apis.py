@@ -11,6 +11,7 @@ import pytest
 import planner
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
+from planner.planning.store import loads
 from tests.plan.edits import entry, refused
 from tests.stated import stated
 
@@ -270,6 +271,24 @@ def test_where_tokens_are_all_that_is_paid_the_cost_moves_as_their_price_and_num
     }
     for name in ("prices by the token", "traffic", "length of prompts and answers"):
         assert moved[name] == pytest.approx([0.8, 1.2], rel=0.001), name
+
+
+def test_where_everything_goes_to_apis_nothing_is_said_to_be_left_out():
+    asked = scenario({"rare": endpoint(0.01)}, {"hosted": hosted()})
+    asked["fleet"] = {}
+    asked["offers"] = {"h100": {"node_type": "xe9680-h100", "kind": "rent", "lead_time_weeks": 1}}
+    made = planner.plan(asked)
+    text = made.to_markdown()
+    saved = loads(made.to_json(), "plan.json")
+    (job,), (use,) = saved.jobs, saved.apis
+    assert job.tag_cents == use.present_cents == saved.proof.cost_cents
+    assert "units on APIs" not in dict(saved.proof.bound_terms)
+    assert "**Buy and rent nothing, and pay $" in text
+    assert "for the tokens of rare on APIs, for $" in text
+    assert "Node map" not in text
+    told = planner.explain(made, "rare").to_markdown()
+    assert "an API answers all its requests, which costs less than GPUs" in told
+    assert "has no unit" not in told
 
 
 def test_a_person_reads_what_goes_to_apis_and_what_they_would_cost_for_the_others():

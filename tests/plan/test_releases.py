@@ -6,9 +6,12 @@ server draws 2 kW at $0.10, $438 in a quarter of 2,190 h, and its support costs 
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 
+import planner
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
@@ -191,6 +194,8 @@ def test_a_node_that_retires_may_be_sold_then(plan_of):
     plan = plan_of(changes)
     assert released(plan) == [("2027Q4", "sell", 1)]
     assert plan.releases[0].saved_cents == 0
+    (told,) = (one.text for one in plan.warnings if "retire" in one.text)
+    assert told.startswith("3 owned nodes of old")  # the fourth is gone
 
 
 def test_money_of_a_sale_widens_no_budget_and_what_is_saved_does(plan_of):
@@ -326,3 +331,24 @@ def test_the_check_notices_when(inputs, plan, expected, broken):
 )
 def test_the_check_lets_nothing_go_that_must_stay(asked, plan, changes, expected):
     assert expected in refused(asked(changes), plan)
+
+
+def test_where_every_owned_node_is_sold_the_documents_have_no_empty_table(tmp_path):
+    made = planner.plan(
+        {
+            "format": 1,
+            "name": "all sold",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+            "fleet": {
+                "old": {"node_type": "xe9680-a100", "count": 1, "sale": {"price_usd": 200_000}}
+            },
+            "finance": {"useful_life_years": 2},
+            "offers": {"l40s": {"node_type": "r760xa-l40s", "kind": "rent"}},
+            "jobs": {"work": {"fixed": {"gpu_memory_gb": 20}, "gpu_types": ["l40s-48gb"]}},
+        }
+    )
+    assert made.to_markdown().count("sell 1 ×") == 1
+    planner.report(made).write(tmp_path)
+    text = (tmp_path / "justification.md").read_text(encoding="utf-8")
+    assert "No owned node is kept on." in text
+    assert not re.search(r"\| ---[^\n]*\n\n", text)

@@ -6,11 +6,14 @@ nodes in ten days of January; `always` holds four GPUs all year.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
 from itertools import combinations
 
 import pytest
 
+import planner
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from tests.plan.edits import changed, pieces, refused
@@ -166,3 +169,46 @@ def test_a_run_at_other_hours_than_it_may_is_refused(inputs, plan, job, run, at,
     start, end = runs_of(plan, job)[1, run][0][1].hours
     hours = (max(0, start + shift[0]), max(0, start + shift[0]) + end - start + shift[1] - shift[0])
     assert told in refused(inputs, damaged(job, run, at, hours=hours)(plan))
+
+
+def told_of_few_hours(**changes):
+    """The warning of nodes that run little, and their net present cost in USD."""
+    made = planner.plan(
+        {
+            "format": 1,
+            "name": "A few hours",
+            "horizon": {"first_quarter": "2027Q1", "quarters": 2},
+            "offers": {
+                "h200": {"node_type": "xe9680-h200", "kind": "rent"},
+                **changes.pop("offers", {}),
+            },
+            "jobs": {
+                "train": {"fixed": {"gpus": 16}, "run": {"hours": 5}},
+                **changes.pop("jobs", {}),
+            },
+        }
+    )
+    notes = json.loads(made.to_json())["warnings"]
+    return [one["text"] for one in notes if "GPU-hours of runs" in one["text"]], made.cost_usd
+
+
+def test_nodes_had_for_a_few_hours_of_runs_are_told_beside_what_these_cost_by_the_hour():
+    """Two nodes in two quarters, of which each runs 6 hours, at $4.954 per GPU-hour."""
+    (told,), cost = told_of_few_hours()
+    assert told.startswith("all that 2 nodes of h200 run is 192 GPU-hours of runs, for $")
+    assert "by the hour they would begin at $951, at the price book's $4.954 per GPU-hour" in told
+    stated = int(re.findall(r"for \$([\d,]+) net", told)[0].replace(",", ""))
+    assert stated == pytest.approx(float(cost), abs=1)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"offers": {"hour": {"node_type": "xe9680-h200", "kind": "hourly"}}},
+        {"jobs": {"train": {"fixed": {"gpus": 16}, "run": {"hours": 1900}}}},
+        {"jobs": {"chat": {"serve": {"model": "llama-3.1-8b"}}, "train": {"fixed": {"gpus": 8}}}},
+    ],
+)
+def test_nothing_is_told_of_hours_that_were_weighed_or_are_many_or_beside_what_is_always_on(beside):
+    told, _ = told_of_few_hours(**beside)
+    assert told == []

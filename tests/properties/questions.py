@@ -92,9 +92,28 @@ _NEEDS = st.sampled_from(
 _CONDITIONS = st.sampled_from(
     [{}, {}, {"quarters": "2027Q1"}, {"gpu_types": ["h100-80gb-sxm", "h200-141gb-sxm"]}]
 )
+_RATES = st.sampled_from([1, 9])
+_WORK = st.one_of(
+    st.builds(lambda need: {"fixed": need}, _NEEDS),
+    st.builds(
+        lambda need, hours: {"fixed": need, "run": {"hours": hours}},
+        _NEEDS,
+        st.sampled_from([20, 700]),
+    ),
+    st.builds(
+        lambda rate: {
+            "serve": {
+                "model": "llama-3.1-8b",
+                "load": {"requests_per_second": rate, "input_tokens": 1000, "output_tokens": 200},
+            }
+        },
+        _RATES,
+    ),
+)
+"""What holds its GPUs all quarter, what runs for hours, and an endpoint with its traffic."""
 JOBS = st.builds(
-    lambda need, count, conditions: {"fixed": need, "count": count, **conditions},
-    _NEEDS,
+    lambda work, count, conditions: {**work, "count": count, **conditions},
+    _WORK,
     st.integers(1, 3),
     _CONDITIONS,
 )

@@ -27,6 +27,25 @@ def test_another_job_never_lowers_the_cost(planned, question, job):
     assert cost_cents(planned, question.with_jobs(more=job)) >= cost_cents(planned, question)
 
 
+def asking_more(job: dict[str, Any]) -> dict[str, Any]:
+    """The same job with twice the traffic, runs of twice the length, or one unit more."""
+    if "serve" in job:
+        load = job["serve"]["load"]
+        more = {**load, "requests_per_second": 2 * load["requests_per_second"]}
+        return {**job, "serve": {**job["serve"], "load": more}}
+    if "run" in job:
+        return {**job, "run": {"hours": 2 * job["run"]["hours"]}}
+    return {**job, "count": job["count"] + 1}
+
+
+@drawing(6)
+@given(question=QUESTIONS)
+def test_a_job_that_asks_for_more_never_lowers_the_cost(planned, question):
+    name, job = next(iter(question.jobs.items()))
+    more = question.with_jobs(**{name: asking_more(job)})
+    assert cost_cents(planned, more) >= cost_cents(planned, question)
+
+
 @drawing(5)
 @given(question=QUESTIONS, name=st.sampled_from(["alpha", "beta"]), rise=st.integers(1, 90_000))
 def test_a_higher_price_costs_more_by_at_most_the_rise_for_each_node_bought(

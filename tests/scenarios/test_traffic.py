@@ -172,3 +172,18 @@ def test_widths_that_are_none_are_told(bits, said):
 def test_a_list_with_a_width_beyond_the_published_one_is_told():
     with pytest.raises(planner.InputError, match="is published at 4 bit, so 16 bit would only"):
         planner.plan(scenario(model="gpt-oss-120b", bits=[16, 4]))
+
+
+def test_what_is_short_of_a_growing_endpoint_is_told_without_a_figure_of_its_last_quarter():
+    asked = scenario()
+    asked["horizon"]["as_of"] = "2026-12-01"
+    asked["fleet"] = {"own": {"node_type": "xe9680-h100", "count": 1}}
+    asked["offers"] = {"h200": {"node_type": "xe9680-h200", "kind": "buy", "lead_time_weeks": 10}}
+    asked["jobs"]["beside"] = {"fixed": {"gpus": 8}}
+    with pytest.raises(InfeasibleError) as refusal:
+        planner.plan(asked)
+    assert refusal.value.headline == (
+        "no plan exists: in 2027Q1 to 2027Q4 more GPUs are needed than can be in service"
+    )
+    (remedy,) = (one for one in refusal.value.remedies if "xe9680-h200@main" in one)
+    assert remedy == "have 1 node more of xe9680-h200@main in service from 2027Q1"

@@ -167,6 +167,12 @@ def test_mistakes_are_told_with_their_cell(read, rows, message):
     assert message in str(refusal.value)
 
 
+def test_a_quarter_of_no_plan_is_answered_with_those_that_there_are(read):
+    with pytest.raises(InputError) as refusal:
+        read("2026Q4,search,,1\n")
+    assert refusal.value.findings[0].hint == "they have 2027Q1 to 2027Q2"
+
+
 def test_an_unknown_column_is_answered_with_the_nearest(read):
     with pytest.raises(InputError) as refusal:
         read("2027Q2,search,1\n", header="quarter,jobs,count\n")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
@@ -449,6 +451,28 @@ class Catalog(Frozen):
         if source is None:
             return key
         return f"{source.title} ({source.url})" if source.url else source.title
+
+    def model_called(self, name: str) -> str | None:
+        """The id of the model that has this name elsewhere, however it was tuned to answer.
+
+        `meta-llama/Llama-3.1-8B-Instruct` and `Llama 3.1 8B` are `llama-3.1-8b`.
+        """
+        asked = _bare(name)
+        for id_, model in self.models.items():
+            if asked in (_bare(id_), _bare(model.name)):
+                return id_
+        return None
+
+
+_TUNED = {"base", "chat", "hf", "instruct", "it", "meta"}
+"""Words of a model's name that change nothing of its shape."""
+
+
+@lru_cache(maxsize=4096)
+def _bare(name: str) -> str:
+    """A model's name without its owner, in one case and with one sign between its words."""
+    words = re.split(r"[-_\s]+", name.rpartition("/")[2].casefold())
+    return "-".join(word for word in words if word not in _TUNED)
 
 
 _RECURRENCE = 8

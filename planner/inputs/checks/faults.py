@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 from planner.errors import Finding
@@ -157,19 +158,20 @@ _REFERENCES = {
 
 
 def unknown_references(
-    scenario: YamlDocument, catalog: Catalog | None, rules: RuleBook | None
-) -> Iterator[Finding]:
-    """Find every name in the scenario that stands for nothing.
+    data: object, catalog: Catalog | None, rules: RuleBook | None
+) -> Iterator[Fault]:
+    """Find every name in the plain data of a scenario that stands for nothing.
 
-    Works on the file's plain data, so that a mistake elsewhere in it hides none of these; where
-    catalog or rules are not known, their names are passed over.
+    A mistake elsewhere in it hides none of these; where catalog or rules are not known, their names
+    are passed over.
     """
+    fault_of = cache(lambda sort, name: fault_of_name(sort, name, catalog, rules))
     for place, sort in _REFERENCES.items():
         pattern = tuple(place.split("."))
-        for path, name in _matches(scenario.data, pattern, ()):
+        for path, name in _matches(data, pattern, ()):
             with suppress(NotKnown):
-                if fault := fault_of_name(sort, name, catalog, rules):
-                    yield scenario.finding(path, *fault, at_key=pattern[-1] == _KEYS)
+                if fault := fault_of(sort, name):
+                    yield Fault(path, *fault, at_key=pattern[-1] == _KEYS)
 
 
 def fault_of_name(
@@ -228,6 +230,8 @@ def unknown_reference(
     names = sorted(known)
     if catalog is not None and sort == "GPU type":
         several = _of_family(name, catalog)
+    elif catalog is not None and sort == "model":
+        several = [meant] if (meant := catalog.model_called(name)) else []
     else:
         several = _made_of(name, sort, names)
     if len(several) > 1:

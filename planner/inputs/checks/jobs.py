@@ -84,12 +84,14 @@ def _too_long(
     """More tokens than the model takes, or where it is not known, than any of the catalog does."""
     tokens: int | None = getattr(about, key)
     model = _model(about, catalog)
+    if tokens is None or (model is None and about.model is not None):
+        return
     if model is not None:
         longest, who = model.longest_context, f"{about.model} takes"
     else:
         longest = max((one.longest_context for one in catalog.models.values()), default=0)
         who = "any model of the catalog takes"
-    if tokens is not None and (model or about.model is None) and tokens > longest:
+    if tokens > longest:
         yield Fault((key,), f"{tokens:,} tokens are more than {who} ({longest:,})")
 
 

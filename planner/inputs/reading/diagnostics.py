@@ -38,6 +38,8 @@ _SCALED_KEYS = ("_b", "_gb", "_hours", "_kw", "_weeks", "_years")
 _LETTERS = ("h", "b", "u")
 """Units that are written with their first letter alone."""
 
+_FIGURE = re.compile(r"[0-9]+")
+"""Within a word: `fp8` and `Q8_0` name a width."""
 _JOINED = re.compile(r"(\w+)\s*[:=]")
 """A key whose value follows without a blank, or after another sign."""
 _SAME_AS = {
@@ -244,6 +246,9 @@ def _not_a_choice(choices: list[str], mistake: _Mistake) -> tuple[str, str | Non
     said = str(mistake.value)
     meant = [one for one in _SAME_AS.get(said.casefold(), ()) if one in choices]
     called = f"here that is {one_of([f'`{one}`' for one in meant])}"
+    figures = set(_FIGURE.findall(said)).intersection(choices)
+    if len(figures) == 1:
+        return f"{described(mistake.value)} is not one of {allowed}", f"write {figures.pop()}"
     hint = called if meant else did_you_mean(said, choices)
     return f"{described(mistake.value)} is not one of {allowed}", hint
 
@@ -283,7 +288,7 @@ def _figure_hint(value: str, key: str, *, whole: bool) -> str | None:
         return f"write {written.replace(',', '.')}, with a decimal point"
     figure = re.sub(r"[,_ ]", "", written)
     if more == "%":
-        return f"write {figure}, it is no share" if whole else "a share of 1 % is written 0.01"
+        return f"write {figure}, it is no share" if whole else f"write {Decimal(figure) / 100:f}"
     if figure == value.strip():
         stripped = figure.lstrip("0") or "0"
         return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"

@@ -510,7 +510,8 @@ class Job(Frozen):
     @model_validator(mode="after")
     def _run_of_known_length(self) -> Job:
         if self.tune is None and self.runs_per_quarter != 1:
-            raise ValueError("`runs_per_quarter` goes with `tune:`")
+            more = "; `count` says how many times a fixed job runs" if self.fixed else ""
+            raise ValueError(f"`runs_per_quarter` goes with `tune:`{more}")
         if self.run is None:
             if self.tune and self.tune.dataset_tokens is None and self.runs_per_quarter != 1:
                 raise ValueError(

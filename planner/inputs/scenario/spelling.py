@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
@@ -55,6 +56,9 @@ def in_force(stated: F | dict[str, F], quarter: Quarter) -> F | None:
     return stated[max(begun, key=Quarter.parse)] if begun else None
 
 
+_IN_A_SPAN = re.compile(r"20[0-9]{2}Q[1-4]")
+
+
 def quarters(value: object) -> object:
     """`2027Q1`, `2027Q1..2027Q3` or a list of such, as a sorted tuple without repeats."""
     if value is None or value == "all":
@@ -67,6 +71,9 @@ def quarters(value: object) -> object:
             continue
         if not isinstance(item, str):
             raise no_quarter(item)
+        ends = _IN_A_SPAN.findall(item)
+        if len(ends) == 2 and ".." not in item:
+            raise ValueError(f"{item!r} is no span of quarters, write {'..'.join(ends)}")
         first, dots, last = item.partition("..")
         start = Quarter.parse(first.strip())
         end = Quarter.parse(last.strip()) if dots else start
@@ -82,6 +89,8 @@ def switched(value: object) -> object:
     """`true` stands for a mapping that states nothing, and `false` for none."""
     if isinstance(value, bool):
         return {} if value else None
+    if isinstance(value, str):
+        raise ValueError(f"{value!r} is neither `true` nor `false`, nor a mapping of its keys")
     return value
 
 

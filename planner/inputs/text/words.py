@@ -16,7 +16,8 @@ from planner.inputs.text.scalars import character_name
 
 _UNITS = (
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
-    *("hour", "hours", "days", "week", "weeks", "month", "months", "quarter", "year", "years"),
+    *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
+    *("week", "weeks", "month", "months", "quarter", "year", "years"),
     *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent"),
 )
 """Words of a key that tell the unit of its figure."""

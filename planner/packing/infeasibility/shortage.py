@@ -90,7 +90,7 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
         program.rows[at] = replace(program.rows[at], right=0.0)
     lacking: dict[int, int] = {}
     for number, demand in enumerate(master.problem.demands):
-        cost = float(_gpus(demand) * len(demand.quarters))
+        cost = float(sum(_gpus(demand, quarter) for quarter in demand.quarters))
         lacking[number] = program.variable("lacking", cost=cost, upper=demand.count)
         takes = min(demand.takes, default=0) / ALL_TRAFFIC
         rows = {row: takes for row, sharing in master.traffic_rows.items() if number in sharing}
@@ -108,25 +108,30 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
     }
 
 
-def _gpus(demand: Demand) -> int:
-    return min((choice.shape.gpus * choice.copies for choice in demand.choices), default=1)
+def _gpus(demand: Demand, quarter: int) -> int:
+    """The fewest GPUs that a unit can do with in a quarter."""
+    ways = (choice.shape.gpus * choice.copies_in(quarter) for choice in demand.choices)
+    return min(ways, default=1)
 
 
 def _headline(translation: Translation, short: dict[int, float]) -> str:
     by_quarter: dict[int, float] = defaultdict(float)
-    for number, units in short.items():
-        demand = translation.problem.demands[number]
+    demands = [translation.problem.demands[number] for number in short]
+    for demand, units in zip(demands, short.values(), strict=True):
         for quarter in demand.quarters:
-            by_quarter[quarter] += units * _gpus(demand)
+            by_quarter[quarter] += units * _gpus(demand, quarter)
     if not by_quarter:
         return "no plan exists: the units do not fit whole nodes within the offers"
     quarter, gpus = max(by_quarter.items(), key=lambda item: (item[1], -item[0]))
+    when = translation.quarters[quarter]
     what = f"at least {_count(gpus)} GPUs more are"
     if _count(gpus) == "1":
         what = "at least 1 GPU more is"
-    if any(_may_share(translation.problem.demands[number]) for number in short):
+    if any(map(_may_share, demands)):
         what = "more GPUs are"  # of which how many is open: others may have the same ones
-    when = translation.quarters[quarter]
+    if any(choice.by_quarter for demand in demands for choice in demand.choices):
+        what = "more GPUs are"  # a unit that lacks room in one quarter lacks it in all of them
+        when = _span([translation.quarters[one] for one in sorted(by_quarter)])
     return f"no plan exists: in {when} {what} needed than can be in service"
 
 

@@ -36,7 +36,7 @@ def planned_jobs(
         for name, unit in members:
             if unit == 1:
                 of_first[name] = (*of_first.get(name, ()), demand)
-    known: dict[tuple[str, tuple[int, ...], frozenset[str]], tuple[Alternative, ...]] = {}
+    known: dict[object, tuple[Alternative, ...]] = {}
     planned = []
     for job in jobs:
         gpu_type_of = {candidate.way: candidate.gpu_type for candidate in job.sizing.candidates}
@@ -44,9 +44,10 @@ def planned_jobs(
         on = {(unit, gpu_type_of[way]) for unit, way in ways[job.name]}
         units_on = Counter(gpu_type for _, gpu_type in on)
         stages = of_first.get(job.name, ())
-        key = (job.sizing.id, stages, frozenset(units_in))
+        chosen = frozenset(units_in)
+        key = (job.sizing.id, stages, chosen, bool(job.on_apis))
         if key not in known:
-            known[key] = _alternatives(job, translation, solution, stages, key[2])
+            known[key] = _alternatives(job, translation, solution, stages, chosen)
         stated = scenario.jobs.get(job.name)
         planned.append(
             PlannedJob(
@@ -161,7 +162,8 @@ def _alternatives(
         if one.way in chosen:
             cents, reason = 0, _why_chosen(cents or 0, allowed)
         elif not stages:
-            cents, reason = None, "the job has no unit in any quarter"
+            on_api = "an API answers all its requests, which costs less than GPUs"
+            cents, reason = None, on_api if job.on_apis else "the job has no unit in any quarter"
         elif told := _obstacle(one, translation, stages, job.sites):
             cents, reason = None, told
         else:

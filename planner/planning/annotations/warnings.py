@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
+from fractions import Fraction
 from itertools import count as naturals
-from math import exp, floor, lgamma, log
+from math import ceil, floor
 from typing import NamedTuple
 
+from planner.costs import in_cents, node_costs, present_cents
 from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
 from planner.inputs.scenario.places import node_places, place_of, pool_places
@@ -18,7 +20,7 @@ from planner.packing.solution import Solution, Status
 from planner.packing.statement.facility import spare_nodes
 from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
 from planner.planning.figures.shares import most_saved
-from planner.planning.plan import Note, Plan
+from planner.planning.plan import Note, Occupant, Plan
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob, Sizing
 from planner.sizing.sizer import LENGTH_UNKNOWN
@@ -29,6 +31,7 @@ _SPARE_NODES = "policies.spare_nodes"
 _FAILURES = "failures_per_gpu_year"
 _DAYS_A_YEAR = 365.25
 _SUFFICE = 0.99
+_LARGE = 1e200
 
 _Pool = tuple[str, str]
 """Node type and site."""
@@ -40,10 +43,11 @@ def warning_notes(
     """Warnings of a plan that has none yet, those that decide about money first."""
     return (
         *_not_proved(solution),
-        *_retiring(inputs),
+        *_retiring(inputs, plan),
         *_committed(plan),
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
+        *_for_a_few_hours(inputs, plan),
         *_illustrative(inputs),
         *_on_apis(inputs, plan),
         *unit_slips(inputs, plan),
@@ -70,13 +74,15 @@ def _not_proved(solution: Solution) -> Iterator[Note]:
         )
 
 
-def _retiring(inputs: Inputs) -> Iterator[Note]:
+def _retiring(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     horizon = inputs.scenario.horizon
+    kept = Counter(one.entry for one in plan.nodes if one.origin == "owned" and not one.sold)
     for name, entry in sorted(inputs.scenario.fleet.items()):
-        if entry.retires is not None and entry.retires - horizon.first_quarter < horizon.quarters:
-            retire, are = ("retires", "it is") if entry.count == 1 else ("retire", "they are")
+        ends = entry.retires and entry.retires - horizon.first_quarter < horizon.quarters
+        if ends and kept[name]:
+            retire, are = ("retires", "it is") if kept[name] == 1 else ("retire", "they are")
             yield Note(
-                text=f"{count_of(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
+                text=f"{count_of(kept[name], 'owned node')} of {name} ({entry.node_type} @ "
                 f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
                 origin=f"fleet.{name}",
             )
@@ -252,6 +258,49 @@ def _of_unknown_length(
     )
 
 
+def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
+    """Acquired nodes whose runs would cost less than half by the hour, which nobody offers here."""
+    if any(offer.step_hours for offer in inputs.offers):
+        return
+    horizon = inputs.scenario.horizon
+    at_work: dict[str, list[Occupant]] = defaultdict(list)
+    for use in (use for uses in plan.placements for use in uses):
+        at_work[use.node] += use.occupants
+    for offer in inputs.offers:
+        nodes = [
+            one
+            for one in plan.nodes
+            if one.entry == offer.name
+            and one.origin != "owned"
+            and at_work[one.id]
+            and all(occupant.hours for occupant in at_work[one.id])
+        ]
+        rent = inputs.catalog.prices.rent.get(offer.node_type)
+        if not nodes or rent is None:
+            continue
+        paid = Counter(
+            horizon.labels.index(label)
+            for one in nodes
+            for label in (one.in_service if offer.kind == "rent" else one.in_service[:1])
+        )
+        cents = sum(
+            count * present_cents(node_costs(inputs, offer, quarter))
+            for quarter, count in paid.items()
+        )
+        gpu_hours = ceil(
+            sum(one.gpu_hours(Fraction(0)) for node in nodes for one in at_work[node.id])
+        )
+        if 2 * (by_hour := in_cents(gpu_hours * rent.usd)) < cents:
+            yield Note(
+                text=f"all that {count_of(len(nodes), 'node')} of {offer.name} "
+                f"{'runs' if len(nodes) == 1 else 'run'} is {gpu_hours:,} GPU-hours of runs, for "
+                f"{usd(round(cents, -2), short=True)} net present cost; by the hour they would "
+                f"begin at {usd(round(by_hour, -2), short=True)}, at the price book's "
+                f"${rent.usd:f} per GPU-hour: an offer of `kind: hourly` would be weighed",
+                origin=f"offers.{offer.name}",
+            )
+
+
 def _illustrative(inputs: Inputs) -> Iterator[Note]:
     book, stated = inputs.catalog.prices.header, inputs.scenario.offers
     concerned = [offer for offer in inputs.offers if offer.illustrative]
@@ -340,7 +389,7 @@ def _no_spare(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """In what share of the time spare nodes replace all that are out for repair, by pool.
 
-    Nodes fail at random and are repaired side by side, so that those out at one time are Poisson.
+    Nodes at work fail at random and are repaired side by side.
     """
     days = inputs.scenario.policies.repair_days
     if days is None:
@@ -352,9 +401,9 @@ def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         if not nodes:
             continue
         gpus = sum(at_work[pool] * inputs.catalog.nodes[pool[0]].gpus.value for pool in pools)
-        out = float(rule.value or 0) * gpus * float(days) / _DAYS_A_YEAR
-        enough = next(most for most, sure in _at_most(out) if sure >= _SUFFICE)
-        sure = next(sure for most, sure in _at_most(out) if most == kept)
+        each = float(rule.value or 0) * gpus / nodes * float(days) / _DAYS_A_YEAR
+        enough = next(most for most in naturals() if _out(nodes, each, most)[1] >= _SUFFICE)
+        out, sure = _out(nodes, each, kept)
         suffice = f"with {kept or 'no'} spare, all are replaced in {floor(1000 * sure) / 10} %"
         need = "" if kept == enough else f"; {count_of(enough, 'spare node')} would in 99 %"
         yield Note(
@@ -364,12 +413,24 @@ def _failures(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         )
 
 
-def _at_most(mean: float) -> Iterator[tuple[int, float]]:
-    """0, 1, 2, … with the probability that a Poisson variable is at most so much."""
-    sure = 0.0
-    for number in naturals():
-        sure += exp(number * log(mean) - mean - lgamma(number + 1))
-        yield number, min(sure, 1.0)
+def _out(nodes: int, each: float, kept: int) -> tuple[float, float]:
+    """Nodes that are out on the average, and the share of the time in which spare ones replace all.
+
+    The machine repair model: `each` is how often a node at work fails in the time of a repair, and
+    what is out with no spare left does not fail again.
+    """
+    weight, all_weights, out, replaced = 1.0, 0.0, 0.0, 0.0
+    for number in range(nodes + kept + 1):
+        all_weights += weight
+        out += number * weight
+        if number <= kept:
+            replaced += weight
+        weight *= each * min(nodes, nodes + kept - number) / (number + 1)
+        if weight > _LARGE:
+            weight, all_weights, out, replaced = (
+                one / _LARGE for one in (weight, all_weights, out, replaced)
+            )
+    return out / all_weights, replaced / all_weights
 
 
 def _of_sizing(jobs: tuple[SizedJob, ...], plan: Plan) -> Iterator[Note]:

@@ -19,7 +19,7 @@ from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, tok
 from planner.inputs.scenario.load import HOUR_SECONDS, Load
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
-from planner.packing.solution import RUNNING_COST, WHOLE_NODES, Solution
+from planner.packing.solution import RUNNING_COST, TOKENS, WHOLE_NODES, Solution
 from planner.planning.figures.use import at_peak
 from planner.planning.plan import (
     ApiComparison,
@@ -64,18 +64,27 @@ Bill = tuple[dict[str, int], tuple[tuple[str, int], ...]]
 """Cents by job, and the terms of the bound, the jobs' sum first."""
 
 
-def bill(translation: Translation, solution: Solution) -> Bill:
-    """Tag each job and state the other terms, so that all of them add up to the bound."""
+def bill(translation: Translation, solution: Solution, apis: Iterable[ApiUse]) -> Bill:
+    """Tag each job and state the other terms, so that all of them add up to the bound.
+
+    The tag of a job on an API is, or holds, what its tokens cost there.
+    """
     exact: dict[str, float] = {}
+    terms_of = dict(solution.bound_terms)
+    for use in apis:
+        exact[use.job] = exact.get(use.job, 0.0) + use.present_cents
+        terms_of[TOKENS] -= use.present_cents
+    if not round(terms_of.get(TOKENS, 1.0)):
+        del terms_of[TOKENS]
     for members, tag in zip(translation.members, solution.tags, strict=True):
         for job, units in Counter(job for job, _ in members).items():
             exact[job] = exact.get(job, 0.0) + units * tag.cents
     jobs = sorted(exact)
-    amounts = [exact[job] for job in jobs] + [cents for _, cents in solution.bound_terms]
+    amounts = [exact[job] for job in jobs] + [*terms_of.values()]
     cents = [*largest_remainder(dict(enumerate(amounts)), solution.bound_cents).values()]
     tags = dict(zip(jobs, cents, strict=False))
     terms = [(JOB_TAGS, sum(tags.values()))]
-    terms += zip((name for name, _ in solution.bound_terms), cents[len(jobs) :], strict=True)
+    terms += zip(terms_of, cents[len(jobs) :], strict=True)
     if rest := solution.bound_cents - sum(cents):
         terms.append((_UNATTRIBUTED, rest))
     return tags, tuple(terms)

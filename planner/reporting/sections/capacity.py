@@ -95,11 +95,11 @@ def capacity_chart(traced: TracedPlan) -> Chart:
 
 def existing_section(traced: TracedPlan) -> Iterator[Block]:
     """What is owned, how full the plan makes it, and what only measurements can say."""
-    owned = {(node.node_type, node.site) for node in traced.plan.nodes if node.origin == "owned"}
-    if owned:
-        yield pools_table(traced, owned)
+    owned = [node for node in traced.plan.nodes if node.origin == "owned"]
+    if on := {(node.node_type, node.site) for node in owned if node.in_service}:
+        yield pools_table(traced, on)
     else:
-        yield Paragraph("Nothing is owned yet.")
+        yield Paragraph("No owned node is kept on." if owned else "Nothing is owned yet.")
     yield Fields(
         (
             ("Measured use of the GPUs owned: allocated, active, useful", Blank("monitoring")),

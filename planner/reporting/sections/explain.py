@@ -265,7 +265,7 @@ def _where(told: Explanation) -> Table:
         ("Quarter", "name", lambda row: row[0]),
         ("Node", "text", lambda row: row[1]),
         ("Units", "text", lambda row: row[2]),
-        ("GPUs held", "text", lambda row: row[3]),
+        ("On GPUs", "text", lambda row: row[3]),
     )
 
 

@@ -150,8 +150,10 @@ def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
 def node_map(plan: Plan, most_lines: int, page: int) -> tuple[Block, ...]:
     """Lines of nodes under their quarters, then what each sign and mark stands for.
 
-    As many quarters stand side by side as a page of so many cells holds.
+    As many quarters stand side by side as a page of so many cells holds; nothing without a node.
     """
+    if not plan.nodes:
+        return ()
     gpus = {node.id: node.gpus for node in plan.nodes}
     first_seen = dict.fromkeys(
         held.job

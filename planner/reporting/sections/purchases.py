@@ -420,10 +420,11 @@ def _nothing_acquired(plan: Plan, let_go: Sequence[str]) -> str:
         what = _sentence(let_go) if let_go else "Buy and rent nothing"
         return f"{what}, as the scenario has no jobs,"
     if not any(any(job.units) for job in plan.jobs):
-        return "Buy and rent nothing, as no job is kept,"
+        what = _sentence([*let_go, "buy and rent nothing"])
+        return what if plan.apis else f"{what}, as no job is kept,"
     which = "every job" if plan.shortage is None else "what is kept"
     if plan.apis:
-        which = "all others" if any(job.ways for job in plan.jobs) else "nothing"
+        which = "all others"
     if let_go:
         return f"{_sentence(let_go)}, buy and rent nothing: the rest of the fleet runs {which}"
     return f"Buy and rent nothing: the owned fleet runs {which}"
