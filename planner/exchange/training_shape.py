@@ -20,7 +20,7 @@ _MEASURED: Final[Mapping[str, tuple[object, ...]]] = {
     ),
     "optimizer_in_backward": (False,),
     "gradient_checkpointing": ("on", "off"),
-    "attention_kernel": ("flash", "sdpa", "eager"),
+    "attention_kernel": ("flash", "sdpa", "masked", "eager"),
     "loss_kernel": ("plain",),
     "layer_kernels": ("plain",),
     "packing": (True,),
