@@ -217,3 +217,10 @@ def test_small_models_reach_less_of_the_peak():
 def test_sharding_without_a_fabric_is_slower():
     run = Run("llama-3-8b", "full", "h100-80gb-sxm", 8, 1, 2048, 0)
     assert predicted(run._replace(known=(("gpu_nvlink", False),))) < 0.7 * predicted(run)
+
+
+@pytest.mark.parametrize(("sharding", "gbs", "slower"), [("fsdp", 100, 1), ("zero-3", 100, 1.12)])
+def test_zero_waits_for_the_network_behind_which_fsdp_computes(sharding, gbs, slower):
+    run = Run("llama-3-8b", "full", "h100-80gb-sxm", 16, 4, 4096, 0, sharding=sharding)
+    at = predicted(run._replace(known=(("fabric_gb_per_s", gbs),)))
+    assert predicted(run) == pytest.approx(slower * at, rel=0.02)
