@@ -20,7 +20,7 @@ _MEASURED: Final[Mapping[str, tuple[object, ...]]] = {
     ),
     "optimizer_in_backward": (False,),
     "gradient_checkpointing": ("on", "off"),
-    "attention_kernel": ("flash", "sdpa", "masked", "eager"),
+    "attention_kernel": ("flash", "sdpa", "eager"),
     "loss_kernel": ("plain",),
     "layer_kernels": ("plain",),
     "packing": (True,),
@@ -60,8 +60,11 @@ def not_measured(job: Job) -> Iterator[Finding]:
 def configuration(file: Path | None, model: Model) -> dict[str, Any]:
     """The configuration in a file that was read before, or that of a dense decoder of the catalog.
 
-    Raises InputError where the catalog does not hold enough of a model to build it.
+    Raises InputError of an encoder, and where the catalog does not hold enough of a model to build.
     """
+    if model.encoder:
+        hint = "its needs are computed: `planner size`"
+        raise InputError(Finding("only models that write text are measured", hint=hint))
     if file is not None:
         path = file / "config.json" if file.is_dir() else file
         read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
