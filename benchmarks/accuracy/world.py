@@ -66,16 +66,16 @@ class World:
 
     def tokens_per_second_per_gpu(self, run: Measurement) -> float | None:
         """What the planner expects of a run on its own GPUs; None where it has no figure."""
-        if run.gpu_type is None:
-            return None
-        tokens = self.situation(run.gpu_type, run.job, run.gpus).number("tokens_per_s_per_gpu")
+        tokens = self._on_its_own(run).number("tokens_per_s_per_gpu")
         evaluation = self.origins[run.origin or ""].evaluation_share
         return None if tokens is None else float(tokens) / (1 + float(evaluation))
 
     def tokens_per_pass(self, run: Measurement) -> float:
         """Tokens that one GPU takes in one pass of a run whose throughput was measured."""
-        tokens = self.situation(run.gpu_type or "", run.job, run.gpus)
-        return float(tokens.number("tokens_per_gpu_and_pass") or 0)
+        return float(self._on_its_own(run).number("tokens_per_gpu_and_pass") or 0)
+
+    def _on_its_own(self, run: Measurement) -> Reasoning:
+        return self._situation(run.job, run.gpu_type or "", run.gpus, run.fabric_gb_per_s)
 
     def situation(self, gpu_type: str, job: Job, gpus: int) -> Reasoning:
         """The job on so many GPUs of a type, whatever counts the rules would choose."""

@@ -68,6 +68,9 @@ class Measurement(_Run):
     """Peak of the fullest GPU, GiB of 2^30 bytes."""
     tokens_per_second_per_gpu: PositiveNumber | None = None
     """Throughput of one GPU, tokens per second."""
+    fabric_gb_per_s: PositiveNumber | None = None
+    """What all links of a node to the others move one way, GB/s; if left out, the most that the
+    catalog has of nodes with this GPU type."""
     framework: Name | None = None
     """What trained, with its version."""
 

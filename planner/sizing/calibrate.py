@@ -122,7 +122,8 @@ def _slower(run: Measurement, sizer: Sizer) -> Fraction | None:
     """Measured over expected time of a tuning run's steps; None where either is unknown."""
     if run.gpu_type is None or run.tokens_per_second_per_gpu is None:
         return None
-    expected = sizer.situation(run.job, run.gpu_type, run.gpus).number("tokens_per_s_per_gpu")
+    on = sizer.situation(run.job, run.gpu_type, run.gpus, run.fabric_gb_per_s)
+    expected = on.number("tokens_per_s_per_gpu")
     return None if not expected else Fraction(expected) / Fraction(run.tokens_per_second_per_gpu)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Final
@@ -246,9 +247,16 @@ class Sizer:
         """Peak of each GPU on so many of any type; None where the job says too little for it."""
         return memory_at(Tries(self.reasoning(job)).at(gpus))
 
-    def situation(self, job: Job, gpu_type: str, gpus: int) -> Reasoning:
-        """The job on so many GPUs of a type, whatever counts the rules would choose."""
+    def situation(
+        self, job: Job, gpu_type: str, gpus: int, fabric_gb_per_s: Decimal | None = None
+    ) -> Reasoning:
+        """The job on so many GPUs of a type, whatever counts the rules would choose.
+
+        `fabric_gb_per_s`: what joins their nodes, if it is not what the catalog has.
+        """
         gpu = self._gpus.get(gpu_type) or gpu_facts(gpu_type, self._catalog)
+        if fabric_gb_per_s is not None:
+            gpu = gpu | {"fabric_gb_per_s": Known(exact(fabric_gb_per_s), "GB/s", "measured")}
         tried = Tries(self.reasoning(job)).at(gpus).within(gpu)
         return tried.within({"gpus": Known(gpus, "GPUs", "measured")})
 

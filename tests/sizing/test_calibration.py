@@ -118,6 +118,23 @@ def test_runs_of_which_none_can_be_compared_are_refused(calibrated):
         calibrated(measured(None))
 
 
+def test_a_measured_run_is_compared_over_the_network_that_it_had(world, shipped_sizer):
+    tune = Tune(model="llama-3.1-8b", method="full", sharding="fsdp", batch=16, sequence=1024)
+    told = [
+        Measurement(
+            line=2,
+            tune=tune,
+            gpus=16,
+            gpu_type="h100-80gb-sxm",
+            tokens_per_second_per_gpu=Decimal(500),
+            fabric_gb_per_s=fabric,
+        )
+        for fabric in (None, Decimal("3.125"))
+    ]
+    usual, slow = (calibrate([run], shipped_sizer, *world).factors[0] for run in told)
+    assert usual.groups[0].factor > slow.groups[0].factor
+
+
 TUNED = """model,method,batch,sequence,gpus,gpu_type,kind,measured_gib,tokens_per_second_per_gpu
 llama-3.1-8b,lora,8,4096,1,h100-80gb-sxm,allocated,{gib},{speed}
 """

@@ -38,7 +38,7 @@ def test_a_run_is_planned_with_its_error_and_the_share_of_hours_without_progress
     candidates = size(tune=tune).candidates
     assert candidates
     for one in candidates:
-        assert one.planned_hours == ceil(one.hours * 1.15 / 0.9)
+        assert one.planned_hours == ceil(one.hours * 1.2 / 0.9)
 
 
 def test_a_run_within_a_week_is_offered_on_the_fewest_gpus_alone(size):
@@ -58,7 +58,7 @@ def test_more_gpus_are_offered_to_a_longer_one_as_long_as_it_ends_earlier(size):
 def test_the_share_of_hours_is_a_policy_that_a_scenario_may_set(sizer):
     job = Job.model_validate({"tune": SHORT})
     for one in sizer(run_utilization=1).size(job).candidates:
-        assert one.planned_hours == ceil(one.hours * 1.15)
+        assert one.planned_hours == ceil(one.hours * 1.2)
 
 
 def test_the_smallest_count_keeps_its_name_and_the_others_have_their_own(size):
