@@ -15,7 +15,6 @@ from planner.cli.options import FILE, asking, catalog_option, file_option, forma
 from planner.cli.screen import print_exact, print_result
 from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact, plain_types
-from planner.inputs.layers.override import OPTION
 from planner.inputs.scenario.job import Parallelism, Serve, Tune
 from planner.inputs.text.scalars import ScalarError, plain_value
 
@@ -260,7 +259,7 @@ def _sized_in(
 
 def _on_policy(finding: Finding, stated: Mapping[str, str]) -> Finding:
     """The same mistake, at the option that sets a policy if it was made there."""
-    name = stated.get(finding.source_line or "") if finding.file == OPTION else None
+    name = stated.get(finding.source_line or "") if finding.file == "--set" else None
     return Finding(finding.message, path=flag(name), hint=finding.hint) if name else finding
 
 

@@ -318,6 +318,8 @@ def _in_words(block: Block) -> Document:
         return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
     if isinstance(block, Gantt):
         return (Paragraph(f"{block.title}:", "faint"), _bars(block))
+    if isinstance(block, NodeMap):
+        return (Paragraph(f"{block.title}. {block.says}", "faint"), _nodes(block))
     if isinstance(block, Picture):
         return (Paragraph(f"{block.title}. {block.says}", "faint"),)
     if isinstance(block, Fields):
@@ -335,4 +337,25 @@ def _bars(picture: Gantt) -> Table:
         ("GPUs", "name", lambda row: row[1].label),
         ("Run", "text", lambda row: row[1].name),
         ("When", "text", lambda row: row[1].when),
+    )
+
+
+def _nodes(picture: NodeMap) -> Table:
+    """A row for each node, or several that look alike, with the number of the job on each GPU."""
+
+    def held(row: tuple[str, tuple[tuple[tuple[str, ...], ...] | None, ...]], place: int) -> str:
+        """`11 11 42 ·`, or `spare`; nothing where it is not in service."""
+        cells = row[1][place] or ()
+        if (SPARE,) in cells:
+            return "spare"
+        marks = (str(picture.numbers[jobs[0]]) if jobs else "·" for jobs in cells)
+        return " ".join(
+            "+" if len(jobs) > 1 else mark for jobs, mark in zip(cells, marks, strict=True)
+        )
+
+    quarters = ((title, place) for place, title in enumerate(picture.columns))
+    return table(
+        picture.rows,
+        ("Node", "text", lambda row: row[0]),
+        *columns_for(quarters, held, "name"),
     )

@@ -20,7 +20,6 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from planner.reporting.document import (
-    SPARE,
     Blank,
     Block,
     Bullets,
@@ -32,7 +31,6 @@ from planner.reporting.document import (
     Figure,
     Fold,
     Heading,
-    NodeMap,
     Paragraph,
     Table,
     Verbatim,
@@ -208,8 +206,6 @@ class Sheet:
                     self._table(block)
                 case Chart():
                     self._chart(block)
-                case NodeMap():
-                    self._map(block)
                 case Fold():
                     self._heading(Heading(block.title, 3))
                     self.draw(block.blocks)
@@ -380,23 +376,6 @@ class Sheet:
         self._table(Table(columns, rows, caption=f"{chart.title}, {chart.unit}"))
         head = self._row - len(rows) - 2
         self._row = _insert_chart(self._book, self._sheet, self._name, chart, head, self._row)
-
-    def _map(self, picture: NodeMap) -> None:
-        columns = (Column("Node", wraps=True), *(Column(title) for title in picture.columns))
-        rows = tuple(
-            (name, *(_held(picture, cells) for cells in cells_of))
-            for name, cells_of in picture.rows
-        )
-        self._table(Table(columns, rows, caption=f"{picture.title}. {picture.says}"))
-
-
-def _held(picture: NodeMap, cells: tuple[tuple[str, ...], ...] | None) -> str:
-    """`11 11 42 ·`: the number of the job on each GPU."""
-    if cells is None:
-        return ""
-    numbers = {**picture.numbers, SPARE: "spare"}
-    marks = ("·" if not jobs else "+" if len(jobs) > 1 else str(numbers[jobs[0]]) for jobs in cells)
-    return " ".join(marks)
 
 
 def _clean(text: str) -> str:

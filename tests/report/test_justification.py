@@ -306,36 +306,11 @@ def test_a_tie_stands_among_the_options_as_what_it_is(plan, make, beside):
     cheapest = found.cheapest.model_copy(update={"drawn_w": 9})
     others = found.model_copy(update={"others": (*found.others, tie), "cheapest": cheapest})
     drawn = markdown.render(make(plan, replace(beside, alternatives=others)))
-    assert "| costs the same as recommended | proved | 126,357 |" in drawn
-    assert "\n| lowest power |" not in drawn
-    assert (
-        "and this costs the same as the recommended plan to the cent, and acquires 1 elsew" in drawn
-    )
+    assert "\n| lowest power | proved | 126,357 |" in drawn
+    told = "; it costs the same as the recommended plan to the cent, and acquires 1 elsewhere."
+    assert told in drawn
     assert "no vendor alone offers what is needed." in drawn
     assert "[fill in: `planner alternatives" not in drawn.replace("\\", "")
-
-
-def test_an_option_that_keeps_as_many_jobs_for_less_asks_why_it_is_not_the_plan(plan, make, beside):
-    found = beside.alternatives
-    less, fewer, as_asked = (
-        one.model_copy(
-            update={
-                "name": name,
-                "settings": (Override.parse(setting),) if setting else (),
-                "figures": figures,
-            }
-        )
-        for one, name, setting, figures in (
-            (found.others[0], "share", "policies.mig=same-node", found.others[2].figures),
-            (found.others[0], "drop", "policies.shortage=drop", found.others[0].figures),
-            (found.others[0], "as asked", "", found.others[2].figures),
-        )
-    )
-    others = found.model_copy(update={"others": (less, fewer, as_asked)})
-    drawn = markdown.render(make(plan, replace(beside, alternatives=others))).replace("\\", "")
-    assert drawn.count("| Why not ") == 1
-    assert "| Why not share, which keeps as many jobs at a lower cost | [fill in: " in drawn
-    assert "the scenario does not allow `policies.mig=same-node`: allow it and plan again" in drawn
 
 
 def test_what_an_option_pays_after_the_horizon_stands_beside_the_others(plan, make, beside):
@@ -409,7 +384,7 @@ def test_an_option_that_drops_more_important_jobs_is_no_cheaper_way_to_keep_as_m
     found = beside.alternatives.model_copy(update={"others": (one,)})
     assert cheaper_ones(found) == []
     fewer = one.model_copy(update={"figures": gives_way((20, 2, 0))})
-    assert cheaper_ones(found.model_copy(update={"others": (fewer,)})) == [(0, fewer)]
+    assert cheaper_ones(found.model_copy(update={"others": (fewer,)})) == [fewer]
 
 
 def test_a_field_left_open_names_the_command_with_all_that_the_plan_was_asked(plan):
@@ -477,6 +452,19 @@ def test_the_price_of_spare_nodes_is_told_as_open_and_not_at_all_where_there_are
     drawn = markdown.render(make(plan.model_copy(update={"spare_cost": SpareCost(cents=None)})))
     assert "for all spare nodes together, USD | open: a plan without was not proved" in drawn
     assert "pare nodes together" not in markdown.render(make(plan))
+
+
+def test_the_last_spare_node_of_each_place_has_a_price_of_its_own(plan):
+    places = (("site dc-east", 1, 50_000_00), ("r760xa-l40s @ cloud", 2, None))
+    places += (("racks of dc-east", 1, 0), ("racks of cloud", 3, 0))
+    prices = tuple(SparePrice(place=place, kept=kept, cents=cents) for place, kept, cents in places)
+    spares = {"spare_prices": prices, "spare_cost": SpareCost(cents=60_000_00)}
+    told = markdown.render(justification_document(plan.model_copy(update=spares)))
+    each = "the spare node in each pool of site dc-east, the others kept, USD | 50,000 |"
+    assert f"| Saved without {each}" in told
+    assert "the last of 2 spare nodes of r760xa-l40s @ cloud, the others kept, USD | open:" in told
+    assert "spare nodes for the loss of a rack of dc-east, the others kept, USD | 0 |" in told
+    assert "spare nodes for the last of 3 racks of cloud, the others kept, USD | 0 |" in told
 
 
 def test_without_purchases_there_is_no_residual_value(plan, make):

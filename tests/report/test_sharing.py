@@ -72,7 +72,7 @@ def bars(plan):
 
 def test_each_run_has_its_weeks_and_its_hours_under_its_node(sharing):
     assert bars(sharing) == [(1, 5), (6, 13), (7, 7)]
-    assert only(Gantt, schedule_section(sharing, 40)).title == "Runs of 2027Q1 by week"
+    assert "A cell is a week" in only(Gantt, schedule_section(sharing, 40)).says
     assert only(Table, in_words(schedule_section(sharing, 40))).rows == (
         (HERE, "0–3", "batch-inference", "1 Jan 00:00 – 3 Feb 08:00"),
         (HERE, "0–1", "claims-tune 1", "5 Feb 00:00 – 1 Apr 00:00"),
@@ -87,7 +87,7 @@ def test_runs_that_end_within_four_weeks_are_drawn_by_day(sharing):
     )
     placements = ((NodeUse(node=HERE, occupants=runs),), *sharing.placements[1:])
     plan = sharing.model_copy(update={"placements": placements})
-    assert only(Gantt, schedule_section(plan, 40)).title == "Runs of 2027Q1 by day"
+    assert "A cell is a day" in only(Gantt, schedule_section(plan, 40)).says
     assert bars(plan) == [(1, 2), (2, 5), (5, 5)]
 
 

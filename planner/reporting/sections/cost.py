@@ -98,13 +98,6 @@ def cost_headlines(traced: TracedPlan) -> Iterator[Block]:
 def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     accounts = traced.accounts
     yield "Net present cost, USD", traced.figure(accounts.net_present, "cents", "how-proof")
-    known = {setting.name for setting in traced.plan.settings}
-    if "discount_rate_per_year" in known:
-        rate = traced.at("settings[name=discount_rate_per_year].value", "share", "how-settings")
-        yield "Discount rate a year", rate
-    if "useful_life_years" in known:
-        life = traced.at("settings[name=useful_life_years].value", "number", "how-settings")
-        yield "Useful life, years", life
     tokens = traced.read.sum("endpoints[*].million_tokens[*]")
     if tokens.value:
         cents = traced.read.sum("endpoints[*].cost_cents[*]")
@@ -123,8 +116,6 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         share = traced.figure(accounts.residual_share, "share", _how_residual(traced))
         yield "Residual value, of the purchases", share
     yield from spare_rows(traced)
-    yield from optimism_rows(traced)
-    yield from traced.committed
 
 
 def beyond_section(traced: TracedPlan) -> Iterator[Block]:
@@ -325,7 +316,6 @@ def affordability_section(traced: TracedPlan, *, full: bool = True) -> Iterator[
     )
     yield Fields(
         (
-            *traced.committed,
             *(() if traced.plan.budgets else unlimited),
             ("Budget code, start of the fiscal year, funding approved so far", Blank()),
         )

@@ -129,7 +129,7 @@ def node_map_picture(traced: TracedPlan) -> Iterator[Block]:
         title="Who holds which GPU",
         says="A row is a node, or several that look alike; a square is a GPU, a band the GPUs of "
         "one job side by side, + a GPU that several share in time or in parts, an empty square "
-        "is free, a frame marked spare a node that is kept empty. Numbers are those of the jobs "
+        "(or ·) is free, spare a node that is kept empty. Numbers are those of the jobs "
         f"below; which unit sits where is in {code('placements')} of plan.json.",
         columns=tuple(plan.quarters[place] for place in traced.columns),
         rows=tuple((range_of_ids(ids), row) for row, ids in shown),

@@ -48,8 +48,6 @@ _NONE = "–"
 _MOST_NAMED = 10
 """Jobs that a line names where a table below has them all."""
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
-_AS_GOOD = {"W": "draws as little", "node types": "has as few", "quarters waited": "waits as few"}
-"""Of those that the figures of a plan tell."""
 _COUNTED = {
     "node types": ("node type", "node types"),
     "quarters waited": ("quarter", "quarters"),
@@ -98,44 +96,6 @@ def same_nodes(one: PlanSummary, other: PlanSummary) -> bool:
     return are_equal(one, other) and one.acquired == other.acquired
 
 
-def _is_nothing_but_equal(one: AlternativePlan, found: Alternatives) -> bool:
-    """Whether it costs the same to the cent, acquires otherwise, and is no better in its aim."""
-    figures, cheapest, best = one.figures, found.cheapest, one.best
-    if figures is None or best is None or not are_equal(figures, cheapest):
-        return False
-    if same_nodes(figures, cheapest) or best.unit not in _AS_GOOD:
-        return False
-
-    def reached(plan: PlanSummary) -> int | None:
-        if best.unit == "W":
-            return plan.drawn_w
-        if best.unit == "node types":
-            return plan.node_types
-        waited = (one for one in plan.acquired if not one.step_hours)
-        return sum(found.quarters.index(one.quarter) * one.count for one in waited)
-
-    return reached(figures) == reached(cheapest)
-
-
-def _rows_of(found: Alternatives, named: str) -> Iterator[tuple[str, int, AlternativePlan]]:
-    """Those with figures, each with the name of its row and its place.
-
-    One that is no better than the cheapest in what it is about, and costs the same to the cent, is
-    called that and nothing else; of several that acquire the same, there is one row.
-    """
-    seen: list[PlanSummary] = []
-    for place, one in enumerate(found.others):
-        if one.figures is None:
-            continue
-        name = one.name
-        if _is_nothing_but_equal(one, found):
-            if any(same_nodes(one.figures, other) for other in seen):
-                continue
-            seen.append(one.figures)
-            name = f"costs the same as {named}"
-        yield name, place, one
-
-
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
     """Whether a plan costs less than another and keeps as many jobs, the important ones first."""
     if one is None or one.cost_cents is None or plan.cost_cents is None:
@@ -144,13 +104,12 @@ def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
     return keeps and one.cost_cents < plan.cost_cents
 
 
-def cheaper_ones(found: Alternatives) -> list[tuple[int, AlternativePlan]]:
-    """Those that cost less than the cheapest and keep as many jobs, with their places.
+def cheaper_ones(found: Alternatives) -> list[AlternativePlan]:
+    """Those that cost less than the cheapest and keep as many jobs.
 
     They may do what the scenario does not allow; or, without settings, the cheapest is not proved.
     """
-    every = enumerate(found.others)
-    return [(place, one) for place, one in every if is_cheaper(one.figures, found.cheapest)]
+    return [one for one in found.others if is_cheaper(one.figures, found.cheapest)]
 
 
 def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
@@ -254,11 +213,8 @@ def _tie(one: AlternativePlan, found: Alternatives, named: str) -> str:
         return ""
     if same_nodes(figures, found.cheapest):
         return f"; {named} acquires the same for as much"
-    acquires = f"costs the same as {named} to the cent, and acquires"
-    told = f"{acquires} {acquired_short(figures.acquired)}"
-    if one.best is None or not _is_nothing_but_equal(one, found):
-        return f"; it {told}"
-    return f"; {named} {_AS_GOOD[one.best.unit]}, and this {told}: the two are equal, take either"
+    told = f"costs the same as {named} to the cent, and acquires"
+    return f"; it {told} {acquired_short(figures.acquired)}"
 
 
 # The options as rows of one table
@@ -447,8 +403,8 @@ def alternatives_document(found: Alternatives) -> Document:
     cheapest, known = found.cheapest, _file(found)
     options = [_found(known, "cheapest", "cheapest", cheapest, cheapest)]
     options += [
-        _found(known, name, f"others[{place}].figures", one.figures, cheapest)
-        for name, place, one in _rows_of(found, _CHEAPEST)
+        _found(known, one.name, f"others[{place}].figures", one.figures, cheapest)
+        for place, one in enumerate(found.others)
         if one.figures
     ]
     return (
@@ -459,7 +415,7 @@ def alternatives_document(found: Alternatives) -> Document:
             f"most {percent(found.within or 0)} more.",
             tone="strong",
         ),
-        *(Paragraph(cheaper_text(one, cheapest), tone="warning") for _, one in cheaper_ones(found)),
+        *(Paragraph(cheaper_text(one, cheapest), tone="warning") for one in cheaper_ones(found)),
         _options_table(options, "list"),
         _where(),
         Heading("What each is"),
@@ -481,8 +437,8 @@ def _options(traced: TracedPlan) -> list[_Option]:
         options.append(_Option(name, {**other.cells, "Difference, USD": more}))
     if found is not None:
         options += [
-            _found(_file(found), name, f"others[{place}].figures", one.figures, found.cheapest)
-            for name, place, one in _rows_of(found, "recommended")
+            _found(_file(found), one.name, f"others[{place}].figures", one.figures, found.cheapest)
+            for place, one in enumerate(found.others)
             if one.figures
             and one.name not in traced.beside.plans
             # Words are enough where it is the recommended plan once more.
@@ -498,7 +454,7 @@ def options_brief(traced: TracedPlan) -> Table:
     """
     found = traced.beside.alternatives
     asked = {"Recommended", *traced.beside.plans, *_EXPECTED}
-    asked |= {one.name for _, one in cheaper_ones(found)} if found else set()
+    asked |= {one.name for one in cheaper_ones(found)} if found else set()
     shown = [one for one in _options(traced) if one.name in asked]
     return _options_table(shown, "1")
 
@@ -514,8 +470,6 @@ def options_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
     if found is not None:
         others = [one for one in found.others if one.name not in traced.beside.plans]
         yield Bullets(tuple(_said(one, found, named) for one in others))
-        if why_not := tuple(_why_not(one) for _, one in cheaper_ones(found) if one.settings):
-            yield Fields(why_not)
         yield _where()
     known = {*traced.beside.plans, *(one.name for one in (found.others if found else ()))}
     ask = Blank(
@@ -567,13 +521,6 @@ def _where() -> Paragraph:
     )
 
 
-def _why_not(one: AlternativePlan) -> tuple[str, Cell]:
-    """What a reader asks first: why the plan is not the cheapest of the options."""
-    asked = f"Why not {one.name}, which keeps as many jobs at a lower cost"
-    allowed = f"the scenario does not allow {_settings(one)}"
-    return asked, Blank(f"{allowed}: allow it and plan again, or say why not")
-
-
 def _units_short(
     found: Alternatives, columns: Sequence[int], quarters: Sequence[str]
 ) -> tuple[Block, ...]:
@@ -607,7 +554,7 @@ def _units_short(
 def cheaper_warnings(traced: TracedPlan) -> Iterator[Paragraph]:
     """Each option that keeps as many jobs for less, and what it would take."""
     found = traced.beside.alternatives
-    for _, one in cheaper_ones(found) if found else ():
+    for one in cheaper_ones(found) if found else ():
         yield Paragraph(cheaper_text(one, found.cheapest), "warning")  # type: ignore[union-attr]
     here = summary_of(traced.plan)
     for name, plan in traced.beside.plans.items():

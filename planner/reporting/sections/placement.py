@@ -94,10 +94,8 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
             continue
         if not drawn:
             yield Paragraph(
-                "Runs, with the numbers of their GPUs under their node; a cell for each week of "
-                "the quarter, or for each day where all of them end within four weeks. No run "
-                "moves before it ends. Jobs that hold their GPUs all quarter are not drawn. Dates "
-                "are those of the first quarter.",
+                "No run moves before it ends. Jobs that hold their GPUs all quarter are left out. "
+                "Dates are those of the first quarter.",
                 tone="faint",
             )
         drawn = True
@@ -106,8 +104,9 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
         cell = _DAY_HOURS if by_day else WEEK_HOURS
         cells = -(-(ends if by_day else RUN_HOURS) // cell)
         yield Gantt(
-            title=f"Runs of {quarter_span(label, quarters[-1])} by {'day' if by_day else 'week'}",
-            says="At the left the numbers of the GPUs, as in 0–3, under their node.",
+            title=f"Runs of {quarter_span(label, quarters[-1])}",
+            says=f"A cell is a {'day' if by_day else 'week'}; at the left the numbers of the GPUs, "
+            "as in 0–3, under their node.",
             cells=cells,
             groups=tuple(
                 (
