@@ -454,19 +454,6 @@ def test_the_price_of_spare_nodes_is_told_as_open_and_not_at_all_where_there_are
     assert "pare nodes together" not in markdown.render(make(plan))
 
 
-def test_the_last_spare_node_of_each_place_has_a_price_of_its_own(plan):
-    places = (("site dc-east", 1, 50_000_00), ("r760xa-l40s @ cloud", 2, None))
-    places += (("racks of dc-east", 1, 0), ("racks of cloud", 3, 0))
-    prices = tuple(SparePrice(place=place, kept=kept, cents=cents) for place, kept, cents in places)
-    spares = {"spare_prices": prices, "spare_cost": SpareCost(cents=60_000_00)}
-    told = markdown.render(justification_document(plan.model_copy(update=spares)))
-    each = "the spare node in each pool of site dc-east, the others kept, USD | 50,000 |"
-    assert f"| Saved without {each}" in told
-    assert "the last of 2 spare nodes of r760xa-l40s @ cloud, the others kept, USD | open:" in told
-    assert "spare nodes for the loss of a rack of dc-east, the others kept, USD | 0 |" in told
-    assert "spare nodes for the last of 3 racks of cloud, the others kept, USD | 0 |" in told
-
-
 def test_without_purchases_there_is_no_residual_value(plan, make):
     kept = plan.model_copy(update={"costs": plan.costs[2:], "acquisitions": ()})
     assert "Residual value" not in markdown.render(make(kept))
