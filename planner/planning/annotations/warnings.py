@@ -40,8 +40,6 @@ def warning_notes(
     """Warnings of a plan that has none yet, those that decide about money first."""
     return (
         *_not_proved(solution),
-        *_retiring(inputs),
-        *_committed(plan),
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_illustrative(inputs),
@@ -68,18 +66,6 @@ def _not_proved(solution: Solution) -> Iterator[Note]:
             ),
             origin="solver",
         )
-
-
-def _retiring(inputs: Inputs) -> Iterator[Note]:
-    horizon = inputs.scenario.horizon
-    for name, entry in sorted(inputs.scenario.fleet.items()):
-        if entry.retires is not None and entry.retires - horizon.first_quarter < horizon.quarters:
-            retire, are = ("retires", "it is") if entry.count == 1 else ("retire", "they are")
-            yield Note(
-                text=f"{count_of(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
-                f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
-                origin=f"fleet.{name}",
-            )
 
 
 def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
@@ -133,22 +119,6 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
                 f"{' there' * origin.startswith('sites.')}: that changes nothing here",
                 origin=f"{origin}.{name}",
             )
-
-
-def _committed(plan: Plan) -> Iterator[Note]:
-    cents = sum(line.committed_cents for line in plan.acquisitions)
-    charged = any(line.name == "commitments" for line in plan.costs)
-    if cents:
-        yield Note(
-            text=f"reservations commit to {usd(cents)} after the horizon, "
-            + (
-                "which the plan counts as though the nodes were worth nothing then"
-                if charged
-                else "which no cost of this plan holds: like the residual value of a purchase, it "
-                "is for what the nodes do then"
-            ),
-            origin="offers",
-        )
 
 
 class _Spares(NamedTuple):
