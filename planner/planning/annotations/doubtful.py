@@ -192,7 +192,7 @@ def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
             owned += _kw(types[entry.node_type]) * (count or 0)
     here = [(_kw(types[pool.node_type]), pool.nodes) for pool in pools if pool.site == name]
     quarters = range(inputs.scenario.horizon.quarters)
-    planned = (sum((kw * n[at] for kw, n in here), Decimal(0)) for at in quarters)
+    planned = (sum((kw * nodes[at] for kw, nodes in here), Decimal(0)) for at in quarters)
     return max(one, owned, *planned)
 
 
