@@ -69,8 +69,18 @@ def fixed(gpu_type: str | None = None, **needs: int) -> dict[str, Any]:
             "l40s-48gb: 16 GPUs are stated, ",
             "change it, or waive a rule under policies.waived_rules with the reason",
         ),
+        (
+            L40S,
+            {
+                "serve": {"model": "llama-3.1-70b", "gpus_per_replica": 8},
+                "gpu_types": ["l40s-48gb"],
+            },
+            "l40s-48gb: on r760xa-l40s@main it needs 8 GPUs, a node has 4, and a unit stays within "
+            "one node (capacity/serving-within-one-node)",
+            LARGER,
+        ),
     ],
-    ids=["beyond the node", "no whole nodes", "no fabric", "another GPU type", "by a rule"],
+    ids=["the node", "no whole nodes", "no fabric", "another GPU type", "a rule", "one node"],
 )
 def test_what_a_unit_lacks_is_told_by_how_much_with_a_remedy(node_type, job, reason, remedy):
     error = refusal(node_type, {"small": job})
