@@ -150,6 +150,7 @@ def test_owned_nodes_leave_at_the_end_of_their_support_and_are_replaced(planned)
     assert taken(plan) == [("rent", "2027Q3", 1), ("rent", "2027Q4", 1)]
     assert plan.nodes[0].in_service == QUARTERS[:2]
     assert [pool.nodes for pool in plan.pools] == [(1, 1, 1, 1)]
+    assert "1 owned node of old (xe9680-h100 @ main) retires: from 2027Q3 on" in told(plan)
 
 
 def test_a_reservation_is_paid_over_its_term_and_what_comes_after_is_told(planned):

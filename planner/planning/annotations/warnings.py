@@ -40,6 +40,7 @@ def warning_notes(
     """Warnings of a plan that has none yet, those that decide about money first."""
     return (
         *_not_proved(solution),
+        *_retiring(inputs),
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_illustrative(inputs),
@@ -66,6 +67,18 @@ def _not_proved(solution: Solution) -> Iterator[Note]:
             ),
             origin="solver",
         )
+
+
+def _retiring(inputs: Inputs) -> Iterator[Note]:
+    horizon = inputs.scenario.horizon
+    for name, entry in sorted(inputs.scenario.fleet.items()):
+        if entry.retires is not None and entry.retires - horizon.first_quarter < horizon.quarters:
+            retire, are = ("retires", "it is") if entry.count == 1 else ("retire", "they are")
+            yield Note(
+                text=f"{count_of(entry.count, 'owned node')} of {name} ({entry.node_type} @ "
+                f"{entry.site}) {retire}: from {entry.retires} on {are} no longer in service",
+                origin=f"fleet.{name}",
+            )
 
 
 def _on_apis(inputs: Inputs, plan: Plan) -> Iterator[Note]:
