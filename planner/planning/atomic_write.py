@@ -15,7 +15,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     Text in UTF-8, lines end in LF. Raises InputError where the folder cannot be written.
     """
     # Beside the target, so that the rename stays on one volume; of this writer alone.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
+    temporary = path.with_name(f".{os.getpid()}-{get_ident()}.tmp")
     try:
         try:
             temporary.write_bytes(content if isinstance(content, bytes) else content.encode())

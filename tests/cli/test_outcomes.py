@@ -140,7 +140,7 @@ WORTH_A_LOOK = {
     "power of a rack in W": (
         job("fixed: {gpus: 1}")
         + "sites: {main: {racks: {count: 4, units: 42, power_kw: 30000}}}\n",
-        "30,000 kW are 420 times what can stand there (71.4 kW)",
+        "30,000 kW are 2,941 times what can stand there (10.2 kW)",
     ),
     "a price in thousands": (
         offer("kind: buy, price_usd: 341"),

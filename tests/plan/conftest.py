@@ -96,9 +96,7 @@ def step(rule: str, gpus: int) -> DerivationStep:
     )
 
 
-def candidate(
-    gpu: str, gpus: int, cpus: int, memory_gb: int, storage_mb: int = 0, replicas: int = 1
-) -> Candidate:
+def candidate(gpu: str, gpus: int, cpus: int, memory_gb: int, storage_mb: int = 0) -> Candidate:
     return Candidate(
         gpu_type=gpu,
         gpus=gpus,
@@ -107,7 +105,7 @@ def candidate(
         cpus=cpus,
         memory_mb=memory_gb * 1000,
         storage_mb=storage_mb,
-        replicas=replicas,
+        replicas=1,
         hours=None,
         may_span=True,
         decided_by="stated",
@@ -177,22 +175,8 @@ def part(translation: Translation, job: str, unit: int, gpu: str, units: int = 1
 
 
 def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
-    """Count, cost and tag given layouts; the bound is one dollar below the cost."""
+    """Cost and tag given layouts, of first choices; the bound is one dollar below the cost."""
     problem = translation.problem
-    assigned = [[0] * len(demand.choices) for demand in problem.demands]
-    seen: set[tuple[int, int]] = set()
-    for quarter in layouts:
-        here: dict[tuple[int, int], int] = {}
-        for layout in (layout for pool in quarter for layout in pool):
-            held = [*layout.parts]
-            held += [(m.demand, m.choice, 1) for one in layout.bundles for m in one.members]
-            for demand, choice, units in held:
-                here[demand, choice] = here.get((demand, choice), 0) + units * layout.count
-        for (demand, choice), pieces in here.items():
-            if (demand, choice) not in seen:
-                copies = problem.demands[demand].choices[choice].copies
-                assigned[demand][choice] = pieces // copies
-        seen |= here.keys()
     cost = problem.fixed_cost_cents + sum(
         count * (supply.unit_cost_cents[quarter] or 0)
         for counts in (bought, rented)
@@ -211,7 +195,7 @@ def solution_of(translation: Translation, layouts, bought, rented) -> Solution:
         bound_cents=bound,
         bought=bought,
         rented=rented,
-        assigned=tuple(tuple(row) for row in assigned),
+        assigned=tuple((one.count, *(0 for _ in one.choices[1:])) for one in problem.demands),
         layouts=layouts,
         tags=tags,
         bound_terms=(("fixed cost", bound - units * 1000.4),),

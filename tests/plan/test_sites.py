@@ -253,7 +253,6 @@ DEAR = "dear: {node_type: wet, kind: buy, site: west, price_usd: 400000, quote: 
 @pytest.mark.parametrize(
     ("change", "place", "message", "hint"),
     [
-        (("count: 2, site: east", "count: 2"), "fleet.first", "names no site", "one of east, west"),
         (
             ("labels: [eu]}", "labels: [eu, us]}"),
             "jobs.home.labels",
@@ -312,15 +311,6 @@ def test_what_cannot_stand_there_is_refused_with_its_place(read, change, place, 
     found = {finding.path: finding for finding in caught.value.findings}
     assert message in found[place].message
     assert hint in (found[place].hint or "")
-
-
-def test_a_node_type_without_ports_is_refused_where_a_site_limits_them(read):
-    wet = {key: value for key, value in CATALOG["wet"].items() if key != "network_ports"}
-    with pytest.raises(InputError) as caught:
-        read(("rack_units: 20", "network_ports: 20"), catalog={**CATALOG, "wet": wet})
-    found = {finding.path: finding for finding in caught.value.findings}["offers.dear.node_type"]
-    assert found.message.startswith("'wet' has no network_ports in the catalog, it is needed for ")
-    assert "`network_ports: …` (ports of one node, ports)" in (found.hint or "")
 
 
 @pytest.mark.parametrize(

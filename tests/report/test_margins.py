@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from planner.errors import CheckError, InfeasibleError
+from planner.errors import InfeasibleError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.planning.figures.costs import break_evens
@@ -16,7 +16,6 @@ from planner.planning.ledger.traced import FigureReader
 from planner.planning.make import make_plan
 from planner.planning.plan import BudgetUse
 from planner.planning.store import dumps
-from planner.planning.verify import verify
 from planner.reporting import markdown
 from planner.reporting.document import Figure
 from planner.reporting.documents import justification_document
@@ -322,21 +321,6 @@ def test_a_margin_is_cut_off_and_never_rounded_up(share, text):
     assert shown is not None
     assert abs(shown) <= abs(share)
     assert f"{abs(shown) * 100:,.1f} %" == text.lstrip("+-")
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [({"maximum": 9}, "maximum of offer"), ({"end_of_sale": None}, "end_of_sale of offer")],
-)
-def test_what_an_offer_allows_is_checked(made, change, told):
-    question, plan = made
-    lines = tuple(
-        line.model_copy(update=change) if line.offer == "near" else line
-        for line in plan.acquisitions
-    )
-    with pytest.raises(CheckError) as caught:
-        verify(question.inputs(), plan.model_copy(update={"acquisitions": lines}))
-    assert any(told in violation for violation in caught.value.violations)
 
 
 def test_reservations_are_held_against_the_quarters_in_which_they_are_paid(plan):

@@ -161,7 +161,7 @@ def test_a_reservation_is_paid_over_its_term_and_what_comes_after_is_told(planne
     assert (held.total_cents, held.committed_cents) == (2 * 3_504_000, 2 * 3_504_000)
     assert line(plan, "reservation") == (0, 0, 3_504_000, 3_504_000)
     assert plan.nodes[0].id == "xe9680-h100/main/v01"
-    assert "commit to $70,080.00 after the horizon" in told(plan)
+    assert "committed after the horizon: $70,080.00 for hold" in told(plan)
     assert ask_sentence(plan).startswith(
         "Reserve 1 × PowerEdge XE9680 (8× h100-80gb-sxm) for 1 year from 2027Q3 "
         "(order by 2027-07-01) for "
@@ -306,14 +306,14 @@ def test_what_is_committed_after_the_horizon_weighs_where_it_is_charged(planned)
     finance = {"discount_rate_per_year": 0}
     shown = planned({"rent": RENT, "hold": hold}, late, finance=finance)
     assert {offer for offer, _, _ in taken(shown)} == {"hold"}
-    assert "which no cost of this plan holds" in told(shown)
+    assert "in no other figure of this plan" in told(shown)
     charged = {**finance, "commitments": "charged"}
     dearer = planned({"rent": RENT, "hold": hold}, late, finance=charged)
     assert {offer for offer, _, _ in taken(dearer)} == {"rent"}
     plan = planned({"hold": hold}, late, finance=charged)
     assert line(plan, "commitments") == (0, 0, 0, 2 * 4_380_000)
     assert plan.proof.cost_cents == 4 * 4_380_000
-    assert "which the plan counts as though the nodes were worth nothing then" in told(plan)
+    assert "in the cost as commitments" in told(plan)
     assert "in no other figure of this plan" not in told(plan)
 
 

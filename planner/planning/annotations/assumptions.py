@@ -14,7 +14,7 @@ from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.site import POWER, limits_told
 from planner.inputs.settled import Inputs
 from planner.planning.annotations.warnings import from_sizing
-from planner.planning.figures.costs import colocation_text, licence_text, network_text
+from planner.planning.figures.costs import price_stated
 from planner.planning.plan import Note
 from planner.planning.words import amount, price, some_of
 from planner.sizing.candidate import SizedJob
@@ -206,20 +206,19 @@ def _beside_the_price(inputs: Inputs) -> Iterator[Note]:
     """What is paid beside the price: how much, that none is counted, or what shows it is paid."""
     finance = inputs.scenario.finance
     licence = finance.licence_usd_per_gpu_year
-    none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
     silent = []
-    for key, what, costs in (
-        ("licence_usd_per_gpu_year", "a software licence", f"{licence_text(inputs)}{none_else}"),
-        ("colocation_usd_per_kw_month", "colocation", colocation_text(inputs)),
-        ("network_usd_per_port", "network", network_text(inputs)),
+    for key, what in (
+        ("licence_usd_per_gpu_year", "a software licence"),
+        ("colocation_usd_per_kw_month", "colocation"),
+        ("network_usd_per_port", "network"),
     ):
-        if getattr(finance, key) is None and key == "network_usd_per_port":
-            continue  # documents list it beside storage and staff as in no input
-        if getattr(finance, key) is None:
-            silent.append(f"no {what.removeprefix('a ')} is counted ({key})")
-        else:
+        if getattr(finance, key) is not None:
+            none_else = ", none for any other GPU type" if isinstance(licence, dict) else ""
+            costs = price_stated(inputs, key) + none_else * (key == "licence_usd_per_gpu_year")
             text = f"{what} costs {costs}: stated in the scenario, which names no quote"
             yield Note(text=text, origin=f"finance.{key}")
+        elif key != "network_usd_per_port":  # documents list that beside storage and staff
+            silent.append(f"no {what.removeprefix('a ')} is counted ({key})")
     if silent:
         yield Note(text="; ".join(silent), origin="finance")
     for path, entry in _in_order(inputs) if licence is not None else ():

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
-from math import floor
 
 from planner.costs import NOT_PAID, in_cents
 from planner.inputs.catalog.catalog import Catalog, NodeType, counted_parameters
@@ -162,15 +161,12 @@ def _of_nodes(inputs: Inputs) -> Iterator[Note]:
 
 
 def _power(name: str, site: Site, inputs: Inputs, pools: Sequence[PoolUse]) -> Iterator[Note]:
-    """Limits that are an order of magnitude above what can stand there, or in a rack."""
-    factor = inputs.rules.figure("far_off_need_factor")
+    """Limits of a site or a rack that are an order of magnitude above what can stand there."""
+    factor, need = inputs.rules.figure("far_off_need_factor"), _kw_there(name, inputs, pools)
     racks, fed = site.racks, site.power_kw
     fed = max(fed.values()) if isinstance(fed, dict) else fed
-    limits = {
-        "power_kw": (fed, _kw_there(name, inputs, pools)),
-        "racks.power_kw": (racks.power_kw if racks else None, _kw_in_a_rack(name, site, inputs)),
-    }
-    for key, (limit, need) in limits.items():
+    limits = {"power_kw": fed, "racks.power_kw": racks.power_kw if racks else None}
+    for key, limit in limits.items():
         if limit is not None and need and limit >= max(need * factor, Decimal(_W_OF_A_KW)):
             yield Note(
                 text=f"{amount(limit, 'kW')} are {limit / need:,.0f} times what can stand there "
@@ -198,18 +194,6 @@ def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
     quarters = range(inputs.scenario.horizon.quarters)
     planned = (sum((kw * nodes[at] for kw, nodes in here), Decimal(0)) for at in quarters)
     return max(one, owned, *planned)
-
-
-def _kw_in_a_rack(name: str, site: Site, inputs: Inputs) -> Decimal:
-    """As many nodes as its height holds, of those that draw the most; one where that is open."""
-    held = [Decimal(0)]
-    for _, entry in entries(inputs.scenario):
-        node = inputs.catalog.nodes[entry.node_type]
-        if name in entry.sites:
-            units = site.racks.units if site.racks and node.rack_units else 1
-            each = node.rack_units.value if node.rack_units else 1
-            held.append(_kw(node) * max(1, floor(units / each)))
-    return max(held)
 
 
 def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:

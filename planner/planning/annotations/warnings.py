@@ -44,7 +44,6 @@ def warning_notes(
     return (
         *_not_proved(solution),
         *_retiring(inputs, plan),
-        *_committed(plan),
         *_dear_spares(inputs, plan),
         *_of_unknown_length(jobs, solution, plan),
         *_for_a_few_hours(inputs, plan),
@@ -139,22 +138,6 @@ def _named_in_vain(inputs: Inputs) -> Iterator[Note]:
                 f"{' there' * origin.startswith('sites.')}: that changes nothing here",
                 origin=f"{origin}.{name}",
             )
-
-
-def _committed(plan: Plan) -> Iterator[Note]:
-    cents = sum(line.committed_cents for line in plan.acquisitions)
-    charged = any(line.name == "commitments" for line in plan.costs)
-    if cents:
-        yield Note(
-            text=f"reservations commit to {usd(cents)} after the horizon, "
-            + (
-                "which the plan counts as though the nodes were worth nothing then"
-                if charged
-                else "which no cost of this plan holds: like the residual value of a purchase, it "
-                "is for what the nodes do then"
-            ),
-            origin="offers",
-        )
 
 
 class _Spares(NamedTuple):

@@ -224,7 +224,7 @@ def _compared(
 
 def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flow]:
     settings, quarters = view.inputs.settings, len(view.labels)
-    price = Fraction(view.price(offer, first)[0])
+    price = Fraction(view.price_usd(offer, first))
     yield "purchase", first, first, price
     support = price * Fraction(settings.support_share_per_year.value) / 4
     for quarter in range(first, quarters):

@@ -136,16 +136,12 @@ def _releases(view: View) -> Iterator[str]:
         entry = view.inputs.scenario.fleet.get(line.entry)
         if entry is None or key not in expected or line.quarter not in view.labels:
             continue
-        node = view.inputs.catalog.nodes[entry.node_type]
         figures = released_cents(view, line.entry, line.quarter, sold=line.action == "sell")
         each = {name: expected[key] * cents for name, cents in figures.items()}
         due = {
             "count": expected[key],
             "node_type": entry.node_type,
             "site": entry.site,
-            "product": node.product,
-            "gpu_type": node.gpu_type,
-            "gpus_per_node": node.gpus.value,
             "unit_price_cents": figures["total_cents"],
             "quote": entry.sale.quote if entry.sale and line.action == "sell" else None,
             **each,
@@ -277,31 +273,19 @@ def _entering(view: View) -> Iterator[str]:
 
 
 def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
-    node = view.inputs.catalog.nodes[offer.node_type]
-    price_usd, price_text = view.price(offer, quarter)
-    price = round(price_usd * 100)
+    price = round(view.price_usd(offer, quarter) * 100)
     left = len(view.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
     start = view.quarters[quarter].start
     expected = {
         "kind": offer.kind,
         "node_type": offer.node_type,
-        "product": node.product,
-        "gpu_type": node.gpu_type,
-        "gpus_per_node": node.gpus.value,
         "unit_price_cents": price,
         "total_cents": price * line.count * min(term, left),
         "committed_cents": price * line.count * max(0, term - left),
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
-        "price_text": price_text,
-        "price_origin": offer.price_origin,
-        "price_date": offer.price_date,
         "illustrative": offer.illustrative,
-        "lead_time_weeks": offer.lead_time_weeks,
-        "sites": offer.sites if len(offer.sites) > 1 else (),
-        "maximum": offer.maximum,
-        "end_of_sale": offer.end_of_sale.isoformat() if offer.end_of_sale else None,
         "order_by": _order_by(view, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
     yield from field_differences(line, expected, f"{line.quarter}: ", f" of offer {line.offer}")

@@ -198,14 +198,10 @@ def _figures(view: View) -> Findings:
             "nodes": tuple(
                 sum(label in node.in_service for node in nodes) for label in view.labels
             ),
-            "racks": site.racks.count if site.racks else None,
             "racks_used": tuple(
                 len({rack for node in nodes for at, rack in _stands(view, node) if at == label})
                 for label in view.labels
             ),
-            "spare_nodes": site.spare_nodes_in_order,
-            "labels": tuple(sorted(site.labels)),
-            "cooling": tuple(sorted(site.cooling or ())),
         }
         taken = {
             one.need: _whole(

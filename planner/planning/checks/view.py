@@ -197,12 +197,12 @@ class View:
                 found[job, unit].update((node.gpu_type, one.way) for node, one in places)
         return found
 
-    def price(self, offer: SettledOffer, quarter: int) -> tuple[Decimal, str]:
-        """Of each node that enters service in a quarter, by how many do: USD, and as offered."""
+    def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
+        """Of each node that enters service in a quarter, by how many do."""
         nodes = self.entering()[offer.name, quarter] if offer.levels else 0
         reached = [level for level in offer.levels if nodes >= level.from_nodes]
         level = max(reached, key=lambda level: level.from_nodes, default=offer)
-        return level.unit_price_usd, level.price_text
+        return level.unit_price_usd
 
     def entering(self) -> Counter[tuple[str, int]]:
         """Nodes of each order, at all sites, by offer and quarter (from 0)."""

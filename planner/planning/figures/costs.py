@@ -196,11 +196,12 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     rate = f"discounted at {amount(settings.discount_rate_per_year.value, 'share')} a year"
     support = amount(settings.support_share_per_year.value, "share")
     fleet = inputs.scenario.fleet.values()
+    licence, colocation, network = (price_stated(inputs, key) for key in _PER)
     off = " or switched off" if any(entry.may_switch_off for entry in fleet) else ""
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
         "network": (
-            f"network ports of each bought node × {network_text(inputs)} in the quarter it enters "
+            f"network ports of each bought node × {network} in the quarter it enters "
             f"service, {rate}"
         ),
         "residual value": (
@@ -233,11 +234,10 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
             f"finance.commitments asks, {rate}"
         ),
         "licence": (
-            f"{licence_text(inputs)} for each node in service{off} whose licence is not included, "
-            f"{rate}"
+            f"{licence} for each node in service{off} whose licence is not included, {rate}"
         ),
         "colocation": (
-            f"nameplate power × {colocation_text(inputs)} × 3 months a quarter for each owned or "
+            f"nameplate power × {colocation} × 3 months a quarter for each owned or "
             f"bought node in service{off}, {rate}"
         ),
         "moves": "what it costs to move each running unit that leaves its pool, no payment",
@@ -254,25 +254,20 @@ def _owned_support(inputs: Inputs) -> str:
     return "not counted"
 
 
-def licence_text(inputs: Inputs) -> str:
-    """`$4,500 per GPU and year`, by GPU type where the scenario says so."""
-    stated = inputs.scenario.finance.licence_usd_per_gpu_year
+_PER = {
+    "licence_usd_per_gpu_year": "per GPU and year",
+    "colocation_usd_per_kw_month": "per kW and month",
+    "network_usd_per_port": "per network port",
+}
+
+
+def price_stated(inputs: Inputs, key: str) -> str:
+    """What `finance` states under a key: `$4,500 per GPU and year`, by GPU type where it does."""
+    stated = getattr(inputs.scenario.finance, key)
     if not isinstance(stated, dict):
-        return f"{price(stated or Decimal(0))} per GPU and year"
+        return f"{price(stated or Decimal(0))} {_PER[key]}"
     each = (f"{price(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
-    return f"{', '.join(each)} per GPU and year"
-
-
-def colocation_text(inputs: Inputs) -> str:
-    """`$180 per kW and month`."""
-    stated = inputs.scenario.finance.colocation_usd_per_kw_month
-    return f"{price(stated or Decimal(0))} per kW and month"
-
-
-def network_text(inputs: Inputs) -> str:
-    """`$1,200 per network port`."""
-    stated = inputs.scenario.finance.network_usd_per_port
-    return f"{price(stated or Decimal(0))} per network port"
+    return f"{', '.join(each)} {_PER[key]}"
 
 
 def _cap_text(inputs: Inputs) -> str:

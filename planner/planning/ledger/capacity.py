@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from fractions import Fraction
 from typing import NamedTuple
@@ -136,29 +136,28 @@ class Capacity:
 
     def before(self, site: str, quarter: int, need: str) -> TracedFigure | None:
         """What the nodes owned before take; None where the catalog lacks one of them."""
-        label = self._plan.quarters[quarter]
-
-        def counted(_: int, pool: PoolUse) -> TracedFigure:
-            here = where(origin="owned", site=site, node_type=pool.node_type, in_service=label)
-            return self._and_off(self._read.count(f"nodes{here}"), pool, label, need)
-
-        return self._taken(site, need, counted)
+        return self._taken(site, quarter, need, owned=True)
 
     def after(self, site: str, quarter: int, need: str) -> TracedFigure | None:
         """What all nodes take that are there; None where the catalog lacks one of them."""
-        label = self._plan.quarters[quarter]
+        return self._taken(site, quarter, need, owned=False)
 
-        def counted(place: int, pool: PoolUse) -> TracedFigure:
-            here = self._read.at(f"pools[{place}].nodes[{quarter}]")
-            return self._and_off(here, pool, label, need)
-
-        return self._taken(site, need, counted)
-
-    def _and_off(self, nodes: TracedFigure, pool: PoolUse, label: str, need: str) -> TracedFigure:
-        """With those that are switched off, where what is taken is no draw."""
-        if need not in _STANDING:
-            return nodes
-        return self._plus_off(nodes, label, site=pool.site, node_type=pool.node_type)
+    def _taken(self, site: str, quarter: int, need: str, *, owned: bool) -> TracedFigure | None:
+        """With nodes that are switched off, where what is taken is no draw."""
+        label, terms = self._plan.quarters[quarter], []
+        for place, pool in self._pools(site):
+            here = {"site": site, "node_type": pool.node_type}
+            nodes = self._read.at(f"pools[{place}].nodes[{quarter}]")
+            if owned:
+                nodes = self._read.count("nodes" + where(origin="owned", **here, in_service=label))
+            if need in _STANDING:
+                nodes = self._plus_off(nodes, label, **here)
+            each = self.each(pool.node_type, need)
+            if each is None and nodes.value:
+                return None
+            if each is not None and nodes.value:
+                terms.append(nodes * each)
+        return total(terms)
 
     def _plus_off(self, on: TracedFigure, label: str, **here: str) -> TracedFigure:
         """Nodes in service with those that are switched off there, if there are any."""
@@ -204,18 +203,6 @@ class Capacity:
 
     def _pools(self, site: str) -> Iterator[tuple[int, PoolUse]]:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)
-
-    def _taken(
-        self, site: str, need: str, counted: Callable[[int, PoolUse], TracedFigure]
-    ) -> TracedFigure | None:
-        terms = []
-        for place, pool in self._pools(site):
-            nodes, each = counted(place, pool), self.each(pool.node_type, need)
-            if each is None and nodes.value:
-                return None
-            if each is not None and nodes.value:
-                terms.append(nodes * each)
-        return total(terms)
 
     def limit_margins(self) -> Iterator[LimitMargin]:
         """Limits of sites, teams and offers that are not money."""
