@@ -115,15 +115,11 @@ def test_many_files_of_one_role_are_counted(plan):
 
 
 def test_pools_that_keep_as_many_spare_nodes_are_named_together(plan):
-    pools = tuple(
-        pool.model_copy(update={"nodes_spare": (1, 1, 1), "gpus_stranded": (0, 2, 0)})
-        for pool in plan.pools
-    )
+    pools = tuple(pool.model_copy(update={"nodes_spare": (1, 1, 1)}) for pool in plan.pools)
     text = render(
         plan_document(plan.model_copy(update={"pools": pools}), SCREEN), TerminalOptions(1000)
     )
     assert text.count("Kept empty as spare: 1 node of each of ") == 1
-    assert "Stranded GPUs are free ones on nodes in use that no job" in text
 
 
 def map_of(plan, placements, page=78):

@@ -186,4 +186,4 @@ def test_what_is_short_of_a_growing_endpoint_is_told_without_a_figure_of_its_las
         "no plan exists: in 2027Q1 to 2027Q4 more GPUs are needed than can be in service"
     )
     (remedy,) = (one for one in refusal.value.remedies if "xe9680-h200@main" in one)
-    assert remedy == "have 1 node more of xe9680-h200@main in service from 2027Q1"
+    assert remedy == "have 2 nodes more of xe9680-h200@main in service from 2027Q1"
