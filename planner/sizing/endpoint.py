@@ -22,6 +22,7 @@ from planner.sizing.flight import (
     HIGH,
     PLANNED,
     RATE,
+    SELDOM,
     TOLD,
     Varied,
     flight_of,
@@ -59,7 +60,7 @@ class Endpoint:
         self._engine = self._alone = Tries(job)
         if serve.concurrency is None:
             self._alone = self._alone.choosing({"concurrency": _requests(1)})
-        self._tries: dict[tuple[int, int | None, _Split | None], Tries] = {
+        self._tries: dict[tuple[int, Exact | None, _Split | None], Tries] = {
             (self._least, None, None): self._alone
         }
         latency = serve.latency
@@ -207,7 +208,7 @@ class Endpoint:
         alone = self._at(1, None).on(gpu, gpus)
         return most_held(self._engine.on(gpu, gpus), alone, self._most)
 
-    def _taken(self, flight: Varied, held: int) -> int:
+    def _taken(self, flight: Varied, held: int) -> Exact:
         """The most requests in flight with which a replica keeps to what is asked; 0: with none.
 
         Where a wait is asked for, no more than leave it a place among those that it holds.
@@ -217,7 +218,7 @@ class Endpoint:
         waits = {"ttft_ms", "e2e_ms"} & self._targets.keys()
         unqueued = rate_with_room(flight, held) if waits else None
 
-        def keeps(count: int) -> bool:
+        def keeps(count: Exact) -> bool:
             planned = flight.estimated(in_flight=count)(PLANNED) or 0
             if unqueued is not None and planned > unqueued:
                 return False
@@ -227,10 +228,10 @@ class Endpoint:
                 for name, target in self._targets.items()
             )
 
-        return most_of(held, keeps)
+        return most_of(held, keeps) or next(filter(keeps, SELDOM), 0)
 
     def _too_slow(self, gpu_type: str, gpus: int, flight: Varied) -> Rejection:
-        latency = latency_at(flight.exactly, 1)
+        latency = latency_at(flight.exactly, SELDOM[-1])
         percentile = self._serve.latency.percentile if self._serve.latency else 0
         late = {
             name: (figure, target)
@@ -257,7 +258,7 @@ class Endpoint:
             missed=() if unknown else missed,
         )
 
-    def _at(self, held: int, flight: int | None, split: _Split | None = None) -> Tries:
+    def _at(self, held: int, flight: Exact | None, split: _Split | None = None) -> Tries:
         """The job where a replica holds so many requests, and takes as many as are in flight."""
         key = (held, flight, split)
         if key not in self._tries:
@@ -270,7 +271,7 @@ class Endpoint:
             self._tries[key] = self._alone.choosing(facts)
         return self._tries[key]
 
-    def _loaded(self, placed: Placement, flight: Varied, held: int, taken: int) -> Candidate:
+    def _loaded(self, placed: Placement, flight: Varied, held: int, taken: Exact) -> Candidate:
         """The candidate with its replicas by quarter, and what its users will see."""
         situation = placed.situation
         planned = situation.number("planned_requests_per_second")
@@ -286,7 +287,7 @@ class Endpoint:
         latency = latency_at(flight.exactly, in_flight)
         figures = ServingFigures(
             concurrency=held,
-            in_flight=in_flight,
+            in_flight=ceil(in_flight),
             planned_requests_per_second=float(planned),
             peaks=tuple(float(peak) for peak in self._peaks),
             percentile=int(situation.number("latency_percentile") or 0),

@@ -8,6 +8,7 @@ the count that was found is exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
@@ -28,6 +29,9 @@ TOLD: Final = {
     "tpot_ms": "for each further token",
     "e2e_ms": "to the end of an answer",
 }
+
+SELDOM: Final = tuple(Fraction(1, 2**halved) for halved in range(1, 8))
+"""Requests in flight on the average where hardly any meet; with the last, each is alone."""
 
 _UNITS: Final = {"concurrency": "requests", "in_flight": "requests", "ttft_ms": "ms"}
 """Of what varies; the time to the first token where it was found before."""
@@ -112,11 +116,19 @@ def most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
     return most_of(most, fits)
 
 
-def in_flight_at(flight: Varied, requests_per_second: Exact, most: int) -> int:
-    """Requests in flight on a replica that takes so many per second; `most` if it cannot."""
+def in_flight_at(flight: Varied, requests_per_second: Exact, most: Exact) -> Exact:
+    """Requests in flight on a replica that takes so many per second; `most` if it cannot.
+
+    Below one, in the steps of `SELDOM`.
+    """
     asked = float(requests_per_second)
-    below = most_of(most, lambda count: (flight.estimated(in_flight=count)(RATE) or 0) < asked)
-    return min(below + 1, most)
+
+    def is_short(count: Exact) -> bool:
+        return (flight.estimated(in_flight=count)(RATE) or 0) < asked
+
+    if not is_short(1):
+        return min((part for part in SELDOM if not is_short(part)), default=1)
+    return min(most_of(int(most), is_short) + 1, most)
 
 
 def rate_with_room(flight: Varied, places: int) -> Exact | float:
@@ -129,7 +141,7 @@ def rate_with_room(flight: Varied, places: int) -> Exact | float:
     return flight.estimated(in_flight=max(1, most_of(places, has_room)))(RATE) or 0
 
 
-def latency_at(at: Callable[..., Figures], in_flight: int) -> dict[str, Exact | float | None]:
+def latency_at(at: Callable[..., Figures], in_flight: Exact) -> dict[str, Exact | float | None]:
     """What users wait at the percentile with so many requests in flight on the average.
 
     `at` is `exactly` or `estimated` of a flight. Tokens come as slowly as with the requests that
