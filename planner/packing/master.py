@@ -13,7 +13,7 @@ from functools import cached_property
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.node_packing.cutting import Cut
 from planner.packing.node_packing.gpu_patterns import OPENED
-from planner.packing.problem import WHOLE, Pool, Problem, RunWindow, Shape
+from planner.packing.problem import WHOLE, Choice, Pool, Problem, RunWindow, Shape
 from planner.packing.solvers.program import Program
 
 CENTS_PER_UNIT = 100_000
@@ -185,13 +185,28 @@ class MasterProgram:
         return [*whole, opened] if opened else whole
 
     def gpus_of_runs(self, usages: Iterable[Usage]) -> Iterator[tuple[RunWindow, int]]:
-        """Runs with the GPUs that all that are like them hold, wherever they are."""
+        """Runs with the GPUs that all that are like them hold, wherever they are.
+
+        Of several ways to run a unit on a GPU type, the one of the fewest GPU-hours counts.
+        """
         for usage in usages:
             if usage.asked.is_run:
-                yield usage.asked.run, usage.asked.gpus * self._pieces[usage.asked]
+                yield usage.asked.run, usage.asked.gpus * self._least_pieces[usage.asked]
 
     @cached_property
-    def _pieces(self) -> Counter[Shape]:
+    def _least_pieces(self) -> Counter[Shape]:
+        """By shape of a choice: pieces of units that take the fewest GPU-hours so."""
+        found: Counter[Shape] = Counter()
+        for demand in self.problem.demands:
+            least: dict[str, Choice] = {}
+            for choice in sorted(demand.choices, key=_gpu_hours):
+                least.setdefault(choice.gpu_type, choice)
+            for choice in least.values():
+                found[choice.shape] += demand.count * choice.copies
+        return found
+
+    @cached_property
+    def most_pieces(self) -> Counter[Shape]:
         """By shape of a choice: pieces, if every unit takes it that can."""
         found: Counter[Shape] = Counter()
         for demand in self.problem.demands:
@@ -308,3 +323,7 @@ class MasterProgram:
                 row = self.capacity_row("cutting", number, quarter, load, tightens=True)
                 self.room_rows.add(row)
                 self.capacity_rows[number, quarter][name] = row
+
+
+def _gpu_hours(choice: Choice) -> int:
+    return choice.shape.gpus * choice.shape.run.hours * choice.copies

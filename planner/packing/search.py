@@ -7,12 +7,14 @@
 5. First-fit: a plan at the least.
 6. Local search: exchanges of units, and fewer nodes.
 7. Reserve: more nodes than are needed on paper.
+8. Ways: the runs of one job after the other in another way.
 
 `Search.run` has these steps in their order; each is a method below it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -64,8 +66,8 @@ and the gap at which any will do."""
 _MANY_RUNS = 1_000
 """Variables of runs from which on these are rounded: they are short, and the schedule decides."""
 _FEW_CHOICES, _DRAWN = 300, 6
-"""Where there are no more choices: ways to run units that are drawn, if some find no room in
-time."""
+"""Up to so many, ways to run units are drawn, if some find no room in time, and each way to run a
+job is tried in place of that in the plan."""
 
 Nodes = tuple[tuple[int, ...], ...]
 """Nodes by supply and quarter of entry."""
@@ -191,6 +193,7 @@ class Search:
             self._first_fit()  # step 5
             self._exchange()  # step 6
             self._reserve()  # step 7
+            self._change_ways()  # step 8
 
     def bound(self) -> int:
         """The bound of the first round, in cents."""
@@ -415,6 +418,32 @@ class Search:
             values = self._cheaper(with_at_least(self._master, at_least), frozenset())
             if not values or self._lay_out(values) or not self._stuck:
                 return
+
+    def _change_ways(self) -> None:
+        """Run all runs of a demand in another way, as long as some demand's cost less so."""
+        master, demands, found = self._master, self._problem.demands, self._found
+        if not (self._runs and found.values) or master.short or len(master.choice) > _FEW_CHOICES:
+            return
+        self._say("trying other ways for runs")
+        ways = deque(
+            (number, position)
+            for number, position in master.choice
+            if len(demands[number].choices) > 1
+            and all(choice.shape.is_run for choice in demands[number].choices)
+        )
+        idle = 0
+        while idle < len(ways) and not self._closed() and self._in_time():
+            number, position = ways[0]
+            ways.rotate(-1)
+            cost, values = found.cost_cents, [*found.values]
+            for (other, _), index in master.choice.items():
+                values[index] *= other != number
+            values[master.choice[number, position]] = float(demands[number].count)
+            for index, pieces in whole_near(master, values).items():
+                values[index] = pieces
+            if tuple(values) != found.values:
+                found.keep(tuple(values), found.packings)
+            idle = idle + 1 if found.cost_cents == cost else 0
 
     def _cheaper(self, program: Program, relaxed: frozenset[int]) -> _Values:
         """A solution of a variant of the master program that costs less than the plan so far."""

@@ -53,6 +53,13 @@ def test_runs_fill_the_hours_before_one_that_is_released_late(build, solve, faul
     assert solution.cost_cents == solution.bound_cents == NODE
 
 
+def test_what_follows_each_other_in_a_window_is_counted_in_whole_runs(build, solve):
+    """Five runs of four weeks in ten are 20 of 20 weeks of two nodes; each node has two of them."""
+    runs = units(5, (8, 0, slots(4, 0, 10)))
+    solution = solve(build.problem([build.pool()], [build.buy(NODE)], [runs]), asked_gap=ROUNDING)
+    assert solution.cost_cents == solution.bound_cents == 3 * NODE
+
+
 def test_no_run_moves_while_it_runs(nodes_of):
     """Five runs of five weeks are 25 of 26 weeks of two nodes, and each node has two of them."""
     assert nodes_of(units(5, (8, 0, slots(5, 0, 13)))) == 3

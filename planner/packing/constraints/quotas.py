@@ -25,7 +25,7 @@ from planner.packing.constraints.base import (
     widening,
 )
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.node_packing.dual_feasible import turns_of, windows_of
+from planner.packing.node_packing.dual_feasible import times_of
 from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALL_TRAFFIC, WHOLE, Choice, Demand, Problem, Quota, RunWindow
 from planner.packing.statement.translate import Translation
@@ -62,18 +62,13 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
     runs = [one for one in taken if one[1].shape.is_run]
     for gpus in sorted({choice.shape.gpus for _, choice, _ in runs}):
         lanes = master.program.variable(f"quota-lanes[{quota.name}]", integer=True)
-        for order, shares in turns_of([choice.shape.run for _, choice, _ in runs]):
+        asked = [choice.shape.run for _, choice, _ in runs]
+        for time, taken_then, of in times_of(asked, _gpus_of_runs(master, runs)):
             turns: Terms = defaultdict(float, {lanes: -1.0})
-            for (index, choice, pieces), share in zip(runs, shares, strict=True):
-                turns[index] += choice.shape.gpus // gpus * pieces * share
-            master.program.row(f"quota-turns-{gpus}-{order}[{quota.name}]", turns, "<=", 0.0)
-        for first, end in windows_of(_gpus_of_runs(master, runs)):
-            within: Terms = defaultdict(float, {lanes: -1.0})
-            for index, choice, pieces in runs:
-                share = choice.shape.run.least_within(first, end) / (end - first)
-                within[index] += choice.shape.gpus // gpus * pieces * share
-            name = f"quota-window-{gpus}-{first}-{end}[{quota.name}]"
-            master.program.row(name, within, "<=", 0.0)
+            for (index, choice, pieces), hours in zip(runs, taken_then, strict=True):
+                turns[index] += choice.shape.gpus // gpus * pieces * hours / of
+            name = "-".join(filter(None, ("quota", time, f"lanes-{gpus}")))
+            master.program.row(f"{name}[{quota.name}]", turns, "<=", 0.0)
         beside: Terms = defaultdict(float, {lanes: float(gpus)})
         for index, choice, pieces in taken:
             if not choice.shape.is_run:

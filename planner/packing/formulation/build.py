@@ -18,13 +18,7 @@ from planner.packing.formulation.hourly_nodes import add_hire
 from planner.packing.formulation.lanes import add_lanes
 from planner.packing.formulation.partitioned_gpus import add_opened
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-from planner.packing.node_packing.dual_feasible import (
-    PARTS,
-    TURNS,
-    dual_feasible,
-    weights_by_order,
-    windows_of,
-)
+from planner.packing.node_packing.dual_feasible import times_of, weights_by_order
 from planner.packing.problem import NOWHERE, Pool, Problem, Shape
 from planner.packing.solvers.program import Sense
 
@@ -225,17 +219,11 @@ def _times(
 
     Nodes that come and go are there for as long as is paid, in whichever hours: the average alone.
     """
-    yield "", [usage.asked.run.hours for usage in usages], RUN_HOURS
-    runs = [usage.asked.run for usage in usages if usage.asked.is_run]
-    if not runs or master.problem.pools[pool].hire:
-        return
-    for order in TURNS[1:]:
-        if any(run.hours * (order + 1) >= RUN_HOURS for run in runs):
-            hours = [dual_feasible(usage.asked.run.hours, RUN_HOURS, order) for usage in usages]
-            yield f"turns-{order}", hours, RUN_HOURS * PARTS
-    for first, end in windows_of(master.gpus_of_runs(usages)):
-        hours = [usage.asked.run.least_within(first, end) for usage in usages]
-        yield f"window-{first}-{end}", hours, end - first
+    runs = [usage.asked.run for usage in usages]
+    if master.problem.pools[pool].hire:
+        yield "", [run.hours for run in runs], RUN_HOURS
+    else:
+        yield from times_of(runs, master.gpus_of_runs(usages))
 
 
 def _size(shape: Shape, resource: str) -> int:

@@ -1,15 +1,16 @@
 """Nodes that come and go within a quarter: what the runs on them need at the least.
 
 Rows of capacity count the hours that are paid, on the average. Beyond that a run needs its nodes
-for all of its hours, whoever shares them: rows `moments` and `paid`. Around each run, its nodes are
-paid for the minimum: rows `minimum`. And in no window do runs need more nodes than the offer gives
+for all of its hours, whoever shares them: rows `moments` and `paid`; and hours in which a run has a
+node alone are nobody else's: rows `alone`. Around each run, its nodes are paid for the minimum:
+rows `minimum`. And in no window do runs need more nodes than the offer gives
 at once, at all of its sites: rows `at-once`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.offers import offers_of
@@ -87,50 +88,62 @@ def _add_paid(
         for first, end in must
     }
     points = {hour for window in (*every, *least, *beside.values()) for hour in window}
-    paid = _paid_by_hours(master, key, sorted(points))
+    alone, shared = _paid_by_hours(master, key, sorted(points))
+    paid = alone | shared
     for first, end in every:
         inside = [
             usage
             for usage in usages
             if first <= usage.asked.run.earliest and usage.asked.run.until <= end
         ]
-        left: Terms = {index: -1.0 for index, start in paid.items() if first <= start < end}
-        sharing = [usage for usage in inside if usage.shape.gpus < pool.node.gpus]
+        load: Terms = defaultdict(float, _within(alone, first, end))
         for usage in inside:
             if usage.shape.gpus == pool.node.gpus:  # nothing is beside it
-                for index, factor in usage.terms:
-                    left[index] = left.get(index, 0.0) + factor * usage.asked.run.hours
+                usage.weigh(load, float(usage.asked.run.hours), 1.0)
+        master.program.row(f"alone[{key[0]},{key[1]},{first}]", load, "<=", 0.0)
+        sharing = [usage for usage in inside if usage.shape.gpus < pool.node.gpus]
+        left = _within(shared, first, end)
         hours = sorted({usage.asked.run.hours for usage in sharing}, reverse=True)
         for each in hours[:_FEW]:
             upper = None if most is None else most * ((end - first) // each)
             _moments(master, key, sharing, each, left, upper)
     for (first, end), mine in sorted(least.items()):
-        _minimum(master, key, mine, [index for index, at in paid.items() if first <= at < end])
+        _minimum(master, key, mine, _within(paid, first, end))
     present = {}
     for span, mine in must.items():
         present[span] = nodes = master.program.variable(f"present[{key[0]},{key[1]}]", integer=True)
-        load: Terms = defaultdict(float, {nodes: -1.0})
+        load = defaultdict(float, {nodes: -1.0})
         for usage in mine:
             usage.weigh(load, usage.shape.gpus / pool.node.gpus, 1.0)
         master.program.row(f"present[{key[0]},{key[1]}]", load, "<=", 0.0)
         first, end = beside[span]
-        row = {index: -1.0 for index, at in paid.items() if first <= at < end}
-        name = f"minimum[{key[0]},{key[1]}]"
-        master.program.row(name, {**row, nodes: float(minimum)}, "<=", 0.0)
+        row = _within(paid, first, end) | {nodes: float(minimum)}
+        master.program.row(f"minimum[{key[0]},{key[1]}]", row, "<=", 0.0)
     return present
 
 
 def _paid_by_hours(
     master: MasterProgram, key: PoolInQuarter, points: Sequence[int]
-) -> dict[int, int]:
-    """Variables of the node-hours that are paid between two points of time, with the first."""
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Variables of the node-hours that are paid between two points of time, with the first.
+
+    Those in which some run has the whole node, and those in which runs may share it.
+    """
     program, hire = master.program, master.problem.pools[key[0]].hire
     assert hire is not None
-    paid = {program.variable(f"paid[{key[0]},{key[1]},{first}]"): first for first in points[:-1]}
-    load: Terms = dict.fromkeys(paid, 1.0)
+    alone, shared = (
+        {program.variable(f"{kind}[{key[0]},{key[1]},{first}]"): first for first in points[:-1]}
+        for kind in ("alone", "shared")
+    )
+    load: Terms = dict.fromkeys((*alone, *shared), 1.0)
     load |= dict.fromkeys(master.in_service[key], -float(hire.step_hours))
     program.row(f"paid[{key[0]},{key[1]}]", load, "<=", 0.0)
-    return paid
+    return alone, shared
+
+
+def _within(paid: Mapping[int, int], first: int, end: int) -> Terms:
+    """Less the node-hours that are paid between two points of time."""
+    return {index: -1.0 for index, start in paid.items() if first <= start < end}
 
 
 def _moments(
@@ -144,7 +157,7 @@ def _moments(
     """Moments that are so many hours apart, while a node is had: on each, what runs fits one node.
 
     A run is on as many of them as it is long, in whole numbers; and each is paid with its hours.
-    `left` is what others take less what is paid, and `upper` how many there can be.
+    `left` is less what is paid while runs may share a node, and `upper` how many there can be.
     """
     program, (pool, quarter) = master.program, key
     node = master.problem.pools[pool].node
@@ -187,17 +200,20 @@ def _around(
 
 
 def _minimum(
-    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], paid: Iterable[int]
+    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], left: Terms
 ) -> None:
-    """Where a run is, all of its nodes are paid for the minimum, in the hours around it."""
+    """Where a run is, all of its nodes are paid for the minimum, in the hours around it.
+
+    `left` is less what is paid in these.
+    """
     hire = master.problem.pools[key[0]].hire
     assert hire is not None
     name = f"[{key[0]},{key[1]}]"
     for nodes in sorted({usage.times for usage in usages}):
         mine = [usage for usage in usages if usage.times == nodes]
         any_run = master.program.variable(f"hiring{name}", upper=1, integer=True)
-        for usage, (_, gpus) in zip(mine, master.gpus_of_runs(mine), strict=True):
-            runs = {**dict(usage.terms), any_run: -nodes * gpus / usage.asked.gpus}
+        for usage in mine:
+            runs = {**dict(usage.terms), any_run: -float(nodes * master.most_pieces[usage.asked])}
             master.program.row(f"hiring{name}", runs, "<=", 0.0)
-        load = {any_run: float(nodes * hire.minimum_hours)} | dict.fromkeys(paid, -1.0)
+        load = left | {any_run: float(nodes * hire.minimum_hours)}
         master.program.row(f"minimum{name}", load, "<=", 0.0)

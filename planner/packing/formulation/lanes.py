@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-from planner.packing.node_packing.dual_feasible import turns_of, windows_of
+from planner.packing.node_packing.dual_feasible import times_of
 
 
 def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
@@ -53,19 +53,13 @@ def _state(
         if _stays(usage):
             usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
     rows = {f"beside-wide-{gpus}": master.capacity_row(f"beside-wide-{gpus}", *key, beside)}
-    for order, shares in turns_of([usage.asked.run for usage in runs]):
+    asked = [usage.asked.run for usage in runs]
+    for time, taken, of in times_of(asked, master.gpus_of_runs(runs)):
         turns: Terms = defaultdict(float, {lanes: -1.0})
-        for usage, share in zip(runs, shares, strict=True):
-            usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, share)
-        name = f"wide-{gpus}-{order}" if order else f"wide-{gpus}"
+        for usage, hours in zip(runs, taken, strict=True):
+            usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, hours / of)
+        name = "-".join(filter(None, (time, f"wide-{gpus}")))
         rows[name] = master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
-    for first, end in windows_of(master.gpus_of_runs(runs)):
-        within: Terms = defaultdict(float, {lanes: -1.0})
-        for usage in runs:
-            share = usage.asked.run.least_within(first, end) / (end - first)
-            usage.weigh(within, _lanes_taken(usage, gpus, offered) / usage.times, share)
-        name = f"wide-{gpus}-{first}-{end}"
-        rows[name] = master.program.row(f"{name}[{key[0]},{key[1]}]", within, "<=", 0.0)
     return rows
 
 

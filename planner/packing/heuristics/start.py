@@ -92,8 +92,13 @@ def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, floa
 
 
 def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
-    """So many pieces in whole numbers, in the proportion wanted; largest remainders go up."""
-    scale = pieces / (sum(wanted.values()) or 1.0)
+    """So many pieces in whole numbers, in the proportion wanted; largest remainders go up.
+
+    All are on the first where none is wanted anywhere.
+    """
+    if not sum(wanted.values()):
+        wanted = dict.fromkeys(wanted, 0.0) | {min(wanted): 1.0}
+    scale = pieces / sum(wanted.values())
     exact = {index: value * scale for index, value in wanted.items()}
     whole = {index: floor(value) for index, value in exact.items()}
     order = sorted(exact, key=lambda index: (whole[index] - exact[index], index))

@@ -77,17 +77,25 @@ def _hours(windows: set[int], sure: set[int]) -> NDArray[np.int64]:
     return np.array([*sorted(windows), *sorted(sure - windows)][:_MANY_HOURS])
 
 
-def turns_of(runs: Sequence[RunWindow]) -> Iterator[tuple[int, list[float]]]:
-    """What runs count of a lane on which they take turns, by the function of each order.
+def times_of(
+    runs: Sequence[RunWindow], held: Iterable[tuple[RunWindow, int]]
+) -> Iterator[tuple[str, list[int], int]]:
+    """Ways to count time: a name, what each run takes at the least, and of how much.
 
-    Of runs that are longer than half of the quarter, one lane has one.
+    Of the whole quarter and of the windows of those that are `held`, by the function of each order
+    that says more: of runs that take more than half, one has no other before or after it. Hours of
+    the quarter as they are have no name.
     """
-    seen: list[tuple[int, ...]] = []
-    for order in TURNS:
-        counted = tuple(dual_feasible(run.hours, RUN_HOURS, order) for run in runs)
-        if not _adds_nothing(counted, seen):
-            seen.append(counted)
-            yield order, [hours / (RUN_HOURS * PARTS) for hours in counted]
+    for first, end in ((0, RUN_HOURS), *windows_of(held)):
+        seen: list[tuple[int, ...]] = []
+        taken = [run.least_within(first, end) for run in runs]
+        for order in TURNS:
+            counted = tuple(dual_feasible(hours, end - first, order) for hours in taken)
+            if not _adds_nothing(counted, seen):
+                seen.append(counted)
+                window = f"window-{first}-{end}" * (end - first < RUN_HOURS)
+                name = "-".join(filter(None, (window, f"turns-{order}" * (order > 0))))
+                yield name, list(counted), (end - first) * PARTS
 
 
 def weights_by_order(

@@ -192,8 +192,8 @@ def _tries(
     if len(rest) < len(runs):
         yield stacked, sorted(rest, key=ORDERS[0])
     elsewhere = any(way.pool in pools for one in runs for way in one.elsewhere)
-    for free in (False, True) if elsewhere else (False,):
-        for order in _orders(runs):
+    for order in _orders(runs):
+        for free in (False, True) if elsewhere else (False,):
             yield _Filling(pools, caps(), free=free, shifts=shifts), order
 
 
