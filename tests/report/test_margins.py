@@ -276,7 +276,8 @@ def test_a_node_stays_cheaper_to_buy_while_its_price_moves_by_less_than_told(tmp
     assert down is not None
     for name, by in zip(one, (up.by.value, down.by.value), strict=True):
         offer = inputs.scenario.offers[name]
-        price = offer.stated_price or inputs.catalog.prices.listed(offer.kind, offer.node_type).usd
+        listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
+        price = offer.stated_price or (listed.usd if listed else 0)
         asked = f"offers.{name}.{offer.price_key}={float(Fraction(price) * (1 + by)):.6f}"
         again = next(
             other

@@ -107,6 +107,7 @@ def test_runs_of_a_job_that_follow_each_other_are_one_line(sharing):
 
 def test_a_long_schedule_says_how_much_is_left_out(sharing):
     *_, last = schedule_section(sharing, 2)
+    assert isinstance(last, Paragraph)
     assert visible(last.text) == "… 1 more run, all of them in `placements` of plan.json"
 
 
