@@ -57,6 +57,7 @@ def _classes(module: str) -> dict[str, list[ast.stmt]]:
     return {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
+@cache
 def docstrings(model: type[BaseModel]) -> dict[str, str]:
     """What stands below each field of a model, and of the models that it extends."""
     found: dict[str, str] = {}

@@ -223,8 +223,20 @@ def _stated(*sections: Frozen | None) -> dict[str, Plain]:
 
 
 def _model_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
+    """What a model states; nothing of what its kind does not have."""
     model = _known_model(model_id, catalog)
-    return _known({"model": model_id} | _shape(model) | _cache(model), f"catalog {model_id}")
+    figures = _stated(model) | {
+        "model": model_id,
+        "active_parameters_b": model.active_parameters_b or model.parameters_b,
+        "encoder": model.encoder or None,
+        "max_context": model.longest_context,
+        "kv_layers": model.whole_context_layers,
+    }
+    if model.experts is None:
+        figures |= {"shared_expert_intermediate": None, "dense_layers": None}
+    if model.attention != "hybrid":
+        figures["state_mb_per_sequence"] = 0
+    return _known(figures, f"catalog {model_id}")
 
 
 def _draft_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
@@ -245,45 +257,6 @@ def _known_model(model_id: str, catalog: Catalog) -> Model:
         hint = did_you_mean(model_id, sorted(catalog.models), 3) or unknown
         raise InputError(Finding(f"{model_id!r} is not a model of the catalog", hint=hint))
     return model
-
-
-def _shape(model: Model) -> dict[str, Plain]:
-    mixture = model.experts is not None
-    return {
-        "parameters_b": model.parameters_b,
-        "active_parameters_b": model.active_parameters_b or model.parameters_b,
-        "layers": model.layers,
-        "hidden": model.hidden,
-        "intermediate": model.intermediate,
-        "heads": model.heads,
-        "kv_heads": model.kv_heads,
-        "head_dim": model.head_dim,
-        "vocab": model.vocab,
-        "tied_embeddings": model.tied_embeddings,
-        "gated_mlp": model.gated_mlp,
-        "encoder": model.encoder or None,
-        "experts": model.experts,
-        "experts_per_token": model.experts_per_token,
-        "expert_intermediate": model.expert_intermediate,
-        "shared_expert_intermediate": model.shared_expert_intermediate if mixture else None,
-        "dense_layers": model.dense_layers if mixture else None,
-        "native_bits": model.native_bits,
-    }
-
-
-def _cache(model: Model) -> dict[str, Plain]:
-    """What the model keeps of the past; only of a hybrid can the state be unknown."""
-    no_state = None if model.attention == "hybrid" else 0
-    state = model.state_mb_per_sequence
-    return {
-        "max_context": model.longest_context,
-        "attention": model.attention,
-        "sliding_window": model.sliding_window,
-        "sliding_layers": model.sliding_layers,
-        "kv_layers": model.whole_context_layers,
-        "kv_latent_dim": model.kv_latent_dim,
-        "state_mb_per_sequence": no_state if state is None else state,
-    }
 
 
 def _gpu(gpu_type: str, gpu: GpuType) -> dict[str, Plain]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -38,7 +39,8 @@ class _AsWritten(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         """Say of each key what stands below its field."""
         described = super().model_schema(schema)
-        meanings = base.docstrings(schema["cls"])
+        model: type[BaseModel] = schema["cls"]
+        meanings = base.docstrings(model)
         for key, field in described.get("properties", {}).items():
             if key in meanings:
                 field["description"] = meanings[key]
