@@ -307,6 +307,11 @@ def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
         if key != "users":
             entry = entry.but(requests_per_user_hour=None)
     entry = entry.but(model=f"model: {model}")
+    if catalog.models[model].encoder:
+        entry = entry.but("it writes no text", output_tokens="output_tokens: 0")
+    fits = catalog.models[model].longest_context - int(entry.figure("output_tokens"))
+    if fits < int(entry.figure("input_tokens")):
+        entry = entry.but("assumed: all that the model takes", input_tokens=f"input_tokens: {fits}")
     return replace(entry, name=f"{_PLAIN.sub('-', model)}-serving")
 
 

@@ -55,6 +55,18 @@ def test_five_answers_from_a_pipe_make_a_scenario_that_plans(init, run):
     assert "Dropped" not in planned.stdout
 
 
+def test_an_encoder_writes_nothing_and_reads_no_more_than_its_context(init, run):
+    """A model for embeddings is served as it is: no output, texts of at most its context."""
+    made = init("--serve", "bge-base-en-v1.5 20 requests/s", "--tune", "none", "--own", "none")
+    assert made.exit_code == 0, made.output
+    [job] = written()["jobs"].values()
+    load = job["serve"]["load"]
+    assert (load["input_tokens"], load["output_tokens"]) == (512, 0)
+    planned = run("plan", "scenario.yaml")
+    assert planned.exit_code == 0, planned.output
+    assert "Dropped" not in planned.stdout
+
+
 def test_whatever_is_left_open_is_assumed_visibly_and_plans(init, run):
     made = init()
     assert made.exit_code == 0, made.output
