@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
-from math import ceil, floor
+from math import ceil
 from typing import TYPE_CHECKING, TypeAlias
 
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -330,7 +330,7 @@ class Exhaustive:
     ) -> tuple[Fraction | int, ...]:
         """GPUs that may be opened of each type with a reserve: the rest stays free for growth."""
         return tuple(
-            floor((1 - reserve.free) * there)
+            (1 - reserve.free) * there
             - sum(
                 Fraction(one.shape.whole_gpus * one.shape.run.hours, RUN_HOURS)
                 for one in active

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import pytest
 
+from planner.packing.limits import Reserve
 from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
 from tests.packing.meaning import slots
 
@@ -63,6 +67,20 @@ def test_what_follows_each_other_in_a_window_is_counted_in_whole_runs(build, sol
 def test_no_run_moves_while_it_runs(nodes_of):
     """Five runs of five weeks are 25 of 26 weeks of two nodes, and each node has two of them."""
     assert nodes_of(units(5, (8, 0, slots(5, 0, 13)))) == 3
+
+
+def test_growth_is_kept_free_of_the_hours_of_runs_and_not_of_whole_gpus(build, solve, faults):
+    """8 GPUs for 1,728 of 2,160 hours are 6.4: a fifth of the node is free, to the hour."""
+    for hours, fits in ((1728, True), (1729, False)):
+        problem = build.problem(
+            [build.pool()],
+            [build.buy(NODE, maximum=1)],
+            [units(1, (8, 0, RunWindow(hours, 0, 2160)))],
+        )
+        problem = replace(problem, reserves=(Reserve("h100", Fraction(1, 5)),))
+        solution = solve(problem, asked_gap=ROUNDING)
+        assert (solution is not None) == fits
+        assert solution is None or not faults(problem, solution)
 
 
 def test_host_memory_counts_in_the_weeks_of_a_run_alone(build, solve):

@@ -107,7 +107,7 @@ class Policies(Frozen):
     suffice, by rule `reliability/failures-per-gpu`."""
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Share of the GPUs in service that stays free in every quarter, by GPU type over all sites;
-    GPUs of spare nodes count as free."""
+    GPUs of spare nodes count as free, and a run holds its GPUs for its share of the hours."""
     allowed_gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     """The only GPU types that may be used; all if left out."""
     excluded_gpu_types: tuple[str, ...] = ()

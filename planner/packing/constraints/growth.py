@@ -91,7 +91,7 @@ def free_to_hold(
                 pool.node.gpus * round(master.serving(number, quarter, values))
                 for number, pool in _in_service(master.problem, gpu_type)
             )
-            return floor((1 - reserve.free) * there) - Fraction(held, RUN_HOURS)
+            return (1 - reserve.free) * there - Fraction(held, RUN_HOURS)
     return inf
 
 
