@@ -210,6 +210,12 @@ _FACTS = (
         "far_off_need_factor", "setting", "times", "how far above the need a limit is asked about"
     ),
     Fact(
+        "dear_hours_factor",
+        "setting",
+        "times",
+        "how many times what its runs cost by the hour a node may cost before it is asked about",
+    ),
+    Fact(
         "cramped_concurrency_factor",
         "setting",
         "times",

@@ -242,7 +242,7 @@ def _of_unknown_length(
 
 
 def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
-    """Acquired nodes whose runs would cost less than half by the hour, which nobody offers here."""
+    """Acquired nodes whose runs would cost far less by the hour, which nobody offers here."""
     if any(offer.step_hours for offer in inputs.offers):
         return
     horizon = inputs.scenario.horizon
@@ -273,7 +273,8 @@ def _for_a_few_hours(inputs: Inputs, plan: Plan) -> Iterator[Note]:
         gpu_hours = ceil(
             sum(one.gpu_hours(Fraction(0)) for node in nodes for one in at_work[node.id])
         )
-        if 2 * (by_hour := in_cents(gpu_hours * rent.usd)) < cents:
+        by_hour = in_cents(gpu_hours * rent.usd)
+        if by_hour * inputs.rules.figure("dear_hours_factor") < cents:
             yield Note(
                 text=f"all that {count_of(len(nodes), 'node')} of {offer.name} "
                 f"{'runs' if len(nodes) == 1 else 'run'} is {gpu_hours:,} GPU-hours of runs, for "
