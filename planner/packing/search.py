@@ -359,7 +359,7 @@ class Search:
         if answer.values and not self._on_nodes(answer.values):
             self._lay_out(self._with_whole_runs(answer.values))
 
-    # Steps 5 to 7
+    # Steps 5 to 8
 
     def _first_fit(self) -> None:
         """A plan at the least."""
