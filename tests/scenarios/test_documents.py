@@ -61,7 +61,7 @@ def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatc
             text = text.replace(excerpt, renewed(excerpt))
         (root / "README.md").write_text(text, encoding="utf-8", newline="\n")
     excerpts = blocks(text, "text")
-    assert len(excerpts) == 3
+    assert len(excerpts) == 2
     for excerpt in excerpts:
         command, _, shown = excerpt.partition("\n")
         rest = printed_by(command)
