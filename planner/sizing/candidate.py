@@ -9,7 +9,7 @@ from functools import cached_property
 from math import ceil
 from typing import Annotated, ClassVar, Literal, overload
 
-from pydantic import ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import ConfigDict, GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 from planner.inputs.base import Frozen
@@ -295,7 +295,7 @@ class Rejection(Frozen):
     """Which part of this GPU type it is that it cannot use; empty: none at all."""
     missed: tuple[MissedTarget, ...] = ()
     """Where it is too slow: the targets that it misses; empty where one of them is unknown."""
-    short_gb: float = Field(default=0, exclude=True)
+    short_gb: float = 0
     """Where it is too small: the memory that each GPU lacks."""
 
     @property
