@@ -348,6 +348,7 @@ def test_more_gpus_than_sequences_are_told_and_a_refusal_names_the_passes_that_c
 
     assert any("micro-batch-told" in told for told in sized(batch=1).warnings)
     assert not any("micro-batch-told" in told for told in sized(batch=64).warnings)
+    assert any("micro-batch-told" in told for told in sized(batch=63).warnings)
     refused = sized(model="llama-3.1-405b", batch=64).rejections
     message = next(one.message for one in refused if one.rule == "capacity/fits")
     gb = float(message.split("still needs ")[1].split(" GB")[0])
