@@ -166,6 +166,7 @@ def test_whatever_has_another_name_has_one_that_may_be_written():
         ("too", ("two", "three"), ["two"]),
         ("mgi", ("mig",), ["mig"]),
         ("cpu", ("pue",), []),
+        ("output_usd", ("usd_per_million_output_tokens",), ["usd_per_million_output_tokens"]),
     ],
 )
 def test_what_is_far_fetched_is_not_suggested(word, choices, meant):

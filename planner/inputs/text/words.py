@@ -39,7 +39,8 @@ def nearest(word: str, choices: Iterable[str], most: int = 3) -> list[str]:
 
     A choice is near that is spelled much like the word, or less so if one letter slipped, or it is
     the word shortened or continued: `price` is near `price_usd`, and `kind` is not near `pinned`.
-    However long it goes on, a key that begins with the word is: `term_years` of `term`.
+    However long it goes on, a key that begins with the word is, and one that has all of its pieces:
+    `term_years` of `term`, `usd_per_million_output_tokens` of `output_usd_per_million`.
     """
     return list(_nearest(word, tuple(choices), most))
 
@@ -61,7 +62,13 @@ def _nearest(word: str, choices: tuple[str, ...], most: int) -> Sequence[str]:
         or _slipped(asked, fold)
         or _continued(asked, fold)
     ]
-    found += (fold for fold in by_fold if fold.startswith(f"{asked}_") and fold not in found)
+    parts = pieces(asked)
+    found += (
+        fold
+        for fold in by_fold
+        if fold.startswith(f"{asked}_") or (len(parts) > 1 and parts <= pieces(fold))
+        if fold not in found
+    )
     return [by_fold[fold] for fold in found[:most]]
 
 
