@@ -180,6 +180,7 @@ _OF_LOAD = (
     "input_tokens",
     "input_percentiles",
     "input_cv",
+    "image_tokens",
     "output_tokens",
     "output_percentiles",
     "cached_input",

@@ -239,6 +239,11 @@ class Model(Frozen):
     for hybrids."""
     native_bits: Annotated[ModelBits | None, AsFact("bit")] = None
     """Width of most weights as published, where it is not 16."""
+    tower_parameters_b: Annotated[ParametersB | None, AsFact("10^9 parameters")] = None
+    """Parameters of a tower that reads images, with what joins it to the decoder (billions); they
+    stand beside `parameters_b`."""
+    patches_per_image_token: Annotated[PositiveCount | None, AsFact("ratio")] = None
+    """Patches of an image that the tower computes for each token that the decoder is given."""
     source: str
     basis: Basis = "published"
     note: str | None = None

@@ -186,8 +186,16 @@ def _draft(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
 
 
 def _decoding(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
-    """What a served job says of answers though its model, or its load, has none."""
+    """What a served job says of answers or images though its model, or its load, has none."""
     model, load = _model(serve, catalog), serve.load
+    known_model = model is not None or serve.model is None
+    sees = model is not None and model.tower_parameters_b is not None
+    if load is not None and load.image_tokens and known_model and not sees:
+        yield Fault(
+            ("load", "image_tokens"),
+            f"nothing is known of a tower of {serve.model or 'a bare size'} that reads images",
+            "leave it out: `input_tokens` holds what images become",
+        )
     if model is not None and model.encoder and load is not None and load.output_tokens:
         yield Fault(
             ("load", "output_tokens"),

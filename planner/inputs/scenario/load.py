@@ -98,6 +98,8 @@ class Load(Frozen):
         default=0, validate_default=True
     )
     """Coefficient of variation of the tokens of requests: 0 is all alike."""
+    image_tokens: Annotated[Count, AsFact("tokens")] = 0
+    """Those of `input_tokens` that images become, which the tower of the model computes first."""
     output_tokens: Annotated[Count, AsFact("tokens")]
     """Mean tokens of one answer; 0 where a text is embedded, ranked or classified."""
     output_percentiles: LengthPercentiles | None = None
@@ -117,6 +119,11 @@ class Load(Frozen):
             )
         if (self.users is None) != (self.requests_per_user_hour is None):
             raise ValueError("`users` and `requests_per_user_hour` go together")
+        if self.image_tokens > self.input_tokens:
+            raise ValueError(
+                f"`image_tokens` ({self.image_tokens:,}) are a part of `input_tokens`, which are "
+                f"{self.input_tokens:,}"
+            )
         if self.output_percentiles is not None and not self.output_tokens:
             raise ValueError("`output_percentiles` are of answers, and `output_tokens: 0` has none")
         if isinstance(self._stated, dict) and self.growth_per_quarter is not None:

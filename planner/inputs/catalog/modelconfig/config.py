@@ -24,6 +24,7 @@ from planner.inputs.catalog.modelconfig.section import (
     model_types,
     structure_keys,
 )
+from planner.inputs.catalog.modelconfig.tower import Tower, read_tower
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, fault_of_path
@@ -60,6 +61,7 @@ def parsed_model_config(document: YamlDocument, named: str) -> tuple[str, Model]
     tied = whole.truth("tie_embedding", default=kind.tied)
     tied = whole.truth("tie_word_embeddings", default=tied)
     decoder = read_decoder(section, tied=tied)
+    tower = _tower(whole, cast("int", decoder.figures["hidden"]))
     bits = native_bits(whole, section)
     if decoder.parameters > LARGEST_MODEL:
         billions = decoder.parameters // 10**9
@@ -73,9 +75,11 @@ def parsed_model_config(document: YamlDocument, named: str) -> tuple[str, Model]
         "parameters_b": Decimal(decoder.parameters).scaleb(-9),
         "active_parameters_b": Decimal(decoder.used).scaleb(-9) if mixture else None,
         "native_bits": bits,
+        "tower_parameters_b": Decimal(tower.parameters).scaleb(-9) if tower else None,
+        "patches_per_image_token": tower.patches_per_image_token if tower else None,
         "source": f"its config.json (sha256 {document.sha256[:12]})",
         "basis": "derived",
-        "note": _left_out(section),
+        "note": _left_out(whole, section, tower),
         "scaled_context": _scaled_context(section, cast("int", decoder.figures["max_context"])),
     }
     return model_id, validate_values(
@@ -83,14 +87,26 @@ def parsed_model_config(document: YamlDocument, named: str) -> tuple[str, Model]
     )
 
 
-def _left_out(section: ConfigSection) -> str | None:
+def _tower(whole: ConfigSection, hidden: int) -> Tower | None:
+    """What reads pictures; None where there is nothing, or nothing that has a formula."""
+    section = whole.within("vision_config")
+    if section is None:
+        return None
+    kind = model_types().towers.get(section.text_of("model_type") or str(whole.data["model_type"]))
+    return None if kind is None else read_tower(whole, section, kind, hidden)
+
+
+def _left_out(whole: ConfigSection, section: ConfigSection, tower: Tower | None) -> str | None:
     """Say which weights of the published files the parameters do not hold."""
     parts = []
-    if section.path:
+    if whole.says("audio_config") and tower is not None:
+        parts.append("what reads sound")
+    elif tower is None and (section.path or whole.says("vision_config")):
         parts.append("what reads pictures or sound")
     if section.says("num_nextn_predict_layers") or section.says("mtp_num_hidden_layers"):
         parts.append("the layers that predict further tokens")
-    return f"decoder alone, without {' and '.join(parts)}" if parts else None
+    alone = "" if tower else "decoder alone, "
+    return f"{alone}without {' and '.join(parts)}" if parts else None
 
 
 def _scaled_context(section: ConfigSection, context: int) -> int | None:

@@ -61,11 +61,36 @@ class ModelType(Frozen):
     """What a missing key stands for, by the usual name."""
 
 
+class TowerType(Frozen):
+    """How to count one kind of tower, a transformer over the patches of a picture."""
+
+    gated: bool = False
+    """Three feed-forward matrices, not two."""
+    biased: bool = True
+    """Whether the matrices of a layer have a bias."""
+    centred: bool = True
+    """Whether norms shift as well as scale (two vectors each)."""
+    scaled: bool = False
+    """Whether what attention and feed-forward block add is scaled, by a vector each."""
+    patch_bias: bool = True
+    positions: Literal["rotary", "grid", "stated"] = "rotary"
+    """Positions that are learned: none, one for each patch of `image_size`, or as stated."""
+    class_token: bool = False
+    norms: int = 0
+    """Normalizing vectors beside those of the layers."""
+    joined: Literal["projection", "mlp", "patch-merger", "pixel-shuffle", "merger"]
+    """What joins it to the decoder."""
+    names: dict[str, str] = Field(default_factory=dict)
+    """Keys of the configuration, where they are not the usual ones."""
+
+
 class ModelTypes(Frozen):
     """The table of types."""
 
     read: dict[str, ModelType]
     """Decoders and encoders that have a formula."""
+    towers: dict[str, TowerType]
+    """Towers that have one."""
     refused: dict[str, tuple[str, ...]]
     """Why some types have none, and which."""
     foreign: dict[str, tuple[str, ...]]
