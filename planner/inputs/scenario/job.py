@@ -56,7 +56,14 @@ Optimizer = Literal[
     "sgd",
 ]
 LossKernel = Literal[
-    "plain", "plain-fp32-logits", "plain-16bit", "chunked", "fused", "fused-linear", "no-logits"
+    "plain",
+    "plain-fp32-logits",
+    "plain-16bit",
+    "chunked",
+    "compiled",
+    "fused",
+    "fused-linear",
+    "no-logits",
 ]
 Sharding = Literal["none", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "fsdp2", "megatron"]
 
@@ -200,7 +207,8 @@ class Tune(_OneModel):
     """Loss kernel: `plain-fp32-logits` widens all logits in the model (transformers before 4.45) or
     keeps them through the backward pass; `plain-16bit` widens none (a model's own code under
     DeepSpeed, such as Qwen of the first generation); `chunked` keeps them in 16 bit and widens
-    parts, compiled (`CEWithChunkedOutputLoss` of torchtune); `fused-linear` (Liger, cut
+    parts, compiled (`CEWithChunkedOutputLoss` of torchtune); `compiled` keeps them in 16 bit and
+    widens none in memory (torchtitan with `compile`, since April 2025); `fused-linear` (Liger, cut
     cross-entropy) never holds the logits of all tokens; `no-logits` has none (embedding models,
     rerankers, classifiers)."""
     layer_kernels: Annotated[Literal["plain", "fused"], AsFact()] = "plain"
