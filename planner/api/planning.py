@@ -15,7 +15,6 @@ from planner.api.result import FilePath, Progress, Result, Row, paths, require, 
 from planner.api.scenario import Changes, Scenario, Source, load
 from planner.errors import Finding, InputError
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
-from planner.inputs.reading.reader import parse_document
 from planner.packing.incumbent import Incumbent
 from planner.packing.lp_file import written_program
 from planner.packing.statement.translate import Translation
@@ -273,8 +272,8 @@ def plan(
         progress=progress,
         watch=(lambda *one: searched.append(one)) if program else None,
     )
-    question = parse_document(inputs.question, scenario.label)
-    saved = Saved(scenario.label, made, question, inputs, None)
+    question = scenario._with_text(inputs.question)
+    saved = Saved(scenario.label, made, question.layers.documents[-1], inputs, asked=question)
     written = written_program(*searched[-1]) if program else None
     return PlanResult(saved, inputs.read_from, written)
 
