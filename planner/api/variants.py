@@ -470,8 +470,8 @@ def sweep(
     read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
     with _kept_in(out, overwrite, _SWEEP_FILES, read, RESULTS) as folder:
         require_rows(folder.path, force=overwrite)
-        folder.make()
         with executor(planner, work) as planners:
+            folder.make()
             rows = swept(
                 *(planners, variants, folder.path),
                 force=overwrite,

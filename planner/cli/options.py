@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from decimal import Decimal
-from functools import reduce, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,10 @@ def _together(
             made = make(**{value: given.pop(value) for value in values})
             command(**{name: made}, **given)
 
-        return reduce(lambda command, option: option(command), reversed(options), with_them)
+        whole: Callable[..., None] = with_them
+        for option in reversed(options):
+            whole = option(whole)
+        return whole
 
     return added
 
