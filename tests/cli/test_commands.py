@@ -150,6 +150,7 @@ def test_a_mistyped_or_shortened_option_is_recognised(run, words, message):
         (("plan", "plan.json"), "holds a saved plan"),
         (("check", "sweep.yaml"), "holds a sweep"),
         (("sweep", "scenario.yaml", "--out", "out"), "holds a scenario"),
+        (("sweep", "what-if.yaml", "--out", "out"), "holds a scenario"),
         (("risk", "sweep.yaml", "--out", "out"), "holds a sweep"),
         (("plan", "scenario.yaml", "--catalog", "rules.yaml"), "holds rules"),
         (("plan", "scenario.yaml", "--rules", "scenario.yaml"), "holds a scenario"),
@@ -160,6 +161,7 @@ def test_a_file_of_another_kind_is_told_what_it_is_and_nothing_else(scenario, ru
     Path("plan.json").write_text('{"format": "2.0", "proof": {}, "nodes": []}', encoding="utf-8")
     sweep = "format: 1\nscenario: scenario.yaml\ngrid: {set: {finance.pue: [1.2, 1.5]}}\n"
     Path("sweep.yaml").write_text(sweep, encoding="utf-8")
+    Path("what-if.yaml").write_text("extends: scenario.yaml\napply: [dear]\n", encoding="utf-8")
     Path("rules.yaml").write_text("rules: {a/b: {title: x}}\n", encoding="utf-8")
     result = run(*words)
     assert result.exit_code == 2
