@@ -168,8 +168,9 @@ def headline(found: Sensitivity) -> str:
     """The cost, what leaves no plan, and then what moves the cost most."""
     cost = found.base.cost_cents
     if cost is None:
-        none = "No plan exists" if found.base.result == "infeasible" else "No plan was found"
-        return f"{none} as it stands: {found.base.reason}."
+        known = found.base.result == "infeasible"
+        told = "No plan exists" if known else "No plan was found"
+        return f"{told} as it stands: {found.base.reason}."
     told = f"{usd(cost)}, {found.base.result}"
     none = [
         f"{one.name} {_by(one, moved)}"
