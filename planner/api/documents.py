@@ -210,7 +210,7 @@ def _beside(
     try:
         if saved.missing or saved.asked is None:
             raise InputError(Finding(saved.missing or "its files are not known"))
-        with runner_of(saved.asked, work, progress) as made:
+        with runner_of(saved.asked, work, progress, sizers=saved.sizers) as made:
             if wanted == "options":
                 made.know(summary_of(plan._plan))
                 made.progress("planning do nothing, reclaim first and rent only")

@@ -38,6 +38,7 @@ from planner.reporting.plan import (
 )
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import action_of
+from planner.sizing.sizers import Sizers
 
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
@@ -263,6 +264,7 @@ def plan(
     inputs = scenario._inputs
     if previous is not None:
         inputs = carried_over(inputs, *text_of(previous), warn)
+    sizers = Sizers()
     searched: list[tuple[Translation, Incumbent]] = []
     made = make_plan(
         inputs,
@@ -270,10 +272,12 @@ def plan(
         time_limit_s=time_limit_seconds,
         crosscheck=crosscheck,
         progress=progress,
+        sizers=sizers,
         watch=(lambda *one: searched.append(one)) if program else None,
     )
     question = scenario._with_text(inputs.question)
-    saved = Saved(scenario.label, made, question.layers.documents[-1], inputs, asked=question)
+    (document,) = question.layers.documents
+    saved = Saved(scenario.label, made, document, inputs, asked=question, sizers=sizers)
     written = written_program(*searched[-1]) if program else None
     return PlanResult(saved, inputs.read_from, written)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner.errors import CheckError, InputError
@@ -17,6 +17,7 @@ from planner.planning.plan import Plan, Provenance
 from planner.planning.store import loads
 from planner.planning.verify import verify
 from planner.planning.words import some_of
+from planner.sizing.sizers import Sizers
 
 _NAMED = 8
 """Files that a sentence names."""
@@ -45,6 +46,8 @@ class Saved:
     """Files that are not there any more, seen from here."""
     asked: Question | None = None
     """The same question, of which variants can be planned."""
+    sizers: Sizers = field(default_factory=Sizers)
+    """They have its jobs, once it is checked."""
 
     def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
         """What is not as it was when the plan was made, a sentence each.
@@ -166,7 +169,7 @@ def checked(saved: Saved) -> Saved:
     try:
         with sound(saved.label):
             if saved.inputs is not None:
-                verify(saved.inputs, saved.plan)
+                verify(saved.inputs, saved.plan, saved.sizers)
     except CheckError as error:
         raise CheckError(error.violations, saved.label) from None
     return saved
