@@ -169,6 +169,11 @@ def test_a_file_of_another_kind_is_told_what_it_is_and_nothing_else(scenario, ru
     assert result.stderr.endswith("\n1 mistake\n")
 
 
+def test_files_of_this_folder_are_shown_with_one_dot(scenario, run):
+    told = run("check", scenario, "--rules", ".").stderr
+    assert "error: ./scenario.yaml: holds a scenario" in told
+
+
 def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, run):
     text = scenario.read_text(encoding="utf-8")
     wrong = text.replace("method: lora", "method: qlorra").replace("xe9680-h200", "xe9680-h20")
