@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from planner.api.knowledge import examine_rules as examine_rules
     from planner.api.knowledge import rules as rules
     from planner.api.knowledge import schema as schema
-    from planner.api.measuring import MeasureResult as MeasureResult
-    from planner.api.measuring import measure as measure
     from planner.api.planning import Effort as Effort
     from planner.api.planning import ExplainResult as ExplainResult
     from planner.api.planning import JobsResult as JobsResult
@@ -53,12 +51,14 @@ if TYPE_CHECKING:
     from planner.api.scenario import Scenario as Scenario
     from planner.api.scenario import check as check
     from planner.api.scenario import load as load
+    from planner.api.sizing import MeasureResult as MeasureResult
     from planner.api.sizing import SizeResult as SizeResult
+    from planner.api.sizing import measure as measure
     from planner.api.sizing import size as size
-    from planner.api.starting import InitResult as InitResult
-    from planner.api.starting import init as init
     from planner.api.tables import ImportResult as ImportResult
+    from planner.api.tables import InitResult as InitResult
     from planner.api.tables import import_table as import_table
+    from planner.api.tables import init as init
     from planner.api.tables import table_template as table_template
     from planner.api.variants import AlternativesResult as AlternativesResult
     from planner.api.variants import RiskResult as RiskResult
@@ -74,7 +74,6 @@ _MODULES = {
     "comparing": ("ComparisonResult", "ReplayResult", "compare", "replay"),
     "documents": ("ExportResult", "ReportResult", "export", "report"),
     "knowledge": ("KnowledgeResult", "catalog", "doctor", "rules", "schema", "examine_rules"),
-    "measuring": ("MeasureResult", "measure"),
     "planning": (
         "Effort",
         "ExplainResult",
@@ -86,9 +85,8 @@ _MODULES = {
     ),
     "result": ("Result", "page_files"),
     "scenario": ("Changes", "Scenario", "check", "load"),
-    "sizing": ("SizeResult", "size"),
-    "starting": ("InitResult", "init"),
-    "tables": ("ImportResult", "import_table", "table_template"),
+    "sizing": ("MeasureResult", "SizeResult", "measure", "size"),
+    "tables": ("ImportResult", "InitResult", "import_table", "init", "table_template"),
     "variants": (
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),
         *("alternatives", "risk", "sensitivity", "sweep"),

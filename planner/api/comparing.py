@@ -16,6 +16,7 @@ from planner.api.scenario import Changes, Scenario, load
 from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
+from planner.planning.saved import Saved
 from planner.reporting import github
 from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, record, usd
@@ -26,7 +27,7 @@ from planner.reporting.sections.comparison import (
     waterfall_chart,
 )
 from planner.whatif.actuals import read_actuals
-from planner.whatif.causes import Side, planned_side, saved_side
+from planner.whatif.causes import planned_side
 from planner.whatif.compare import Comparison, Replay
 from planner.whatif.compare import compare as compared_with
 from planner.whatif.compare import replay as replayed
@@ -152,8 +153,8 @@ def compare(
 
 
 def compared(
-    before: Side,
-    after: Side,
+    before: Saved,
+    after: Saved,
     actuals: FilePath | None,
     planner: Callable[[Inputs], Plan] | None,
     read_from: tuple[Path, ...],
@@ -172,10 +173,10 @@ def _asked(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
     return load(given, **changes)
 
 
-def _side(asked: PlanResult | Scenario, label: str, planner: Callable[[Inputs], Plan]) -> Side:
+def _side(asked: PlanResult | Scenario, label: str, planner: Callable[[Inputs], Plan]) -> Saved:
     if isinstance(asked, Scenario):
         return planned_side(label, asked._inputs, planner)
-    return saved_side(replace(asked._saved, label=label))
+    return replace(asked._saved, label=label)
 
 
 class ReplayResult(Result):

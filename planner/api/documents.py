@@ -25,10 +25,9 @@ from planner.exchange.kueue import kueue_files
 from planner.exchange.needs import quarter_of
 from planner.exchange.portfolio import portfolio_csv, portfolio_rows
 from planner.exchange.watsonx import left_out, watsonx_files
-from planner.inputs.load import Question
 from planner.inputs.reading.reader import parse_document
 from planner.planning.make import make_plan
-from planner.planning.saved import inputs_behind, scenario_of, sound
+from planner.planning.saved import sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Document
@@ -41,7 +40,6 @@ from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.alternatives import standard_alternatives
-from planner.whatif.causes import saved_side
 from planner.whatif.results import summary_of
 from planner.whatif.sensitivity import sensitivity as found_sensitivity
 
@@ -194,8 +192,7 @@ def _since(
         time_limit_s=work.get("time_limit_seconds", 60.0),
         progress=progress,
     )
-    sides = saved_side(last._saved), saved_side(plan._saved)
-    return compared(*sides, actuals, planner, (*last.read_from, *plan.read_from))
+    return compared(last._saved, plan._saved, actuals, planner, (*last.read_from, *plan.read_from))
 
 
 def _beside(
@@ -209,14 +206,11 @@ def _beside(
     """Alternatives and sensitivity of a plan, planned now where they are wanted and not given."""
     if wanted == "none" or (found and (wanted == "options" or (found.whole and moved))):
         return found, moved
-    made_from, asked = plan._plan.provenance, plan._plan.question
-    catalog, rules = (
-        tuple(map(Path, names)) for names in (made_from.options.catalog, made_from.options.rules)
-    )
+    saved = plan._saved
     try:
-        question = Question(scenario_of(made_from), catalog=catalog, rules=rules, text=asked)
-        with runner_of(question, work, progress) as made:
-            inputs_behind(plan.label, made_from, lambda: made.inputs)
+        if saved.missing or saved.asked is None:
+            raise InputError(Finding(saved.missing or "its files are not known"))
+        with runner_of(saved.asked, work, progress, sizers=saved.sizers) as made:
             if wanted == "options":
                 made.know(summary_of(plan._plan))
                 made.progress("planning do nothing, reclaim first and rent only")

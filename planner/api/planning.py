@@ -15,7 +15,6 @@ from planner.api.result import FilePath, Progress, Result, Row, paths, require, 
 from planner.api.scenario import Changes, Scenario, Source, load
 from planner.errors import Finding, InputError
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
-from planner.inputs.reading.reader import parse_document
 from planner.packing.incumbent import Incumbent
 from planner.packing.lp_file import written_program
 from planner.packing.statement.translate import Translation
@@ -39,6 +38,7 @@ from planner.reporting.plan import (
 )
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import action_of
+from planner.sizing.sizers import Sizers
 
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
@@ -264,6 +264,7 @@ def plan(
     inputs = scenario._inputs
     if previous is not None:
         inputs = carried_over(inputs, *text_of(previous), warn)
+    sizers = Sizers()
     searched: list[tuple[Translation, Incumbent]] = []
     made = make_plan(
         inputs,
@@ -271,10 +272,12 @@ def plan(
         time_limit_s=time_limit_seconds,
         crosscheck=crosscheck,
         progress=progress,
+        sizers=sizers,
         watch=(lambda *one: searched.append(one)) if program else None,
     )
-    question = parse_document(inputs.question, scenario.label)
-    saved = Saved(scenario.label, made, question, inputs, None)
+    question = scenario._with_text(inputs.question)
+    (document,) = question.layers.documents
+    saved = Saved(scenario.label, made, document, inputs, asked=question, sizers=sizers)
     written = written_program(*searched[-1]) if program else None
     return PlanResult(saved, inputs.read_from, written)
 

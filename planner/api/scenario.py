@@ -77,13 +77,13 @@ class Scenario(Result):
 
     def _whole(self) -> Question:
         """Its files; with its changes made where there are any."""
-        if not (self._apply or self._set):
-            return self._question
+        changed = self._apply or self._set
+        return self._with_text(self._inputs.question) if changed else self._question
+
+    def _with_text(self, text: str) -> Question:
+        """What its file might as well have said, beside the same catalog and rules."""
         given = self._question.given
-        text = self._inputs.question
-        return Question(
-            self._question.path, catalog=given["catalog"], rules=given["rules"], text=text
-        )
+        return Question(self.path, catalog=given["catalog"], rules=given["rules"], text=text)
 
     def changed(self, **changes: Unpack[Changes]) -> Scenario:
         """The same scenario with more overrides or values; its files are not read again.

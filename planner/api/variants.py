@@ -42,6 +42,7 @@ from planner.reporting.sections.variants import (
     sweep_rows,
     titles_of,
 )
+from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives as found_alternatives
 from planner.whatif.executors import DaskExecutor, ProcessExecutor
 from planner.whatif.results import (
@@ -129,19 +130,23 @@ def executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Exec
     return ProcessExecutor(planner, work.get("workers", 1) or usable_cores())
 
 
-def _planner(question: Question, work: Work) -> VariantPlanner:
+def _planner(question: Question, work: Work, sizers: Sizers | None = None) -> VariantPlanner:
     gap, seconds = work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0)
     catalog, rules = tuple(question.given["catalog"]), tuple(question.given["rules"])
     config = WorkerConfig(question.path, catalog, rules, gap, seconds, question.text)
-    return VariantPlanner(config, question)
+    return VariantPlanner(config, question, sizers)
 
 
 @contextmanager
 def runner_of(
-    question: Question, work: Work, progress: Progress, asked: Variant = AS_STATED
+    question: Question,
+    work: Work,
+    progress: Progress,
+    asked: Variant = AS_STATED,
+    sizers: Sizers | None = None,
 ) -> Iterator[CachedRunner]:
     """Plans of what is asked with settings added; raises InputError."""
-    planner = _planner(question, work)
+    planner = _planner(question, work, sizers)
     with executor(planner, work) as planners:
         yield CachedRunner(planner, planners, asked, progress or (lambda _: None))
 
@@ -470,8 +475,8 @@ def sweep(
     read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
     with _kept_in(out, overwrite, _SWEEP_FILES, read, RESULTS) as folder:
         require_rows(folder.path, force=overwrite)
-        folder.make()
         with executor(planner, work) as planners:
+            folder.make()
             rows = swept(
                 *(planners, variants, folder.path),
                 force=overwrite,

@@ -174,7 +174,7 @@ GROUPS = {
         "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
         "compare": ("plan", "Show what differs between two plans, and why."),
         "replay": ("plan", "Plan a saved plan again and say whether the result is the same."),
-        "view": ("view", "Open a local page that shows plans, compares them and asks what if."),
+        "view": ("serving", "Open a local page that shows plans, compares them and asks what if."),
     },
     "Ask what if": {
         "sweep": ("whatif", "Plan many variants of a scenario, a row each."),
@@ -186,12 +186,12 @@ GROUPS = {
         "risk": ("whatif", "Plan many futures: cost bands, and the chance of falling short."),
     },
     "Hand on": {
-        "report": ("report", "Write the justification and the quarterly plan of a saved plan."),
+        "report": ("plan", "Write the justification and the quarterly plan of a saved plan."),
         "export": (
             "tables",
             "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.",
         ),
-        "mcp": ("mcp", "Answer an assistant over MCP: size, check, plan, explain, compare."),
+        "mcp": ("serving", "Answer an assistant over MCP: size, check, plan, explain, compare."),
         "import": ("tables", "Read jobs from a table, loads from traffic, actuals from a cluster."),
     },
     "Look up": {

@@ -86,6 +86,25 @@ def number_option(flag: str, default: int, says: str) -> _Adds:
     return click.option(flag, default=default, show_default=True, metavar="N", help=says)
 
 
+def _together(
+    name: str, values: tuple[str, ...], make: Callable[..., object], *options: _Adds
+) -> _Adds:
+    """These options, whose values are handed over as one argument, made of them."""
+
+    def added(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def with_them(**given: Any) -> None:  # noqa: ANN401 - click's values
+            made = make(**{value: given.pop(value) for value in values})
+            command(**{name: made}, **given)
+
+        whole: Callable[..., None] = with_them
+        for option in reversed(options):
+            whole = option(whole)
+        return whole
+
+    return added
+
+
 catalog_option = click.option(
     "--catalog",
     type=FILE,
@@ -126,15 +145,13 @@ _set_option = click.option(
 )
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """`--scenario`, `--set`, `--catalog` and `--rules`, handed over together as `changes`."""
-
-    @wraps(command)
-    def with_asked(**given: Any) -> None:  # noqa: ANN401 - click's values
-        changes = {name: given.pop(name) for name in ("apply", "set", "catalog", "rules")}
-        command(changes=changes, **given)
-
-    return _scenario_option(_set_option(catalog_option(rules_option(with_asked))))
+asking = _together(
+    "changes",
+    ("apply", "set", "catalog", "rules"),
+    dict,
+    *(_scenario_option, _set_option, catalog_option, rules_option),
+)
+"""`--scenario`, `--set`, `--catalog` and `--rules`, handed over together as `changes`."""
 
 
 def out_option(*names: str) -> _Adds:
@@ -147,23 +164,19 @@ def folder_option(what: str) -> _Adds:
     return _target_option(f"Folder for {what}.", required=True)
 
 
+force_option = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
+
+
 def _target_option(says: str, *, required: bool) -> _Adds:
     """`--out` and `--force`, handed over together as `out`: a folder, or None."""
     option = click.option("--out", type=FOLDER, metavar="DIR", required=required, help=says)
-
-    def added(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def with_target(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401
-            if force and out is None:
-                raise click.UsageError("--force says that --out may overwrite files: give both")
-            command(out=None if out is None else Folder(out, force), **given)
-
-        return option(force_option(with_target))
-
-    return added
+    return _together("out", ("out", "force"), _target, option, force_option)
 
 
-force_option = click.option("--force", is_flag=True, help="Overwrite files that are there already.")
+def _target(out: Path | None, force: bool) -> Folder | None:
+    if force and out is None:
+        raise click.UsageError("--force says that --out may overwrite files: give both")
+    return None if out is None else Folder(out, force)
 
 
 def _heed(ctx: click.Context, _: click.Parameter, given: bool) -> None:
@@ -204,16 +217,14 @@ _time_limit_option = click.option(
 )
 
 
-def effort_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`--gap` and `--time-limit`, handed over together as `effort`; and `--quiet`."""
+def _effort(gap: Decimal, time_limit: float) -> Effort:
+    return {"gap": float(gap), "time_limit_seconds": time_limit}
 
-    @wraps(command)
-    def with_effort(*, gap: Decimal, time_limit: float, **given: Any) -> None:  # noqa: ANN401
-        effort: Effort = {"gap": float(gap), "time_limit_seconds": time_limit}
-        command(effort=effort, **given)
 
-    return _gap_option(_time_limit_option(quiet_option(with_effort)))
-
+effort_options = _together(
+    "effort", ("gap", "time_limit"), _effort, _gap_option, _time_limit_option, quiet_option
+)
+"""`--gap` and `--time-limit`, handed over together as `effort`; and `--quiet`."""
 
 jobs_option = click.option(
     "--jobs",
@@ -229,21 +240,14 @@ _cluster_option = click.option(
 )
 
 
-def work_options(command: Callable[..., None]) -> Callable[..., None]:
-    """`--jobs`, `--cluster`, `--gap` and `--time-limit`, handed over together as `work`."""
+def _work(jobs: int | None, cluster: str | None, effort: Effort) -> Work:
+    return {"workers": jobs, "cluster": cluster, **effort}
 
-    @wraps(command)
-    def with_work(
-        *,
-        jobs: int | None,
-        cluster: str | None,
-        effort: Effort,
-        **given: Any,  # noqa: ANN401 - click's values
-    ) -> None:
-        work: Work = {"workers": jobs, "cluster": cluster, **effort}
-        command(work=work, **given)
 
-    return jobs_option(_cluster_option(effort_options(with_work)))
+work_options = _together(
+    "work", ("jobs", "cluster", "effort"), _work, jobs_option, _cluster_option, effort_options
+)
+"""`--jobs`, `--cluster` and those of `effort_options`, handed over together as `work`."""
 
 
 def format_choice(*more: str) -> _Adds:

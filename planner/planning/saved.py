@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from planner.errors import CheckError, Finding, InputError
+from planner.errors import CheckError, InputError
 from planner.inputs.load import Question
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED
@@ -17,6 +17,7 @@ from planner.planning.plan import Plan, Provenance
 from planner.planning.store import loads
 from planner.planning.verify import verify
 from planner.planning.words import some_of
+from planner.sizing.sizers import Sizers
 
 _NAMED = 8
 """Files that a sentence names."""
@@ -37,12 +38,16 @@ class Saved:
     """The whole scenario as plain data."""
     inputs: Inputs | None
     """Those that it was made from; None where they are not all as they were."""
-    missing: str | None
+    missing: str | None = None
     """Why the plan cannot be made again, or checked; None where it can."""
     changed: tuple[str, ...] = ()
     """Files that differ from those that it was made from."""
     gone: tuple[str, ...] = ()
     """Files that are not there any more, seen from here."""
+    asked: Question | None = None
+    """The same question, of which variants can be planned."""
+    sizers: Sizers = field(default_factory=Sizers)
+    """They have its jobs, once it is checked."""
 
     def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
         """What is not as it was when the plan was made, a sentence each.
@@ -83,27 +88,17 @@ def read_saved(
     try:
         present = question.inputs()
     except InputError as error:
-        return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone)
+        return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone, question)
     others, lost = _other_facts(made_from, present)
     missing = _other_files(label, made_from, present)
     inputs = None if missing else present
-    return Saved(label, plan, asked, inputs, missing, (*changed, *others), (*gone, *lost))
+    differ, lost = (*changed, *others), (*gone, *lost)
+    return Saved(label, plan, asked, inputs, missing, differ, lost, question)
 
 
 def scenario_of(made_from: Provenance) -> Path:
     """The file that a plan was made from, as it was named."""
     return made_from.path_of("scenario") or Path()
-
-
-def inputs_behind(label: str, made_from: Provenance, read: Callable[[], Inputs]) -> Inputs:
-    """Read the inputs that a plan records; raises InputError where they are not as they were."""
-    try:
-        inputs = read()
-    except InputError as error:
-        raise InputError(Finding(_unreadable(label, error))) from None
-    if missing := _other_files(label, made_from, inputs):
-        raise InputError(Finding(missing))
-    return inputs
 
 
 def _unreadable(label: str, error: InputError) -> str:
@@ -174,7 +169,7 @@ def checked(saved: Saved) -> Saved:
     try:
         with sound(saved.label):
             if saved.inputs is not None:
-                verify(saved.inputs, saved.plan)
+                verify(saved.inputs, saved.plan, saved.sizers)
     except CheckError as error:
         raise CheckError(error.violations, saved.label) from None
     return saved

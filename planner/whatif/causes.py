@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from planner.errors import InfeasibleError, InputError, LimitError
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import inputs_from
-from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.settled import Inputs
@@ -18,34 +17,7 @@ from planner.planning.plan import Plan
 from planner.planning.saved import Saved
 
 
-@dataclass(frozen=True, slots=True)
-class SideInputs:
-    """All that a plan was made from, so that parts of it can be exchanged."""
-
-    question: YamlDocument
-    catalog: Catalog
-    rules: RuleBook
-
-    def inputs(self) -> Inputs:
-        """Inputs to plan from; raises InputError where the parts do not go together."""
-        return inputs_from(self.question, lambda: (self.catalog, ()), lambda: (self.rules, ()))
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One plan of a comparison."""
-
-    label: str
-    """As the user named it."""
-    plan: Plan
-    question: YamlDocument
-    """The whole scenario as plain data."""
-    source: SideInputs | None
-    """None where the plan cannot be made again; then `missing` says why."""
-    missing: str | None = None
-
-
-def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) -> Side:
+def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) -> Saved:
     """Plan a scenario; what planning raises is raised with the side's name."""
     question = parse_document(inputs.question, label)
     try:
@@ -54,16 +26,7 @@ def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) 
         raise InfeasibleError(f"{label}: {error.headline}", error.reasons, error.remedies) from None
     except LimitError as error:
         raise LimitError(f"{label}: {error}") from None
-    return Side(label, plan, question, SideInputs(question, inputs.catalog_of_files, inputs.rules))
-
-
-def saved_side(saved: Saved) -> Side:
-    """A saved plan; it can be planned again if its catalog and rules are as they were."""
-    asked, inputs = saved.question, saved.inputs
-    if inputs is None:
-        return Side(saved.label, saved.plan, asked, None, saved.missing)
-    source = SideInputs(asked, inputs.catalog_of_files, inputs.rules)
-    return Side(saved.label, saved.plan, asked, source)
+    return Saved(label, plan, question, inputs)
 
 
 CAUSES = ("horizon", "fleet", "demand", "offers", "catalog", "prices", "rules", "policies")
@@ -110,28 +73,35 @@ def cause_of(section: str, key: str = "") -> str:
     return _SECTIONS[section]
 
 
-def differing(before: SideInputs, after: SideInputs) -> tuple[str, ...]:
+def differing(before: Saved, after: Saved) -> tuple[str, ...]:
     """Causes in which the two sides differ, in order."""
     return tuple(cause for cause in CAUSES if _part(before, cause) != _part(after, cause))
 
 
-def _part(source: SideInputs, cause: str) -> object:
-    data: dict[str, Any] = source.question.data
+def _part(side: Saved, cause: str) -> object:
+    data: dict[str, Any] = side.question.data
+    catalog, rules = facts_of(side)
     offers: dict[tuple[str, str], Any] = {
         (section, name): offer
         for section in _PRICED
         for name, offer in data.get(section, {}).items()
     }
     if cause == "catalog":
-        return source.catalog.model_copy(update={"prices": None})
+        return catalog.model_copy(update={"prices": None})
     if cause == "rules":
-        return source.rules
+        return rules
     if cause == "prices":
         stated = {name: _only(offer, prices=True) for name, offer in offers.items()}
-        return source.catalog.prices, {name: prices for name, prices in stated.items() if prices}
+        return catalog.prices, {name: prices for name, prices in stated.items() if prices}
     if cause == "offers":
         return {name: _only(offer, prices=False) for name, offer in offers.items()}
     return {k: v for k, v in data.items() if k not in TITLES and cause_of(k) == cause}
+
+
+def facts_of(side: Saved) -> tuple[Catalog, RuleBook]:
+    """Catalog and rules of a side of which they are known."""
+    assert side.inputs is not None
+    return side.inputs.catalog_of_files, side.inputs.rules
 
 
 def _only(offer: dict[str, Any], *, prices: bool) -> dict[str, Any]:
@@ -139,10 +109,13 @@ def _only(offer: dict[str, Any], *, prices: bool) -> dict[str, Any]:
     return {key: value for key, value in offer.items() if (key in _PRICES) == prices}
 
 
-def mixed(before: SideInputs, after: SideInputs, taken: Collection[str]) -> SideInputs:
-    """The inputs of `before`, with the parts of `after` that belong to the causes taken."""
+def mixed(before: Saved, after: Saved, taken: Collection[str]) -> Inputs:
+    """The inputs of `before`, with the parts of `after` that belong to the causes taken.
 
-    def side(cause: str) -> SideInputs:
+    Raises InputError where the parts do not go together.
+    """
+
+    def side(cause: str) -> Saved:
         return after if cause in taken else before
 
     data: dict[str, Any] = {}
@@ -154,9 +127,10 @@ def mixed(before: SideInputs, after: SideInputs, taken: Collection[str]) -> Side
     for section in _PRICED:
         if section in data:
             data[section] = _mixed_prices(data[section], priced.get(section, {}))
-    catalog = side("catalog").catalog.model_copy(update={"prices": side("prices").catalog.prices})
+    (catalog, _), (prices, _), (_, rules) = map(facts_of, map(side, ("catalog", "prices", "rules")))
+    catalog = catalog.model_copy(update={"prices": prices.prices})
     question = replace(before.question, data=data, branch={})
-    return SideInputs(question, catalog, side("rules").rules)
+    return inputs_from(question, lambda: (catalog, ()), lambda: (rules, ()))
 
 
 def _mixed_prices(offers: dict[str, Any], prices: dict[str, Any]) -> dict[str, Any]:
@@ -191,17 +165,17 @@ class Waterfall(Frozen):
     """Why there are no steps."""
 
 
-def waterfall(before: Side, after: Side, planner: Callable[[Inputs], Plan]) -> Waterfall:
+def waterfall(before: Saved, after: Saved, planner: Callable[[Inputs], Plan]) -> Waterfall:
     """Exchange one cause after the other, planning each time.
 
     A step for which no plan exists, or whose parts do not go together, is joined to the next.
     """
-    if before.source is None or after.source is None:
+    if before.inputs is None or after.inputs is None:
         return Waterfall(steps=(), missing=before.missing or after.missing)
     steps: list[CauseStep] = []
     cost = before.plan.proof.cost_cents
     end = after.plan.proof
-    causes = differing(before.source, after.source)
+    causes = differing(before, after)
     pending: list[str] = []
     for number, cause in enumerate(causes, 1):
         pending.append(cause)
@@ -209,7 +183,7 @@ def waterfall(before: Side, after: Side, planner: Callable[[Inputs], Plan]) -> W
             proof = end
         else:
             try:
-                proof = planner(mixed(before.source, after.source, causes[:number]).inputs()).proof
+                proof = planner(mixed(before, after, causes[:number])).proof
             except (InfeasibleError, InputError, LimitError):
                 continue
         steps.append(

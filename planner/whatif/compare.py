@@ -21,16 +21,15 @@ from planner.inputs.text.words import count_of
 from planner.planning.make import make_plan
 from planner.planning.plan import Occupant, Plan, Provenance, ShortJob
 from planner.planning.rolling_horizon import carried_over
-from planner.planning.saved import read_saved
+from planner.planning.saved import Saved, read_saved
 from planner.planning.store import loads
 from planner.whatif.actuals import Actual, PlannedAndActual, outcomes
 from planner.whatif.causes import (
     TITLES,
-    Side,
     Waterfall,
     cause_of,
+    facts_of,
     planned_side,
-    saved_side,
     waterfall,
 )
 
@@ -152,8 +151,8 @@ class Comparison(Frozen):
 
 
 def compare(
-    before: Side,
-    after: Side,
+    before: Saved,
+    after: Saved,
     planner: Callable[[Inputs], Plan] | None,
     actuals: Sequence[Actual] = (),
 ) -> Comparison:
@@ -187,7 +186,7 @@ def compare(
     )
 
 
-def _figures(side: Side) -> SideFigures:
+def _figures(side: Saved) -> SideFigures:
     proof = side.plan.proof
     return SideFigures(
         label=side.label,
@@ -200,7 +199,7 @@ def _figures(side: Side) -> SideFigures:
     )
 
 
-def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
+def _inputs(before: Saved, after: Saved) -> Iterator[InputChange]:
     for path, old, new in _differences((), before.question.data, after.question.data):
         if path[0] not in TITLES:
             yield InputChange(
@@ -209,27 +208,22 @@ def _inputs(before: Side, after: Side) -> Iterator[InputChange]:
                 before=_stated(before, path, old),
                 after=_stated(after, path, new),
             )
-    if before.source and after.source:
-        one, other = before.source, after.source
-        yield from _facts("prices", "price book", one.catalog.prices, other.catalog.prices)
-        without = {"prices": None}
-        yield from _facts(
-            "catalog",
-            "catalog",
-            one.catalog.model_copy(update=without),
-            other.catalog.model_copy(update=without),
-        )
-        yield from _facts("rules", "rule", one.rules, other.rules, skip=("rules",))
+    if before.inputs and after.inputs:
+        (one, rules), (other, other_rules) = facts_of(before), facts_of(after)
+        yield from _facts("prices", "price book", one.prices, other.prices)
+        facts = (catalog.model_copy(update={"prices": None}) for catalog in (one, other))
+        yield from _facts("catalog", "catalog", *facts)
+        yield from _facts("rules", "rule", rules, other_rules, skip=("rules",))
 
 
-def _stated(side: Side, path: Path, value: object) -> str | None:
+def _stated(side: Saved, path: Path, value: object) -> str | None:
     """A value as written; a price that is not stated is that of the price book."""
     if value is not None:
         return flow(value)
-    if side.source is None or len(path) != 3 or path[0] != "offers":
+    if side.inputs is None or len(path) != 3 or path[0] != "offers":
         return None
     offer = side.question.data.get("offers", {}).get(path[1])
-    listed = side.source.catalog.prices.usd_of(offer, path[2])
+    listed = side.inputs.catalog_of_files.prices.usd_of(offer, path[2])
     return None if listed is None else f"{flow(listed)} (price book)"
 
 
@@ -270,8 +264,8 @@ def _differences(
             yield path, old, new
 
 
-def _unread(before: Side, after: Side) -> Iterator[str]:
-    if before.source and after.source:
+def _unread(before: Saved, after: Saved) -> Iterator[str]:
+    if before.inputs and after.inputs:
         return
     one, other = (
         {(role, path): digest for role, path, digest in side.plan.provenance.files}
@@ -508,7 +502,7 @@ def replay(
         proved=saved.proof.status == "proved",
         origins=tuple(_origins(made_by, after.plan.provenance)),
         parts=parts,
-        comparison=compare(saved_side(read_saved(text, label)), after, planner) if parts else None,
+        comparison=compare(read_saved(text, label), after, planner) if parts else None,
     )
 
 

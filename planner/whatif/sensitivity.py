@@ -29,32 +29,24 @@ from planner.whatif.variants import CachedRunner
 _Move = tuple[UncertainFigure, Fraction]
 
 
-class Moves:
-    """Plans with moved figures."""
+def _at(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> Moved:
+    """A plan with one figure moved."""
+    settings = _settings((figure, by))
+    return Moved(by=float(by), settings=settings, figures=runner.one(settings))
 
-    def __init__(self, runner: CachedRunner) -> None:
-        self._runner = runner
 
-    def base(self) -> PlanSummary:
-        """The plan of the scenario as it is asked for."""
-        return self._runner.one()
+def _turned(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> bool:
+    """Whether something else is recommended then, or nothing at all; equals are no turn."""
+    settings = _settings((figure, by))
+    base, other = runner.one(), runner.one(settings)
+    if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
+        return False
+    return not would_do(runner.inputs, runner.inputs_with(settings), base, other)
 
-    def at(self, figure: UncertainFigure, by: Fraction) -> Moved:
-        """One plan."""
-        settings = _settings((figure, by))
-        return Moved(by=float(by), settings=settings, figures=self._runner.one(settings))
 
-    def turned(self, figure: UncertainFigure, by: Fraction) -> bool:
-        """Whether something else is recommended then, or nothing at all; equals are no turn."""
-        base, other = self.base(), self.at(figure, by).figures
-        if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
-            return False
-        moved = self._runner.inputs_with(_settings((figure, by)))
-        return not would_do(self._runner.inputs, moved, base, other)
-
-    def plan(self, asked: Iterable[_Move]) -> None:
-        """Make the plans that there are not yet, each with its move, and that of the scenario."""
-        self._runner.all([*map(_settings, asked), ()])
+def _plan(runner: CachedRunner, asked: Iterable[_Move]) -> None:
+    """Make the plans that there are not yet, each with its move, and that of the scenario."""
+    runner.all([*map(_settings, asked), ()])
 
 
 def _settings(move: _Move) -> tuple[Override, ...]:
@@ -150,23 +142,23 @@ def sensitivity(
     Raises InputError where a moved value is one that no scenario may have, LimitError where
     workers die.
     """
-    moved = Moves(runner)
     found = list(uncertain_figures(runner.inputs))
     reach = {figure.name: Fraction(weeks) if figure.unit == "weeks" else swing for figure in found}
     ends = [(figure, by) for figure in found for by in (-reach[figure.name], reach[figure.name])]
-    moved.plan(ends)
-    base = moved.base()
+    _plan(runner, ends)
     searches = [
         _Search(figure, Fraction(0), end, Fraction(1) if figure.unit == "weeks" else precision)
         for figure, end in ends
-        if moved.turned(figure, end)
+        if _turned(runner, figure, end)
     ]
     while waiting := [one for one in searches if not one.closed]:  # all brackets together
-        moved.plan((one.figure, one.middle) for one in waiting)
+        _plan(runner, ((one.figure, one.middle) for one in waiting))
         for one in waiting:
-            one.narrow(turned=moved.turned(one.figure, one.middle))
+            one.narrow(turned=_turned(runner, one.figure, one.middle))
     swings = [
-        _swing(moved, figure, reach[figure.name], [one for one in searches if one.figure is figure])
+        _swing(
+            runner, figure, reach[figure.name], [one for one in searches if one.figure is figure]
+        )
         for figure in found
     ]
     swings.sort(key=lambda one: _rank(one, reach[one.name]))
@@ -176,7 +168,7 @@ def sensitivity(
         swing=float(swing),
         weeks=weeks,
         precision=float(precision),
-        base=base,
+        base=runner.one(),
         swings=tuple(swings),
     )
 
@@ -190,16 +182,18 @@ def _rank(one: Swing, reach: Fraction) -> tuple[float, int]:
 
 
 def _swing(
-    moved: Moves, figure: UncertainFigure, reach: Fraction, searches: Sequence[_Search]
+    runner: CachedRunner, figure: UncertainFigure, reach: Fraction, searches: Sequence[_Search]
 ) -> Swing:
     return Swing(
         name=figure.name,
         unit=figure.unit,
         stated=figure.stated,
-        low=moved.at(figure, -reach),
-        high=moved.at(figure, reach),
+        low=_at(runner, figure, -reach),
+        high=_at(runner, figure, reach),
         turns=tuple(
-            SwitchingPoint(before=moved.at(figure, one.kept), after=moved.at(figure, one.turned))
+            SwitchingPoint(
+                before=_at(runner, figure, one.kept), after=_at(runner, figure, one.turned)
+            )
             for one in searches
         ),
     )

@@ -286,13 +286,18 @@ class WorkerConfig:
 class VariantPlanner:
     """Plans variants of a scenario whose files are read once, and whose sizings are shared."""
 
-    def __init__(self, config: WorkerConfig, question: Question | None = None) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        question: Question | None = None,
+        sizers: Sizers | None = None,
+    ) -> None:
         """Read the files, unless that is done; raises InputError."""
         self.config = config
         self.question = question or Question(
             config.scenario, catalog=config.catalog, rules=config.rules, text=config.text
         )
-        self._sizers = Sizers()
+        self._sizers = sizers or Sizers()
         self._keys: dict[Variant, str] = {}
 
     @property

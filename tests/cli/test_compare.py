@@ -14,13 +14,6 @@ def test_a_scenario_beside_its_own_variation(varied, run):
     assert one.stdout.partition("\n")[2] == other.stdout.partition("\n")[2]
 
 
-def test_the_same_is_the_same_and_ends_with_0(varied, run):
-    run("plan", varied, "--out", "out")
-    result = run("compare", "out/plan.json", varied, "--exit-code")
-    assert result.exit_code == 0
-    assert "Nothing differs" in result.stdout
-
-
 def test_all_formats_hold_the_same_comparison(varied, run):
     words = ("compare", varied, "two", "--out", "out")
     result = run(*words, "--format", "json")
@@ -62,12 +55,3 @@ def test_a_broken_side_is_an_error_and_prints_no_figure(varied, run, sides, exit
     assert result.exit_code == exit_code
     assert words in result.stderr
     assert result.stdout == ""
-
-
-def test_actuals_stand_beside_the_plan(varied, run):
-    Path("actuals.csv").write_text("quarter,job,count\n2027Q2,claims,3\n", encoding="utf-8")
-    result = run("compare", varied, varied, "--actuals", "actuals.csv", "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    demand = {one["name"]: one for one in json.loads(result.stdout)["demand"]}
-    assert (demand["claims"]["planned"], demand["claims"]["actual"]) == (1, 3)
-    assert demand["assistant"]["actual"] is None

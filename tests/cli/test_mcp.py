@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from planner.cli.mcp import server
+from planner.cli.serving import server
 
 ROOT = Path(__file__).parents[2]
 TOOLS = {"size", "check", "plan", "explain", "compare"}

@@ -27,7 +27,7 @@ def gpu(monkeypatch):
         at_hand.told = SimpleNamespace(config=config, tune=tune, rank=rank, steps=steps)
         return at_hand.sees
 
-    monkeypatch.setattr("planner.api.measuring.observe", observe)
+    monkeypatch.setattr("planner.api.sizing.observe", observe)
     return at_hand
 
 

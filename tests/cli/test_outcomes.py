@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[2]
 HEAD = "format: 1\nname: Outcome\nhorizon: {first_quarter: 2027Q1, quarters: 2}\n"
 OWNED = "fleet:\n  east: {node_type: xe9680-h100, count: 1}\n"
 OFFER = "offers:\n  h200: {node_type: xe9680-h200, kind: buy}\n"
+CHAT = "serve: {model: llama-3.1-70b, context: 8192, concurrency: 8}"
+OWNED_CHAT = f"{HEAD}{OWNED}jobs:\n  t:\n    {CHAT}\n"
 FIXED = "jobs:\n  t:\n    fixed: {gpus: 8}\n    count: 3\n"
 
 
@@ -77,6 +79,22 @@ REFUSED_BY_PROOF = {
     "no budget": (
         f"{HEAD}{OWNED}{OFFER}budget: {{total_usd: 0}}\n{FIXED}",
         ["spending in total is $0", "raise spending in total by $"],
+    ),
+    "a budget in thousands": (
+        f"{HEAD}{OFFER}{FIXED}budget: {{capex_usd: 700}}\n",
+        ["worth a second look: capex in total, $700.00, pays for no node: the cheapest on"],
+    ),
+    "headroom that leaves next to nothing": (
+        f"{OWNED_CHAT}policies: {{headroom: 99%}}\n",
+        ["99 % of each GPU's memory are kept free, which leaves 1 % to all jobs"],
+    ),
+    "a growth reserve of nearly all": (
+        f"{OWNED_CHAT}policies: {{growth_reserve: {{h100-80gb-sxm: 99%}}}}\n",
+        ["the growth reserve of h100-80gb-sxm (99 %)"],
+    ),
+    "more spare nodes than are owned": (
+        f"{OWNED_CHAT}policies: {{spare_nodes: 9}}\n",
+        ["keep no spare nodes, not 9"],
     ),
 }
 
@@ -394,32 +412,6 @@ def test_a_model_that_is_not_quite_its_shape_is_remarked_on(scenario, run):
     assert any(words in note["text"] for note in json.loads(result.stdout)["warnings"])
 
 
-@pytest.mark.parametrize(
-    ("policies", "words"),
-    [
-        ("headroom: 99%", "99 % of each GPU's memory are kept free, which leaves 1 % to all jobs"),
-        ("growth_reserve: {h100-80gb-sxm: 99%}", "the growth reserve of h100-80gb-sxm (99 %)"),
-        ("spare_nodes: 9", "keep no spare nodes, not 9"),
-    ],
-)
-def test_where_a_policy_leaves_no_plan_the_policy_is_named(scenario, run, policies, words):
-    serve = "serve: {model: llama-3.1-70b, context: 8192, concurrency: 8}"
-    text = f"{HEAD}{OWNED}jobs:\n  t:\n    {serve}\npolicies: {{{policies}}}\n"
-    scenario.write_text(text, encoding="utf-8")
-    result = run("plan", scenario)
-    assert result.exit_code == 3
-    assert words in " ".join(result.stderr.split()), result.stderr
-
-
-def test_a_budget_in_thousands_is_told_where_it_leaves_no_plan(scenario, run):
-    text = f"{HEAD}{OFFER}{FIXED}budget: {{capex_usd: 700}}\n"
-    scenario.write_text(text, encoding="utf-8")
-    result = run("plan", scenario)
-    told = " ".join(result.stderr.split())
-    assert result.exit_code == 3
-    assert "worth a second look: capex in total, $700.00, pays for no node: the cheapest on" in told
-
-
 def test_usual_figures_are_not_remarked_on(scenario, run):
     roomy = "jobs:\n  t:\n    fixed: {gpu_memory_gb: 74}\n"
     roomy += "    count: {2027Q1: 1, 2027Q2: 0, 2027Q4: 1}\n"
@@ -428,21 +420,6 @@ def test_usual_figures_are_not_remarked_on(scenario, run):
     warnings = json.loads(run("plan", scenario, "--format", "json").stdout)["warnings"]
     told = [note["text"] for note in warnings]
     assert not any("far from" in text or "less free" in text for text in told)
-
-
-@pytest.mark.parametrize("there", [OFFER, ""])
-def test_no_job_and_no_node_is_an_empty_plan(scenario, run, there):
-    scenario.write_text(f"{HEAD}{there}jobs: {{}}\n", encoding="utf-8")
-    result = run("plan", scenario)
-    assert result.exit_code == 0, result.stderr
-    assert "Buy and rent nothing, as the scenario has no jobs, for $" in result.stdout
-
-
-def test_owned_nodes_cost_no_capital(scenario, run):
-    scenario.write_text(f"{HEAD}{OWNED}jobs:\n  t:\n    fixed: {{gpus: 8}}\n", encoding="utf-8")
-    plan = json.loads(run("plan", scenario, "--format", "json").stdout)
-    assert plan["acquisitions"] == []
-    assert {line["name"] for line in plan["costs"] if any(line["cents"])} == {"energy"}
 
 
 RULE = """\

@@ -68,13 +68,6 @@ def test_check_loads_neither_rich_nor_a_solver(scenario, process):
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("command", [("plan",), ("size", "--model"), ("nothing",), ("plan", "--x")])
-def test_wrong_usage_exits_with_2(run, command):
-    result = run(*command)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr
-
-
 def test_the_version_is_the_packages_own(run):
     assert run("--version").stdout == f"planner {__version__}\n"
 

@@ -89,6 +89,12 @@ def test_the_reference_of_commands_is_what_click_knows(request):
     assert text == made
 
 
+def test_no_two_keys_of_a_job_share_an_option():
+    names = [option.name for option in OPTIONS]
+    assert len(names) == len(set(names))
+    assert {"rank", "adapters", "adapter_gb", "model", "requests_per_second"} <= set(names)
+
+
 def test_every_command_has_its_place():
     places = {found[1] for found in _BLOCK.finditer(PAGE.read_text(encoding="utf-8"))}
     assert {*COMMANDS} <= places

@@ -32,14 +32,6 @@ def test_a_run_writes_its_table_data_and_picture_and_carries_on(scenario, run):
     assert Path("out/results.jsonl").read_text(encoding="utf-8").splitlines()[:3] == first
 
 
-def test_a_file_without_uncertainties_is_refused_before_anything_is_made(scenario, run):
-    Path("futures.yaml").write_text(FUTURES.partition("uncertain")[0], encoding="utf-8")
-    result = run("risk", "futures.yaml", "--out", "out")
-    assert result.exit_code == 2
-    assert "uncertain" in result.stderr
-    assert not Path("out").exists()
-
-
 def test_what_is_set_on_the_command_line_holds_in_every_future(scenario, run):
     Path("futures.yaml").write_text(FUTURES, encoding="utf-8")
     words = ("risk", "futures.yaml", "--jobs", "1", "--samples", "2", "--plans", "0")

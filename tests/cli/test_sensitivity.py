@@ -35,3 +35,15 @@ def test_what_cannot_be_moved_is_refused(scenario, run, options, message):
     result = run("sensitivity", scenario, *options)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_where_there_is_no_plan_the_reason_is_told_and_no_nodes_are_said_to_be_acquired(
+    scenario, run
+):
+    text = scenario.read_text(encoding="utf-8").partition("offers:")[0]
+    jobs = "jobs: {claims: {fixed: {gpus: 6}, count: 9}}\n"
+    scenario.write_text(text + jobs, encoding="utf-8")
+    result = run("sensitivity", scenario, "--jobs", "1")
+    assert (result.exit_code, result.stderr) == (3, "")
+    assert "No plan exists as it stands: in 2027Q1 at least 48 GPUs more" in result.stdout
+    assert "there is no plan at either end of any." in result.stdout

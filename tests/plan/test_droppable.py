@@ -12,12 +12,12 @@ from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
 from planner.planning.rolling_horizon import carried_over
+from planner.planning.saved import Saved
 from planner.planning.store import dumps, loads
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
-from planner.whatif.causes import Side
 from planner.whatif.compare import compare
 from planner.whatif.results import JobShort, summary_of
 from tests.plan.edits import entry, pieces, refused
@@ -106,7 +106,7 @@ def test_what_is_told_names_the_units_and_the_quarters(read):
     assert "It is short of 6 of 38 units (2027Q3): not everything fits" in told
     whole = make_plan(read({"chat": chat(32, droppable="all")}))
     before, after = (
-        Side("x", one, parse_document(one.question, "x"), None) for one in (whole, plan)
+        Saved("x", one, parse_document(one.question, "x"), None) for one in (whole, plan)
     )
     (change,) = compare(before, after, make_plan).short
     assert (change.before, change.after) == (None, "short of 6 of 38 units (2027Q3)")

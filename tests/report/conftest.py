@@ -13,12 +13,13 @@ import planner
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.reader import parse_document
 from planner.planning.plan import Note, Plan, PriorityUse, Shortage, ShortJob
+from planner.planning.saved import Saved
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults
 from planner.whatif import results as options
 from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.causes import CauseStep, Side, Waterfall
+from planner.whatif.causes import CauseStep, Waterfall
 from planner.whatif.compare import Amount, InputChange, JobMove, compare
 from planner.whatif.results import (
     Acquired,
@@ -216,8 +217,8 @@ def compared(plan):
     changes = {"acquisitions": tuple(kept), "warnings": (), "proof": proof}
     other = plan.model_copy(update=changes)
     found = compare(
-        Side("last.json", plan, QUESTION, None, "old"),
-        Side("now.yaml:busy", other, QUESTION, None, "old"),
+        Saved("last.json", plan, QUESTION, None, "old"),
+        Saved("now.yaml:busy", other, QUESTION, None, "old"),
         never,
     )
     steps = (

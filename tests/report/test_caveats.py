@@ -115,5 +115,5 @@ def test_without_a_plan_as_it_stands_there_is_nothing_to_measure_from(beside):
     assert tornado(beside.sensitivity) is not None
     assert tornado(found) is None
     text = markdown.render(sensitivity_document(found))
-    assert "No plan exists as it stands" in text
+    assert "No plan was found as it stands: the time limit was hit." in text
     assert "NOT proved within the limits: 1 plan of those shown." in text

@@ -6,12 +6,12 @@ from fractions import Fraction
 import pytest
 
 from planner.planning.plan import NodeRelease
+from planner.planning.saved import Saved
 from planner.reporting import github, markdown
 from planner.reporting.document import Fields, Figure
 from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.causes import Side
 from planner.whatif.compare import compare
 from tests.report.conftest import QUESTION, never
 
@@ -40,7 +40,7 @@ def test_reservations_of_one_node_type_are_told_apart_by_their_terms(plan):
         for name, term in (("one", 4), ("three", 12))
     )
     other = plan.model_copy(update={"acquisitions": tuple(terms)})
-    before, after = (Side("plan.json", one, QUESTION, None, "old") for one in (plan, other))
+    before, after = (Saved("plan.json", one, QUESTION, None, "old") for one in (plan, other))
     told = markdown.render(comparison_document(compare(before, after, never), 40))
     assert told.count("reserve for 1 year |") == told.count("reserve for 3 years |") == 1
 
@@ -63,15 +63,15 @@ def test_nodes_that_are_sold_or_switched_off_stand_among_the_purchases(plan):
     )
     off = sold.model_copy(update={"action": "switch off", "count": 1, "total_cents": 0})
     other = plan.model_copy(update={"releases": (sold, off)})
-    before, after = (Side("plan.json", one, QUESTION, None, "old") for one in (plan, other))
+    before, after = (Saved("plan.json", one, QUESTION, None, "old") for one in (plan, other))
     told = markdown.render(comparison_document(compare(before, after, never), 40))
     assert "| + | 2027Q2 | sell | xe9680-h100 @ dc-east | 0 | 2 | 0 | -180,000 | -180,000 |" in told
     assert "| + | 2027Q2 | switch off | xe9680-h100 @ dc-east | 0 | 1 | 0 | 0 | 0 |" in told
 
 
 def test_why_causes_are_not_told_apart_is_said(plan):
-    side = Side("last.json", plan, QUESTION, None, "last.json is old")
-    other = Side("now.json", plan.model_copy(update={"warnings": ()}), QUESTION, None)
+    side = Saved("last.json", plan, QUESTION, None, "last.json is old")
+    other = Saved("now.json", plan.model_copy(update={"warnings": ()}), QUESTION, None)
     text = markdown.render(comparison_document(compare(side, other, never), 40))
     assert "Not told apart by cause: last.json is old." in text
 

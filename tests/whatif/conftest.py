@@ -11,7 +11,7 @@ from planner.inputs.load import Question
 from planner.planning.make import make_plan
 from planner.planning.saved import read_saved
 from planner.planning.store import dumps
-from planner.whatif.causes import planned_side, saved_side
+from planner.whatif.causes import planned_side
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 
@@ -86,6 +86,6 @@ def saved(planned):
 
     def side(*variations):
         made = planned(*variations)
-        return saved_side(read_saved(dumps(made.plan), f"{made.label}.json"))
+        return read_saved(dumps(made.plan), f"{made.label}.json")
 
     return side

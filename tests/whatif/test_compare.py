@@ -19,9 +19,9 @@ from planner.whatif.causes import (
     CAUSES,
     cause_of,
     differing,
+    facts_of,
     mixed,
     planned_side,
-    saved_side,
     waterfall,
 )
 from planner.whatif.compare import compare
@@ -109,8 +109,7 @@ def test_a_price_that_one_side_leaves_to_the_price_book_is_shown_with_its_figure
     base = planned()
     unstated = planned_side("book", question.inputs(("unpriced",)), lambda _: base.plan)
     (found,) = (one for one in compared(unstated, base).inputs if one.path.endswith("price_usd"))
-    assert unstated.source is not None
-    listed = unstated.source.catalog.prices.purchase["xe7740-l40s"].price_usd
+    listed = facts_of(unstated)[0].prices.purchase["xe7740-l40s"].price_usd
     assert (found.before, found.after) == (f"{listed} (price book)", "200000")
 
 
@@ -123,8 +122,7 @@ def test_a_rent_that_one_side_leaves_to_the_price_book_is_shown_with_its_figure(
         path.write_text(lines.replace("{}", price), encoding="utf-8")
         sides.append(planned_side(name, Question(path).inputs(), lambda _: planned().plan))
     found = {one.path.rpartition(".")[2]: one for one in compared(*sides).inputs}
-    assert sides[0].source is not None
-    listed = sides[0].source.catalog.prices.rent["xe7740-l40s"].usd_per_gpu_hour
+    listed = facts_of(sides[0])[0].prices.rent["xe7740-l40s"].usd_per_gpu_hour
     price = found["price_usd_per_gpu_hour"]
     assert (price.before, price.after) == (f"{listed} (price book)", "1.25")
 
@@ -195,10 +193,8 @@ def test_what_a_price_changes_is_no_offer_and_what_is_no_price_is_one(path, plan
     for cause, setting in settings.items():
         inputs = question.inputs((), [Override.parse(setting)])
         side = planned_side(cause, inputs, lambda _: base.plan)
-        assert side.source is not None
-        assert differing(base.source, side.source) == (cause,)
-        whole = mixed(base.source, side.source, {cause})
-        assert whole.inputs().scenario == inputs.scenario
+        assert differing(base, side) == (cause,)
+        assert mixed(base, side, {cause}).scenario == inputs.scenario
 
 
 def test_an_offer_that_one_side_lacks_keeps_its_price_where_offers_are_exchanged(path, planned):
@@ -207,30 +203,31 @@ def test_an_offer_that_one_side_lacks_keeps_its_price_where_offers_are_exchanged
     file.write_text(path.read_text(encoding="utf-8").replace("offers:\n", more), encoding="utf-8")
     inputs, base = load_inputs(file), planned()
     side = planned_side("more", inputs, lambda _: base.plan)
-    assert side.source is not None
-    exchanged = mixed(base.source, side.source, {"offers"}).inputs()
+    exchanged = mixed(base, side, {"offers"})
     assert exchanged.scenario.offers == inputs.scenario.offers
 
 
 def test_rules_and_catalog_are_causes_of_their_own(planned):
-    base = planned().source
-    rule_id, rule = next(iter(base.rules.rules.items()))
-    rules = base.rules.model_copy(
-        update={"rules": {**base.rules.rules, rule_id: rule.model_copy(update={"title": "x"})}}
-    )
-    node = base.catalog.nodes["xe9680-h100"].model_copy(update={"product": "x"})
-    nodes = {**base.catalog.nodes, "xe9680-h100": node}
-    catalog = base.catalog.model_copy(update={"nodes": nodes})
-    book = base.catalog.prices.model_copy(update={"rent": {}})
-    priced = base.catalog.model_copy(update={"prices": book})
-    assert differing(base, replace(base, rules=rules)) == ("rules",)
-    assert differing(base, replace(base, catalog=catalog)) == ("catalog",)
-    assert differing(base, replace(base, catalog=priced)) == ("prices",)
-    both = replace(base, rules=rules, catalog=catalog)
-    assert mixed(base, both, {"rules"}).catalog == base.catalog
+    base = planned()
+    rule_id, rule = next(iter(base.inputs.rules.rules.items()))
+    book = base.inputs.rules.rules | {rule_id: rule.model_copy(update={"title": "x"})}
+    rules = base.inputs.rules.model_copy(update={"rules": book})
+    known = base.inputs.catalog_of_files
+    node = known.nodes["xe9680-h100"].model_copy(update={"product": "x"})
+    catalog = known.model_copy(update={"nodes": {**known.nodes, "xe9680-h100": node}})
+    rentless = known.prices.model_copy(update={"rent": {}})
+
+    def with_facts(**facts):
+        return replace(base, inputs=base.inputs.model_copy(update=facts))
+
+    priced = with_facts(catalog_of_files=known.model_copy(update={"prices": rentless}))
+    assert differing(base, with_facts(rules=rules)) == ("rules",)
+    assert differing(base, with_facts(catalog_of_files=catalog)) == ("catalog",)
+    assert differing(base, priced) == ("prices",)
+    both = with_facts(rules=rules, catalog_of_files=catalog)
+    assert mixed(base, both, {"rules"}).catalog_of_files == known
     assert mixed(base, both, {"rules"}).rules == rules
-    side = replace(planned(), source=both)
-    changed = compared(planned(), side).inputs
+    changed = compared(base, both).inputs
     assert [(one.cause, one.after) for one in changed] == [("catalog", "x"), ("rules", "x")]
 
 
@@ -257,14 +254,14 @@ def test_saved_plans_with_price_files_of_their_own_are_told_apart_by_price(
         given = () if used else (book,)
         plans[quarter] = dumps(make_plan(load_inputs(Path(f"{quarter}.yaml"), catalog=given)))
 
-    found = compared(*(saved_side(read_saved(plan, quarter)) for quarter, plan in plans.items()))
+    found = compared(*(read_saved(plan, quarter) for quarter, plan in plans.items()))
 
     assert found.waterfall.missing is None
     assert [step.causes for step in found.waterfall.steps] == [("prices",)]
     assert found.waterfall.steps[0].added_cents > 0
 
     Path("last-prices.yaml").unlink()
-    found = compared(*(saved_side(read_saved(plan, quarter)) for quarter, plan in plans.items()))
+    found = compared(*(read_saved(plan, quarter) for quarter, plan in plans.items()))
 
     assert "last-prices.yaml" in str(found.waterfall.missing)
     assert "`--catalog` and `--rules` name it" in str(found.waterfall.missing)
@@ -274,9 +271,7 @@ def test_a_plan_of_other_files_says_why_its_cost_is_not_told_apart(planned, save
     side = saved("dear")
     files = (("catalog", "other.yaml", "0" * 64), *side.plan.provenance.files)
     provenance = side.plan.provenance.model_copy(update={"files": files})
-    other = saved_side(
-        read_saved(dumps(side.plan.model_copy(update={"provenance": provenance})), "x")
-    )
+    other = read_saved(dumps(side.plan.model_copy(update={"provenance": provenance})), "x")
     found = compared(planned(), other)
     assert found.waterfall.steps == ()
     assert "other.yaml" in str(found.waterfall.missing)

@@ -374,7 +374,11 @@ _KINDS = (
     (("proof",), "a saved plan", "`planner report`, `explain`, `compare` and `replay` read it"),
     (("grid", "rows"), "a sweep", "`planner sweep` reads it"),
     (("uncertain",), "futures", "`planner risk` reads them"),
-    (("jobs", "horizon"), "a scenario", "`planner plan` reads it, a sweep and futures name it"),
+    (
+        ("jobs", "horizon", "extends"),
+        "a scenario",
+        "`planner plan` reads it, a sweep and futures name it",
+    ),
     (("gpus", "nodes", "models", "purchase"), "a catalog", "a scenario names it under `use:`"),
     (("rules",), "rules", "a scenario names them under `use:`"),
 )

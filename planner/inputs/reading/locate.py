@@ -128,7 +128,8 @@ def named_twice(
 
 def _inside(folder: Path, shown_as: Path | str) -> Iterator[tuple[Path, str]]:
     """Every YAML file below a folder with its shown name, sorted by that name."""
-    start, shown = len(str(folder / "_")) - 1, Path(shown_as).as_posix()
+    start = len(os.path.join(folder, ""))  # noqa: PTH118 - as below, also of `.`
+    shown = Path(shown_as).as_posix()
     files: list[str] = []
     for number, (root, _, names) in enumerate(os.walk(folder)):
         files += (

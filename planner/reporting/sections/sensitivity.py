@@ -137,8 +137,10 @@ def _turns(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
         for number, turn in enumerate(one.turns)
     ]
     if not turns:
-        none = "Nowhere within these ranges: the same nodes are acquired at both ends of each."
-        yield Paragraph(none)
+        none = "the same nodes are acquired at both ends of each"
+        if found.base.cost_cents is None:
+            none = "there is no plan at either end of any"
+        yield Paragraph(f"Nowhere within these ranges: {none}.")
         return
     yield Paragraph(
         f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Each turn lies "
@@ -166,7 +168,9 @@ def headline(found: Sensitivity) -> str:
     """The cost, what leaves no plan, and then what moves the cost most."""
     cost = found.base.cost_cents
     if cost is None:
-        return "No plan exists as it stands."
+        known = found.base.result == "infeasible"
+        told = "No plan exists" if known else "No plan was found"
+        return f"{told} as it stands: {found.base.reason}."
     told = f"{usd(cost)}, {found.base.result}"
     none = [
         f"{one.name} {_by(one, moved)}"

@@ -1,6 +1,6 @@
-"""`planner mcp`: answers an assistant over the Model Context Protocol, by the public functions.
+"""`planner view` and `mcp`: answers a person in a browser, or an assistant, until it is stopped.
 
-It reads the files of one folder, and writes nothing but plans into new folders of it.
+Both read the files of one folder by the public functions, and write nothing but plans into it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import webbrowser
 from functools import wraps
 from inspect import getdoc
 from pathlib import Path
@@ -19,11 +20,39 @@ import planner
 from planner.cli.options import FOLDER
 from planner.errors import Finding, InputError, PlannerError, PlannerWarning
 from planner.reporting.findings import Styler, render_error
+from planner.view.server import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp.server import MCPServer
+
+
+@click.command()
+@click.argument("folder", type=FOLDER, default=".")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any that is free",
+    help="The port of 127.0.0.1 to listen on.",
+)
+@click.option("--open", "open_", is_flag=True, help="Also open the page in a browser.")
+def view(folder: Path, *, port: int, open_: bool) -> None:
+    """Show the plans of FOLDER on a local page, compare them, and ask what if.
+
+    Prints an address that works on this machine alone, until Ctrl-C. Nothing is written but what
+    you keep, into FOLDER.
+    """
+
+    def say(address: str) -> None:
+        click.echo(address)
+        click.echo("Open this address in a browser; Ctrl-C ends.", err=True)
+        if open_:
+            webbrowser.open(address)
+
+    serve(folder, port, say)
+
 
 _SAYS = """\
 Sizes jobs that tune or serve language models, and plans which GPU servers to buy or rent for them,
