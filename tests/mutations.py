@@ -259,8 +259,8 @@ MUTATIONS = (
     Mutation(
         "a plan that was edited is read",
         "planner/planning/store.py",
-        "return sha256(content.encode()).hexdigest()",
-        "return sha256(b'').hexdigest()",
+        "return hashlib.sha256(content.encode()).hexdigest()",
+        "return hashlib.sha256(b'').hexdigest()",
         "tests/plan/test_store.py",
     ),
 )

@@ -28,7 +28,7 @@ from planner.exchange.watsonx import left_out, watsonx_files
 from planner.inputs.load import Question
 from planner.inputs.reading.reader import parse_document
 from planner.planning.make import make_plan
-from planner.planning.saved import inputs_behind, scenario_of, sound
+from planner.planning.store import inputs_behind, scenario_of, sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Document

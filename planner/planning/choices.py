@@ -24,7 +24,7 @@ from planner.packing.problem import WHOLE
 from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
-from planner.planning.assemble import SolvedPortfolio
+from planner.planning.assemble import Request, SolvedPortfolio
 from planner.planning.eligible import stuck_jobs
 from planner.planning.plan import (
     HourlyUse,
@@ -53,28 +53,27 @@ class ChoicePrices:
     A figure is open where it or the other plan is not proved before `deadline`, in seconds of work.
     """
 
+    request: Request
     solved: SolvedPortfolio
-    asked_gap: float
     deadline: float
 
-    def prices(self, plan: Plan, sizers: Sizers, say: Callable[[str], None]) -> dict[str, object]:
+    def prices(self, plan: Plan) -> dict[str, object]:
         """What its choices cost, as fields of the plan."""
-        say("pricing spare nodes")
-        spare_cost = self.spare_cost()
-        say("pricing whole GPUs instead of parts")
-        saving = self.partition_saving()
-        say("pricing GPUs instead of APIs")
-        api_saving_cents = self.api_saving_cents()
-        say("pricing nodes by the hour")
-        hourly = tuple(self.hourly_uses(plan))
-        say("pricing the utilization of runs")
-        return {
-            "utilization_cents": self.utilization_cents(plan, sizers),
-            "spare_cost": spare_cost,
-            "partition_saving": saving,
-            "api_saving_cents": api_saving_cents,
-            "hourly": hourly,
+        asked: dict[str, tuple[str, Callable[[], object]]] = {
+            "spare_cost": ("spare nodes", self.spare_cost),
+            "partition_saving": ("whole GPUs instead of parts", self.partition_saving),
+            "api_saving_cents": ("GPUs instead of APIs", self.api_saving_cents),
+            "hourly": ("nodes by the hour", lambda: tuple(self.hourly_uses(plan))),
+            "utilization_cents": (
+                "the utilization of runs",
+                lambda: self.utilization_cents(plan),
+            ),
         }
+        found = {}
+        for name, (what, price) in asked.items():
+            self.request.progress(f"pricing {what}")
+            found[name] = price()
+        return found
 
     def cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """What the best other plan costs, cents, where both are proved."""
@@ -82,7 +81,7 @@ class ChoicePrices:
         if self.solved.solution.status is not Status.PROVED or left_s <= 0:
             return "not proved", None
         try:
-            found = attempt(other, asked_gap=self.asked_gap, time_limit_s=left_s)
+            found = attempt(other, asked_gap=self.request.asked_gap, time_limit_s=left_s)
         except Infeasible:
             return "no other plan", None
         except LimitError:
@@ -180,30 +179,72 @@ class ChoicePrices:
                 turns_at=None if more is None else 1 + more / paid,
             )
 
-    def utilization_cents(self, plan: Plan, sizers: Sizers) -> int | None:
+    def utilization_cents(self, plan: Plan) -> int | None:
         """The plan against the best one whose runs make progress in all of their hours.
 
         None where no run is planned by the hour, jobs give way, or that is open. The bound is asked
         first: it is cheap, and often tells that nothing is lost.
         """
-        left_s = self.deadline - spent()
+        left_s, gap = self.deadline - spent(), self.request.asked_gap
         runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
         whole = self.solved.inputs.settings.run_utilization.value >= 1
         cost, proved = self.solved.solution.cost_cents, self.solved.solution.status is Status.PROVED
         if not runs or plan.shortage is not None or whole or not proved or left_s <= 0:
             return None
-        inputs = _with_setting(self.solved.inputs, "run_utilization", Decimal(1))
+        settings = self.solved.inputs.settings
+        always = settings.run_utilization.model_copy(update={"value": Decimal(1)})
+        settings = settings.model_copy(update={"run_utilization": always})
+        inputs = self.solved.inputs.model_copy(update={"settings": settings})
         tuned = {name: job for name, job in inputs.scenario.jobs.items() if job.kind != "serve"}
-        anew = {one.name: one for one in sizers.portfolio(_with_jobs(inputs, tuned))}
+        anew = {one.name: one for one in self.request.sizers.portfolio(_with_jobs(inputs, tuned))}
         others = translate(inputs, tuple(anew.get(job.name, job) for job in self.solved.jobs))
         try:
-            bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)
+            bound = bound_cents(
+                others.problem, asked_gap=self.request.asked_gap, time_limit_s=left_s
+            )
         except (Infeasible, LimitError):
             return None
-        if cost - bound <= self.asked_gap * abs(cost):
+        if cost - bound <= gap * abs(cost):
             return 0
         _, cents = self.cost_of(others)
         return None if cents is None else max(0, cost - cents)
+
+    def near_misses(self, plan: Plan, budget_s: float) -> Iterator[NearMiss]:
+        """The changes that save more than the job's share of them, within so many seconds of work.
+
+        None where jobs give way or APIs answer, or the plan is not proved.
+        """
+        others = any(job.on_apis for job in self.solved.jobs)
+        if others or plan.shortage is not None or plan.proof.status != "proved":
+            return
+        limited = replace(self, deadline=min(self.deadline, spent() + budget_s))
+        inputs = self.solved.inputs
+        found = sorted(change for pool in plan.pools for change in _changes(plan, inputs, pool))
+        for change in found[:_MOST_ASKED]:
+            _, cents = limited.cost_of(translate(*self._changed(change)))
+            job = next(one for one in plan.jobs if one.name == change.job)
+            saved = 0 if cents is None else plan.proof.cost_cents - cents
+            if saved > job.tag_cents * change.share:
+                known = change._asdict() | {"share": float(change.share)}
+                yield NearMiss.model_validate({**known, "saved_cents": saved})
+
+    def _changed(self, change: _Change) -> tuple[Inputs, tuple[SizedJob, ...]]:
+        """The inputs and the jobs after a change."""
+        inputs, jobs, *_ = self.solved
+        if change.units:
+            fewer = tuple(
+                one.model_copy(update={"units": tuple(max(0, n - change.units) for n in one.units)})
+                if one.name == change.job
+                else one
+                for one in jobs
+            )
+            return inputs, fewer
+        serve = inputs.scenario.jobs[change.job].serve
+        assert serve is not None
+        assert serve.load is not None
+        less = serve.model_copy(update={"load": serve.load.times(1 - change.share)})
+        changed = _with_job(inputs, change.job, serve=less)
+        return changed, self.request.sizers.portfolio(changed)
 
 
 def _on_gpus(job: SizedJob) -> SizedJob:
@@ -218,12 +259,6 @@ def _on_whole_gpus(job: SizedJob) -> SizedJob:
     )
     sizing = job.sizing.model_copy(update={"candidates": whole})
     return job.model_copy(update={"sizing": sizing})
-
-
-def _with_setting(inputs: Inputs, name: str, value: Decimal) -> Inputs:
-    setting = getattr(inputs.settings, name).model_copy(update={"value": value})
-    settings = inputs.settings.model_copy(update={name: setting})
-    return inputs.model_copy(update={"settings": settings})
 
 
 def _first_plan(
@@ -301,37 +336,6 @@ class _Change(NamedTuple):
     site: str
 
 
-def near_misses(
-    plan: Plan, asked: ChoicePrices, sizers: Sizers, budget_s: float
-) -> Iterator[NearMiss]:
-    """The changes that save more than the job's share of them, within so many seconds of work.
-
-    None where jobs give way or APIs answer, or the plan is not proved.
-    """
-    others = any(job.on_apis for job in asked.solved.jobs)
-    if others or plan.shortage is not None or plan.proof.status != "proved":
-        return
-    limited = replace(asked, deadline=min(asked.deadline, spent() + budget_s))
-    found = sorted(
-        change for pool in plan.pools for change in _changes(plan, asked.solved.inputs, pool)
-    )
-    for change in found[:_MOST_ASKED]:
-        inputs, jobs = _changed(change, asked.solved.inputs, asked.solved.jobs, sizers)
-        _, cents = limited.cost_of(translate(inputs, jobs))
-        job = next(one for one in plan.jobs if one.name == change.job)
-        saved = 0 if cents is None else plan.proof.cost_cents - cents
-        if saved > job.tag_cents * change.share:
-            yield NearMiss(
-                job=change.job,
-                units=change.units,
-                share=float(change.share),
-                gpus=change.gpus,
-                node_type=change.node_type,
-                site=change.site,
-                saved_cents=saved,
-            )
-
-
 def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:
     """What would free the GPUs that are in use of a pool's last node in its fullest quarter."""
     nodes = [one for one in plan.nodes if one.pool == (pool.node_type, pool.site, pool.offer)]
@@ -370,23 +374,3 @@ def _less_traffic(plan: Plan, job: PlannedJob, quarter: int, replicas: int) -> F
         return Fraction(0)
     taken = replicas * Fraction(serving.planned_requests_per_second)
     return Fraction(ceil((1 - taken / Fraction(serving.peaks[quarter])) * 100), 100)
-
-
-def _changed(
-    change: _Change, inputs: Inputs, jobs: tuple[SizedJob, ...], sizers: Sizers
-) -> tuple[Inputs, tuple[SizedJob, ...]]:
-    """The inputs and the jobs after a change."""
-    if change.units:
-        fewer = tuple(
-            one.model_copy(update={"units": tuple(max(0, n - change.units) for n in one.units)})
-            if one.name == change.job
-            else one
-            for one in jobs
-        )
-        return inputs, fewer
-    job = inputs.scenario.jobs[change.job]
-    assert job.serve is not None
-    assert job.serve.load is not None
-    serve = job.serve.model_copy(update={"load": job.serve.load.times(1 - change.share)})
-    changed = _with_job(inputs, change.job, serve=serve)
-    return changed, sizers.portfolio(changed)

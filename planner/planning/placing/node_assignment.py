@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
 from planner.packing.node_packing.gpu_patterns import starts
-from planner.packing.problem import Part, Problem, Shape
+from planner.packing.problem import WHOLE, Part, Pool, Problem, Shape
 from planner.packing.solution import Bundle, Layout, Member
 from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.shared_nodes import Group, SharedNode, empty_node, seat_all
 
+Group = tuple[int, int]
+"""Demand and choice: units of one group are interchangeable in a layout."""
 Signature = tuple[tuple[Group, int], ...]
 Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"
 """Nodes -> units of each group."""
@@ -278,6 +279,77 @@ def _by_overlap(
         yield index, contents[position]
 
 
+@lru_cache(maxsize=4096)
+def _one_gpu_holds(pool: Pool, parts: tuple[Part, ...]) -> bool:
+    """Whether these parts fit one GPU of a pool together."""
+    profiles = Counter(part.profile for part in parts)
+    if not profiles[""]:
+        divisions = (Counter(name for name, _ in one.slots) for one in pool.divisions)
+        return any(profiles <= division for division in divisions)
+    return len(profiles) == 1 and sum(part.memory_mb for part in parts) <= pool.shared_mb
+
+
+@dataclass(slots=True)
+class _SharedNode:
+    """One node that units share, while they are seated one by one."""
+
+    number: int
+    """Of its pool."""
+    pool: Pool
+    gpus: int
+    """Free; likewise `cpus` and `memory_mb`."""
+    cpus: int
+    memory_mb: int
+    units: list[Group] = field(default_factory=list)
+    opened: list[tuple[Part, ...]] = field(default_factory=list)
+    """GPUs that parts are taken of, by these parts."""
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether the unit fits into what is free."""
+        return (
+            shape.cpus <= self.cpus
+            and shape.memory_mb <= self.memory_mb
+            and (shape.gpus <= self.gpus or self._opened_for(shape.part) is not None)
+            and self._mixes(shape)
+        )
+
+    def put(self, unit: Group, shape: Shape) -> None:
+        """Seat a unit."""
+        self.units.append(unit)
+        self.cpus -= shape.cpus
+        self.memory_mb -= shape.memory_mb
+        gpu = self._opened_for(shape.part)
+        if gpu is not None:
+            self.opened[gpu] = tuple(sorted((*self.opened[gpu], shape.part)))
+            return
+        self.gpus -= shape.gpus
+        if shape.part != WHOLE:
+            self.opened.append((shape.part,))
+
+    def room_beside(self, shape: Shape) -> float:
+        """How much is left beside a unit: the less, the tighter it fits."""
+        node = self.pool.node
+        memory = (self.memory_mb - shape.memory_mb) / max(node.memory_mb, 1)
+        opens = shape.part != WHOLE and self._opened_for(shape.part) is None
+        return memory + (self.gpus - shape.gpus) / node.gpus + opens
+
+    def _mixes(self, shape: Shape) -> bool:
+        """Where partitions keep to nodes of their own, whether this is one of them."""
+        if self.pool.mixes or not self.units:
+            return True
+        partitioned = any(part.profile for parts in self.opened for part in parts)
+        return partitioned == bool(shape.part.profile)
+
+    def _opened_for(self, part: Part) -> int | None:
+        """The fullest of the opened GPUs that hold one part more."""
+        fitting = [
+            (len(parts), -gpu)
+            for gpu, parts in enumerate(self.opened if part != WHOLE else ())
+            if _one_gpu_holds(self.pool, tuple(sorted((*parts, part))))
+        ]
+        return -max(fitting)[1] if fitting else None
+
+
 @dataclass(slots=True)
 class _PoolNodes:
     """The nodes of one pool."""
@@ -285,7 +357,7 @@ class _PoolNodes:
     limit: int
     """Nodes that may run units; the others are spare."""
     empty: list[int]
-    shared: dict[int, SharedNode] = field(default_factory=dict)
+    shared: dict[int, _SharedNode] = field(default_factory=dict)
     spanned: dict[tuple[int, ...], Group] = field(default_factory=dict)
 
     def open(self) -> int:
@@ -365,8 +437,29 @@ class _StableAssignment:
         ending = [group for group in waiting if group[0] not in self._quarter.staying]
         seats = {node: seat for held in self._pools.values() for node, seat in held.shared.items()}
         lasting = [seat for node, seat in seats.items() if node in self._quarter.lasting]
-        left = seat_all(self._problem, lasting, going_on)
-        return not seat_all(self._problem, list(seats.values()), [*left, *ending])
+        left = self._seat(lasting, going_on)
+        return not self._seat(list(seats.values()), [*left, *ending])
+
+    def _seat(self, nodes: Sequence[_SharedNode], waiting: Sequence[Group]) -> list[Group]:
+        """Seat units, the largest first, each where it fits tightest; those that found no room."""
+        open_to: dict[Group, list[_SharedNode]] = {}
+        left = []
+
+        def size(group: Group) -> tuple[int, int, Group]:
+            return self._shape(group).gpus, self._shape(group).memory_mb, group
+
+        for group in sorted(waiting, key=size, reverse=True):
+            shape = self._shape(group)
+            if group not in open_to:
+                able = {pool for pool in self._pools if self._span_in(pool, group) == 0}
+                open_to[group] = [node for node in nodes if node.number in able]
+            fitting = (node for node in open_to[group] if node.fits(shape))
+            best = min(fitting, key=lambda node: node.room_beside(shape), default=None)
+            if best is None:
+                left.append(group)
+            else:
+                best.put(group, shape)
+        return left
 
     def _assigned(self) -> Iterator[NodeAssignment]:
         """What each node holds now."""
@@ -378,14 +471,13 @@ class _StableAssignment:
                     bundles = tuple(sorted(self._bundles(seat)))
                     yield NodeAssignment((node,), tuple(sorted(units.items())), bundles)
 
-    def _bundles(self, seat: SharedNode) -> Iterator[Bundle]:
+    def _bundles(self, seat: _SharedNode) -> Iterator[Bundle]:
         """The GPUs of a node that units take parts of."""
-        pool = self._problem.pools[seat.pool]
         waiting: dict[Part, list[Group]] = defaultdict(list)
         for group in sorted(seat.units):
             waiting[self._shape(group).part].append(group)
         for parts in sorted(seat.opened):
-            slots = starts(pool, [part.profile for part in parts])
+            slots = starts(seat.pool, [part.profile for part in parts])
             held = [waiting[part].pop(0) for part in parts]
             members = (Member(*unit, 0, 0, slot) for unit, slot in zip(held, slots, strict=True))
             yield Bundle(1, tuple(sorted(members)))
@@ -393,12 +485,14 @@ class _StableAssignment:
     def _span_in(self, pool: int, group: Group) -> int | None:
         return self._problem.pools[pool].nodes_taken(self._shape(group))
 
-    def _open(self, node: int) -> SharedNode:
+    def _open(self, node: int) -> _SharedNode:
         """Begin to share an empty node."""
         pool = self._pool_of[node]
         held = self._pools[pool]
         held.empty.remove(node)
-        held.shared[node] = empty_node(pool, self._problem.pools[pool])
+        offers = self._problem.pools[pool].node
+        free = offers.gpus, offers.cpus, offers.memory_mb
+        held.shared[node] = _SharedNode(pool, self._problem.pools[pool], *free)
         return held.shared[node]
 
     def _span(self, pool: int, nodes: tuple[int, ...], group: Group) -> None:

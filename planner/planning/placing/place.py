@@ -13,8 +13,7 @@ from planner.packing import Translation
 from planner.packing.problem import WHOLE, Choice, Part, Pool
 from planner.packing.solution import Bundle, Solution
 from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.node_assignment import NodeAssignment, QuarterNodes
-from planner.planning.placing.shared_nodes import Group
+from planner.planning.placing.node_assignment import Group, NodeAssignment, QuarterNodes
 from planner.planning.plan import GpuPart, NodeUse, Occupant
 
 Piece = tuple[int, int, int]
