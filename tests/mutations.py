@@ -188,7 +188,7 @@ MUTATIONS = (
     ),
     Mutation(
         "moves within a pool are paid",
-        "planner/planning/placing/moves.py",
+        "planner/planning/placing/place.py",
         "inputs.scenario.move_cents(job) if leaves else 0",
         "inputs.scenario.move_cents(job)",
         "tests/plan/test_current.py",

@@ -21,7 +21,6 @@ from planner.packing.search import Nodes
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
 from planner.planning.annotations.assumptions import assumption_notes
-from planner.planning.annotations.jobs import planned_jobs, stored_assets
 from planner.planning.annotations.warnings import warning_notes
 from planner.planning.figures.costs import (
     acquisitions,
@@ -38,9 +37,9 @@ from planner.planning.figures.shares import (
     endpoint_uses,
 )
 from planner.planning.figures.use import pool_uses, site_uses
+from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
-from planner.planning.placing.moves import current_placement, nodes_today
-from planner.planning.placing.place import place
+from planner.planning.placing.place import current_placement, place
 from planner.planning.plan import (
     FORMAT,
     NodeFacts,
@@ -104,9 +103,9 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     inputs, jobs, translation, solution, shortage = solved
     fleet = build_fleet(inputs, translation, solution)
     fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
-    today = nodes_today(inputs, fleet)
-    placement = place(translation, solution, fleet, inputs.catalog.gpus, today)
+    placement = place(inputs, translation, solution, fleet)
     current = current_placement(inputs, jobs, translation, fleet, placement)
+    stages = stages_by_job(translation, placement.kept)
     apis = tuple(api_uses(inputs, jobs))
     tags, bound_terms = bill(translation, solution, apis)
     scenario = inputs.scenario
@@ -133,7 +132,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         placements=placement.uses,
         moves=placement.moves,
         current=current,
-        jobs=planned_jobs(jobs, scenario, translation, solution, placement.kept, tags),
+        jobs=planned_jobs(jobs, scenario, translation, solution, stages, tags),
         shortage=shortage,
         sizings={
             sizing.id: sizing
@@ -160,7 +159,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         endpoints=endpoints,
         apis=apis,
         api_comparisons=tuple(api_comparisons(inputs, jobs, endpoints)),
-        storage_mb=stored_assets(jobs, translation, placement.kept),
+        storage_mb=stored_assets(jobs, stages, scenario.horizon.quarters),
         warnings=(),
         assumptions=assumption_notes(inputs, jobs),
         rules=_rules_used(inputs, jobs),

@@ -25,7 +25,7 @@ from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
 from planner.planning.assemble import Request, SolvedPortfolio
-from planner.planning.eligible import stuck_jobs
+from planner.planning.jobs import stuck_jobs
 from planner.planning.plan import (
     HourlyUse,
     NearMiss,

@@ -25,7 +25,7 @@ from planner.packing.work import guarded, spent
 from planner.planning.annotations.doubtful import limiting_figures
 from planner.planning.assemble import Request, SolvedPortfolio, checked_plan
 from planner.planning.choices import ChoicePrices, other_types
-from planner.planning.eligible import remedies, require_eligible, stuck_jobs
+from planner.planning.jobs import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan
 from planner.planning.triage import Unfit, give_way, roots
 from planner.sizing import SizedJob

@@ -27,7 +27,7 @@ from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
-from planner.planning.eligible import stuck_jobs
+from planner.planning.jobs import stuck_jobs
 from planner.planning.make import Goal, NearPlan, committed_plan, make_plan, near_plan
 from planner.planning.plan import Plan
 from planner.sizing import SizedJob

@@ -1,19 +1,223 @@
-"""Which pools can take a unit at all, what keeps it out, and jobs that no pool can take."""
+"""Jobs: where each runs and why, what other ways would cost, and jobs that nothing can run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from math import ceil
+from typing import NamedTuple
 
 from planner.errors import InfeasibleError
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.text.words import count_of
-from planner.packing.problem import Pool, Problem
-from planner.packing.statement.translate import Translation
+from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
+from planner.inputs.text.words import count_of, usd
+from planner.packing import Problem, Translation
+from planner.packing.problem import Choice, Pool
+from planner.packing.solution import Solution
+from planner.planning.placing.place import Kept
+from planner.planning.plan import Alternative, PlannedJob
 from planner.planning.words import gpus_text, some_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing
+
+_QUARTERS_NAMED = 3
+_WAIVE = "change it, or waive a rule under policies.waived_rules with the reason"
+_ADVICE = {
+    "capacity/fits": "ask for less memory of each GPU: a smaller model, shorter sequences or "
+    "contexts, a smaller batch or fewer requests at once, fewer bits",
+    "exclusions/deadline": "give it more hours, or less data",
+    "exclusions/run-within-window": "give it more time, or less data",
+}
+"""By the rule that rejects a GPU type: what to change where waiving the rule helps nobody."""
+
+_JOBS_NAMED = 3
+_OTHERS_NAMED = 6
+_SITES_NAMED = 4
+_WHOLE_FROM = 10
+"""Factors from here on are told without decimals."""
+
+
+class Stage(NamedTuple):
+    """A unit of a job in the quarters in which it runs in one way."""
+
+    unit: int
+    """From 1."""
+    demand: int
+    choice: Choice
+    quarters: tuple[int, ...]
+
+
+def stages_by_job(translation: Translation, kept: Kept) -> dict[str, list[Stage]]:
+    """What the units of each job do, in the order of the demands."""
+    found: dict[str, list[Stage]] = defaultdict(list)
+    for number, (demand, members) in enumerate(
+        zip(translation.problem.demands, translation.members, strict=True)
+    ):
+        for (job, unit), choice in zip(members, kept[number], strict=True):
+            found[job].append(Stage(unit, number, demand.choices[choice], demand.quarters))
+    return found
+
+
+def planned_jobs(
+    jobs: tuple[SizedJob, ...],
+    scenario: ResolvedScenario,
+    translation: Translation,
+    solution: Solution,
+    stages: Mapping[str, Sequence[Stage]],
+    tags: Mapping[str, int],
+) -> tuple[PlannedJob, ...]:
+    """All jobs in the order of sizing, which is by name."""
+    known: dict[object, tuple[Alternative, ...]] = {}
+    planned = []
+    for job in jobs:
+        mine = stages.get(job.name, ())
+        ways = _most_first({(one.unit, one.choice.way) for one in mine})
+        first = tuple(one.demand for one in mine if one.unit == 1)
+        chosen = frozenset(way for way, _ in ways)
+        key = (job.sizing.id, first, chosen, bool(job.on_apis))
+        if key not in known:
+            known[key] = _alternatives(job, translation, solution, first, chosen)
+        in_way = Counter((one.choice.way, at) for one in mine for at in one.quarters)
+        quarters = range(translation.problem.quarters)
+        stated = scenario.jobs.get(job.name)
+        planned.append(
+            PlannedJob(
+                name=job.name,
+                kind=job.kind,
+                derived_from=job.derived_from,
+                derived_by=job.derived_by,
+                team=job.team,
+                owner=stated.owner if stated else None,
+                benefit=stated.benefit if stated else None,
+                if_not_met=stated.if_not_met if stated else None,
+                sites=tuple(site for site in job.sites if site != NO_SITE),
+                sizing=job.sizing.id,
+                units=job.units,
+                on_apis=job.on_apis,
+                runs=job.runs,
+                gpu_types=_most_first({(one.unit, one.choice.gpu_type) for one in mine}),
+                ways=ways,
+                replicas=tuple(
+                    (way, tuple(in_way[way, at] for at in quarters))
+                    for way, _ in (ways if job.shares_traffic else ())
+                ),
+                tag_cents=tags.get(job.name, 0),
+                alternatives=known[key],
+            )
+        )
+    return tuple(planned)
+
+
+def _most_first(units: Iterable[tuple[int, str]]) -> tuple[tuple[str, int], ...]:
+    """Names that units go by, with how many do."""
+    counted = Counter(name for _, name in units)
+    return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+
+def stored_assets(
+    jobs: Iterable[SizedJob], stages: Mapping[str, Sequence[Stage]], quarters: int
+) -> tuple[int, ...]:
+    """Storage for tuned assets by the end of each quarter, MB.
+
+    Each unit keeps one asset from its first active quarter on; tuning it again replaces the asset.
+    """
+    stored = [0] * quarters
+    for job in jobs:
+        sizes = {one.way: one.storage_mb for one in job.sizing.candidates}
+        begun: dict[int, dict[int, int]] = defaultdict(dict)
+        for one in stages.get(job.name, ()):
+            begun[one.unit][one.quarters[0]] = sizes[one.choice.way]
+        for sizes_mb in begun.values():
+            size_mb = 0
+            for quarter in range(min(sizes_mb), quarters):
+                size_mb = sizes_mb.get(quarter, size_mb)
+                stored[quarter] += size_mb
+    return tuple(stored)
+
+
+def _alternatives(
+    job: SizedJob,
+    translation: Translation,
+    solution: Solution,
+    stages: tuple[int, ...],
+    chosen: frozenset[str],
+) -> tuple[Alternative, ...]:
+    """Candidates that are owned or offered, as the job's first unit sees them.
+
+    The first unit is active in every quarter in which the job is; `stages` are its demands. What
+    it would cost to stay on a GPU type over all of them is the sum of theirs.
+    """
+    problem = translation.problem
+    in_play = {pool.gpu_type for pool in problem.pools}
+    choices: tuple[Choice, ...] = problem.demands[stages[0]].choices if stages else ()
+    extra_of: dict[str, int | None] = {}
+    for place, choice in enumerate(choices):
+        extras = [solution.tags[one].extra_cents_by_choice[place] for one in stages]
+        known = [extra for extra in extras if extra is not None]
+        extra_of[choice.way] = max(0, round(sum(known))) if len(known) == len(extras) else None
+    allowed = sum(choice.gpu_type in in_play for choice in choices)
+    found = []
+    for one in job.sizing.candidates:
+        if one.gpu_type not in in_play:
+            continue
+        cents = extra_of.get(one.way)
+        if one.way in chosen:
+            cents, reason = 0, _why_chosen(cents or 0, allowed)
+        elif not stages:
+            on_api = "an API answers all its requests, which costs less than GPUs"
+            cents, reason = None, on_api if job.on_apis else "the job has no unit in any quarter"
+        elif told := _obstacle(one, translation, stages, job.sites):
+            cents, reason = None, told
+        else:
+            reason = _why_not_chosen(cents, solution)
+        found.append(
+            Alternative(gpu_type=one.gpu_type, way=one.way, extra_cents=cents, reason=reason)
+        )
+    return tuple(found)
+
+
+def _why_chosen(cents: int, allowed: int) -> str:
+    if cents:
+        return f"dearer by {usd(cents)} by the bound alone, but whole nodes fill better with it"
+    if allowed == 1:
+        return "the only GPU type in play that the job may use"
+    return "no other GPU type adds less to the bound"
+
+
+def _why_not_chosen(cents: int | None, solution: Solution) -> str:
+    """Of a GPU type that would be allowed; one that is no dearer by the bound is no better."""
+    if cents is None:
+        return "its nodes are not to be had in the quarters of the job"
+    if cents:
+        return f"one unit on it would raise the proved bound by {usd(cents)}"
+    left = solution.cost_cents - solution.bound_cents
+    by = f" by more than {usd(left)}" if left else ""
+    return (
+        "costs no more by the bound, which fills nodes in fractions; on whole nodes no plan with "
+        f"it is cheaper than this one{by}"
+    )
+
+
+def _obstacle(
+    candidate: Candidate, translation: Translation, stages: tuple[int, ...], sites: tuple[str, ...]
+) -> str | None:
+    """What keeps the first unit off in some of its quarters, and in which, if not in all."""
+    problem = translation.problem
+    stays = problem.demands[stages[0]].choices[0].shape.stays
+    if stays:
+        return f"the job is pinned to {stays}, where it runs"
+    told: dict[str, str] = {}
+    for stage in stages:
+        quarters = problem.demands[stage].quarters
+        against = obstacle(candidate, problem, quarters, sites)
+        alone = [one for one in quarters if against and obstacle(candidate, problem, (one,), sites)]
+        if against := against or beyond_quota(candidate.way, problem, stage):
+            told |= {translation.quarters[one]: against for one in alone or quarters}
+    every = {one for stage in stages for one in problem.demands[stage].quarters}
+    if not told or len(told) == len(every):
+        return next(iter(told.values()), None)
+    return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}"
 
 
 def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
@@ -119,22 +323,6 @@ def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
             return None
         nodes += min(caps)
     return max(0, nodes)
-
-
-_WAIVE = "change it, or waive a rule under policies.waived_rules with the reason"
-_ADVICE = {
-    "capacity/fits": "ask for less memory of each GPU: a smaller model, shorter sequences or "
-    "contexts, a smaller batch or fewer requests at once, fewer bits",
-    "exclusions/deadline": "give it more hours, or less data",
-    "exclusions/run-within-window": "give it more time, or less data",
-}
-"""By the rule that rejects a GPU type: what to change where waiving the rule helps nobody."""
-
-_JOBS_NAMED = 3
-_OTHERS_NAMED = 6
-_SITES_NAMED = 4
-_WHOLE_FROM = 10
-"""Factors from here on are told without decimals."""
 
 
 def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
