@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from planner.inputs.text.words import count_of
-from planner.planning.checks.money import costs_of_tokens, node_costs
+from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import (
     Findings,
@@ -229,8 +229,8 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
         cells[""][quarter] += nobodys
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
-    for job, quarter, (_, present_cents) in costs_of_tokens(view):
-        cells[_team_of(view, job)][quarter] += present_cents
+    for job, quarter, (_, present) in costs_of_tokens(view):
+        cells[_team_of(view, job)][quarter] += present
     return cells
 
 
@@ -240,12 +240,12 @@ def _let_go(view: View) -> Iterator[tuple[int, int]]:
         nowhere = node.model_copy(update={"in_service": (), "off": (), "sold": None})
         for label in node.off:
             off = node_costs(view, nowhere.model_copy(update={"off": (label,)}))
-            yield view.labels.index(label), sum(one.present_cents for one in off.values())
+            yield view.labels.index(label), present_cents(off)
         if node.sold:
             sold = node_costs(view, nowhere.model_copy(update={"sold": node.sold}))
             for kind, one in sold.items():
                 at = view.labels.index(node.sold) if kind == "sale" else len(view.labels) - 1
-                yield at, one.present_cents
+                yield at, one[-1]
 
 
 def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
@@ -260,8 +260,7 @@ def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuart
             key = (node.entry, node.origin, labels, node.steps)
             if key not in known:
                 alone = node.model_copy(update={"in_service": labels, "off": (), "sold": None})
-                kinds = node_costs(view, alone).values()
-                known[key] = sum(sums.present_cents for sums in kinds)
+                known[key] = present_cents(node_costs(view, alone))
             for label in labels:
                 slot = (*node.pool, view.labels.index(label))
                 costs[slot] += Fraction(known[key], len(labels))
