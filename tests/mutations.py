@@ -181,7 +181,7 @@ MUTATIONS = (
     ),
     Mutation(
         "cents that are not spread",
-        "planner/planning/figures/shares.py",
+        "planner/planning/jobs.py",
         "key=lambda key: whole[key] - amounts[key])[:missing]:",
         "key=lambda key: amounts[key] - whole[key])[:missing]:",
         "tests/plan/test_money.py",

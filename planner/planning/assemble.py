@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from planner import version
@@ -30,14 +29,15 @@ from planner.planning.figures.costs import (
     node_releases,
 )
 from planner.planning.figures.shares import (
+    Placed,
     api_comparisons,
     api_uses,
-    bill,
     chargeback,
     endpoint_uses,
+    pool_uses,
+    site_uses,
 )
-from planner.planning.figures.use import pool_uses, site_uses
-from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets
+from planner.planning.jobs import bill, planned_jobs, stages_by_job, stored_assets
 from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
 from planner.planning.placing.place import current_placement, place
 from planner.planning.plan import (
@@ -112,7 +112,8 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     bias = scenario.finance.optimism_bias
     bought = acquisitions(inputs, translation, solution)
     costs = cost_lines(inputs, translation, solution, current, api_costs(inputs, jobs))
-    endpoints = endpoint_uses(inputs, jobs, fleet.nodes, placement.uses)
+    placed = Placed(inputs, jobs, fleet.nodes, placement.uses)
+    endpoints = endpoint_uses(placed)
     plan = Plan(
         format=FORMAT,
         scenario=scenario.name,
@@ -140,13 +141,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
                 {job.sizing.id: job.sizing for job in jobs}.values(), key=lambda sizing: sizing.id
             )
         },
-        pools=pool_uses(
-            translation,
-            fleet,
-            placement,
-            Fraction(inputs.settings.hours_per_quarter.value),
-            solution.spare,
-        ),
+        pools=pool_uses(placed, translation.problem.pools, solution.spare),
         sites=site_uses(inputs, fleet.nodes),
         growth_reserve=tuple(
             (gpu_type, float(share))
@@ -155,7 +150,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         costs=costs,
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
-        chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current),
+        chargeback=chargeback(placed, current),
         endpoints=endpoints,
         apis=apis,
         api_comparisons=tuple(api_comparisons(inputs, jobs, endpoints)),

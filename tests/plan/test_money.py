@@ -13,7 +13,7 @@ from planner.inputs.scenario.finance import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.money import expected_costs
 from planner.planning.checks.view import View
-from planner.planning.figures.shares import JOB_TAGS, bill, largest_remainder
+from planner.planning.jobs import JOB_TAGS, bill, largest_remainder
 
 
 def line(plan, name):

@@ -151,6 +151,19 @@ class View:
             found.append(seats)
         return tuple(found)
 
+    @cached_property
+    def held(self) -> tuple[dict[str, tuple[Occupant, ...]], ...]:
+        """By quarter: who holds each node that is in use, by its id."""
+        return tuple({use.node: use.occupants for use in uses} for uses in self.plan.placements)
+
+    @cached_property
+    def serving(self) -> tuple[tuple[Node, ...], ...]:
+        """By quarter: nodes in service; those that come and go within it are left out."""
+        nodes = [node for node in self.plan.nodes if node.hours is None]
+        return tuple(
+            tuple(node for node in nodes if label in node.in_service) for label in self.labels
+        )
+
     def uses(self) -> Iterator[tuple[str, Node, tuple[Occupant, ...]]]:
         """Quarter, node and who holds it; nodes that do not exist have their own check."""
         for label, uses in zip(self.labels, self.plan.placements, strict=True):
