@@ -49,8 +49,8 @@ MUTATIONS = (
     Mutation(
         "a residual value that is a quarter older",
         "planner/costs.py",
-        "1 - Decimal(quarters) / (4 *",
-        "1 - Decimal(quarters + 1) / (4 *",
+        "1 - Decimal(quarters) / life",
+        "1 - Decimal(quarters + 1) / life",
         "tests/plan/test_money.py",
     ),
     Mutation(

@@ -38,7 +38,7 @@ from planner.planning.figures.shares import (
     site_uses,
 )
 from planner.planning.jobs import bill, planned_jobs, stages_by_job, stored_assets
-from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
+from planner.planning.placing.fleet import build_fleet, with_racks
 from planner.planning.placing.place import current_placement, place
 from planner.planning.plan import (
     FORMAT,
@@ -102,7 +102,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     """Turn a solution into a plan; `solver` names program and version for its provenance."""
     inputs, jobs, translation, solution, shortage = solved
     fleet = build_fleet(inputs, translation, solution)
-    fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
+    fleet = with_racks(translation, solution, fleet)
     placement = place(inputs, translation, solution, fleet)
     current = current_placement(inputs, jobs, translation, fleet, placement)
     stages = stages_by_job(translation, placement.kept)
