@@ -259,7 +259,7 @@ MUTATIONS = (
     Mutation(
         "a plan that was edited is read",
         "planner/planning/store.py",
-        "return hashlib.sha256(content.encode()).hexdigest()",
+        "return hashlib.sha256(text.encode()).hexdigest()",
         "return hashlib.sha256(b'').hexdigest()",
         "tests/plan/test_store.py",
     ),

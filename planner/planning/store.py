@@ -55,11 +55,12 @@ def dumps(plan: Plan) -> str:
 
 def digest_of(document: dict[str, Any]) -> str:
     """The digest that seals a document: that of its content, whatever its spacing."""
-    return _digest(_content(document))
+    return sha256_of(_content(document))
 
 
-def _digest(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()
+def sha256_of(text: str) -> str:
+    """Of a text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(document: dict[str, Any] | list[Any]) -> str:
@@ -71,20 +72,16 @@ def _text(value: Any, depth: int, indent: int) -> str:  # noqa: ANN401 - whateve
     """JSON with `depth` levels opened up and the rest compact."""
     if depth <= 1 or not value or not isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    brackets = "{}" if isinstance(value, dict) else "[]"
     margin = " " * (indent + 1)
-    lines = ",\n".join(f"{margin}{item}" for item in _items(value, depth, indent))
-    return f"{brackets[0]}\n{lines}\n{' ' * indent}{brackets[1]}"
-
-
-def _items(value: list[Any] | dict[str, Any], depth: int, indent: int) -> Iterator[str]:
     if isinstance(value, dict):
-        for key, item in value.items():
-            name = json.dumps(key, ensure_ascii=False)
-            yield f"{name}: {_text(item, depth - 1, indent + 1)}"
+        names = (f"{json.dumps(key, ensure_ascii=False)}: " for key in value)
+        brackets, items = "{}", list(zip(names, value.values(), strict=True))
     else:
-        for item in value:
-            yield _text(item, depth - 1, indent + 1)
+        brackets, items = "[]", [("", item) for item in value]
+    lines = ",\n".join(
+        f"{margin}{name}{_text(item, depth - 1, indent + 1)}" for name, item in items
+    )
+    return f"{brackets[0]}\n{lines}\n{' ' * indent}{brackets[1]}"
 
 
 def loads(text: str, shown_as: str) -> Plan:
@@ -157,7 +154,7 @@ def _require_seal(document: dict[str, Any], shown_as: str) -> None:
     if digest is None:
         told = "has no digest of its content: it was edited, or made by an earlier version"
         hint = _AGAIN
-    elif digest != _digest(_content(document)):
+    elif digest != digest_of(document):
         told = "was changed after the planner had written it: its content is not that of its digest"
         hint = "change the scenario and plan again; a plan itself is never edited"
     else:
@@ -287,37 +284,23 @@ def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     What a base was is not asked where the file that extends it cannot be read.
     """
-    asked = _question_now(made_from)
-    now = {file.path: file.sha256 for file in asked.scenario_files} if asked else {}
+    scenario, now = scenario_of(made_from), dict[str, str]()
+    if scenario.is_file():
+        with suppress(InputError):
+            now = {file.path: file.sha256 for file in Question(scenario).scenario_files}
     if earlier := made_from.path_of("placement"):
         with suppress(OSError, UnicodeDecodeError):
-            text = earlier.read_text(encoding="utf-8-sig")
-            now[str(earlier)] = hashlib.sha256(text.encode()).hexdigest()
+            now[str(earlier)] = sha256_of(earlier.read_text(encoding="utf-8-sig"))
+    roles = {path: role for role, path, _ in made_from.files}
     then = {
         path: digest
         for role, path, digest in made_from.files
         if role in ("scenario", "base", "placement") and path not in (AS_DICT, AS_TEXT)
     }
-    scenario = str(scenario_of(made_from))
-    known = then.keys() if scenario in now else then.keys() - _bases(made_from)
+    known = [path for path in then if str(scenario) in now or roles[path] != "base"]
     gone = [path for path in known if path not in now and not Path(path).is_file()]
     changed = [path for path in known if path not in gone and now.get(path) != then[path]]
     return tuple(sorted(changed)), tuple(sorted(gone))
-
-
-def _bases(made_from: Provenance) -> set[str]:
-    return {path for role, path, _ in made_from.files if role == "base"}
-
-
-def _question_now(made_from: Provenance) -> Question | None:
-    """The scenario that a plan names, as its files are now; None where they cannot be read."""
-    scenario = made_from.path_of("scenario")
-    if scenario is None or not scenario.is_file():
-        return None
-    try:
-        return Question(scenario)
-    except InputError:
-        return None
 
 
 def checked(saved: Saved) -> Saved:
@@ -371,8 +354,7 @@ def carried_over(
     kept_off = [Finding(one.message, shown_as, hint=one.hint) for one in not_staying(scenario)]
     if kept_off:
         raise InputError(*dict.fromkeys(kept_off))
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    file = InputFile(role="placement", path=shown_as, sha256=digest, location=path)
+    file = InputFile(role="placement", path=shown_as, sha256=sha256_of(text), location=path)
     return inputs.model_copy(
         update={
             "scenario": scenario,
