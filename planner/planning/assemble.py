@@ -19,8 +19,7 @@ from planner.packing.pack import attempt
 from planner.packing.search import Nodes
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
-from planner.planning.annotations.assumptions import assumption_notes
-from planner.planning.annotations.warnings import warning_notes
+from planner.planning.assumptions import assumption_notes
 from planner.planning.figures.costs import (
     acquisitions,
     break_evens,
@@ -52,6 +51,7 @@ from planner.planning.plan import (
     Shortage,
 )
 from planner.planning.verify import verify
+from planner.planning.warnings import warning_notes
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
 

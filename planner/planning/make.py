@@ -22,9 +22,9 @@ from planner.packing.near_optimal import Aim, reach
 from planner.packing.statement.hold import Order, holding
 from planner.packing.statement.nowhere import solved_with_apis
 from planner.packing.work import guarded, spent
-from planner.planning.annotations.doubtful import limiting_figures
 from planner.planning.assemble import Request, SolvedPortfolio, checked_plan
 from planner.planning.choices import ChoicePrices, other_types
+from planner.planning.doubtful import limiting_figures
 from planner.planning.jobs import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan
 from planner.planning.triage import Unfit, give_way, roots
