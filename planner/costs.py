@@ -23,7 +23,7 @@ from planner.inputs.scenario.finance import SpendCap
 from planner.inputs.scenario.load import HOUR_SECONDS
 from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.scenario.spelling import in_force
-from planner.inputs.settled import Inputs, Settings, SettledOffer
+from planner.inputs.settled import Inputs, SettledOffer
 from planner.sizing.candidate import Candidate, SizedJob
 
 CAPEX = frozenset({"purchase", "network"})
@@ -66,12 +66,12 @@ def node_costs(
     settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
     price = offer.level(nodes).unit_price_usd
     if offer.kind == "buy":
-        served = range(quarter, horizon)
+        served, support = range(quarter, horizon), settings.support_share_per_year.value
         return (
             _stream(inputs, "purchase", [(quarter, quarter, price)]),
             *_network(inputs, offer.node_type, quarter),
             _at_end(inputs, "residual value", _worth(inputs, -price, horizon - quarter)),
-            *_each_quarter("support", _support_usd(price, settings), served, inputs),
+            *_each_quarter("support", price * support / 4, served, inputs),
             *_running(inputs, offer.node_type, served),
             *_licence(inputs, offer.node_type, served, offer.licence_included),
         )
@@ -289,10 +289,6 @@ def _licence(
 
 def _each_quarter(name: str, usd: Decimal, served: range, inputs: Inputs) -> Iterator[CostStream]:
     yield _stream(inputs, name, ((quarter, quarter, usd) for quarter in served))
-
-
-def _support_usd(price: Decimal, settings: Settings) -> Decimal:
-    return price * settings.support_share_per_year.value / 4
 
 
 def _energy_usd(inputs: Inputs, node_type: str) -> Decimal:

@@ -17,10 +17,9 @@ from typing import NamedTuple
 from planner.errors import LimitError
 from planner.inputs.scenario.job import Job
 from planner.inputs.settled import Inputs
-from planner.packing import Solution, Translation, translate
+from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.problem import WHOLE
 from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
@@ -61,7 +60,10 @@ class ChoicePrices:
         """What its choices cost, as fields of the plan."""
         asked: dict[str, tuple[str, Callable[[], object]]] = {
             "spare_cost": ("spare nodes", self.spare_cost),
-            "partition_saving": ("whole GPUs instead of parts", self.partition_saving),
+            "partition_saving": (
+                "whole GPUs instead of parts",
+                lambda: self.partition_saving(plan),
+            ),
             "api_saving_cents": ("GPUs instead of APIs", self.api_saving_cents),
             "hourly": ("nodes by the hour", lambda: tuple(self.hourly_uses(plan))),
             "utilization_cents": (
@@ -112,15 +114,10 @@ class ChoicePrices:
             return translation
         return translate(inputs, tuple(job.reopened() for job in jobs))
 
-    def partition_saving(self) -> PartitionSaving | None:
+    def partition_saving(self, plan: Plan) -> PartitionSaving | None:
         """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
-        inputs, jobs, translation, solution, _ = self.solved
-        demands = zip(translation.problem.demands, solution.assigned, strict=True)
-        if not any(
-            units and choice.shape.part != WHOLE
-            for demand, assigned in demands
-            for choice, units in zip(demand.choices, assigned, strict=True)
-        ):
+        inputs, jobs, *_ = self.solved
+        if not any(one.part for uses in plan.placements for use in uses for one in use.occupants):
             return None
         whole = tuple(_on_whole_gpus(job.reopened()) for job in jobs)
         if any(any(job.units) and not job.sizing.candidates for job in whole):
@@ -156,9 +153,7 @@ class ChoicePrices:
                 for number in supplies
                 for quarter, steps in enumerate(hired[number])
             )
-            nodes = {
-                node.id: node for node in plan.nodes if node.hours and node.entry == offer.name
-            }
+            nodes = {one.id: one for one in plan.nodes if one.hours and one.entry == offer.name}
             here = (use for uses in plan.placements for use in uses if use.node in nodes)
             withdrawn = tuple(
                 replace(supply, maximum=0) if number in supplies else supply
@@ -168,11 +163,7 @@ class ChoicePrices:
             outcome, more = self.dearer(others)
             yield HourlyUse(
                 offer=offer.name,
-                gpu_hours=sum(
-                    node.gpus * (node.hours[1] - node.hours[0])
-                    for node in nodes.values()
-                    if node.hours
-                ),
+                gpu_hours=int(sum(node.gpu_hours(Fraction(0)) for node in nodes.values())),
                 jobs=tuple(sorted({one.job for use in here for one in use.occupants})),
                 present_cents=paid,
                 without=outcome,
@@ -261,19 +252,25 @@ def _on_whole_gpus(job: SizedJob) -> SizedJob:
     return job.model_copy(update={"sizing": sizing})
 
 
-def _first_plan(
-    inputs: Inputs, sizers: Sizers, deadline: float
-) -> tuple[Translation, Solution] | None:
-    """Any plan with all jobs; None where none is found before the deadline."""
+def _gpu_types_of(name: str, inputs: Inputs, sizers: Sizers, deadline: float) -> set[str] | None:
+    """On which some plan with all jobs runs one; None where none is found before the deadline."""
     jobs = sizers.portfolio(inputs)
     translation = translate(inputs, jobs)
     if stuck_jobs(jobs, translation):
         return None
     left_s = max(0.1, deadline - spent())
     try:
-        return translation, attempt(translation, asked_gap=1.0, time_limit_s=left_s)
+        solution = attempt(translation, asked_gap=1.0, time_limit_s=left_s)
     except (Infeasible, LimitError):
         return None
+    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
+    return {
+        choice.gpu_type
+        for demand, members, assigned in demands
+        if any(job == name for job, _ in members)
+        for choice, units in zip(demand.choices, assigned, strict=True)
+        if units
+    }
 
 
 def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
@@ -286,12 +283,13 @@ def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Itera
     for name in sorted(set(lacking) & scenario.jobs.keys())[:_MOST_JOBS]:
         job = scenario.jobs[name]
         if named := set(job.gpu_types or ()):
-            found = _first_plan(_with_job(inputs, name, gpu_types=None), sizers, deadline)
-            if others := sorted((_gpu_types_of(name, *found) if found else set()) - named):
+            anywhere = _with_job(inputs, name, gpu_types=None)
+            found = _gpu_types_of(name, anywhere, sizers, deadline) or set()
+            if others := sorted(found - named):
                 yield f"let {name} run on {some_of(others, _NAMED)} as well"
         if scenario.keeps_gpu_type(job, job.kind):
             changing = _with_job(inputs, name, may_change_gpu_type=True)
-            if _first_plan(changing, sizers, deadline):
+            if _gpu_types_of(name, changing, sizers, deadline) is not None:
                 yield f"let {name} change its GPU type between quarters (`may_change_gpu_type`)"
 
 
@@ -305,17 +303,6 @@ def _with_jobs(inputs: Inputs, jobs: dict[str, Job]) -> Inputs:
     """The inputs with these jobs."""
     scenario = inputs.scenario.model_copy(update={"jobs": jobs})
     return inputs.model_copy(update={"scenario": scenario})
-
-
-def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set[str]:
-    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
-    return {
-        choice.gpu_type
-        for demand, members, assigned in demands
-        if any(name == job for name, _ in members)
-        for choice, units in zip(demand.choices, assigned, strict=True)
-        if units
-    }
 
 
 _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)

@@ -15,7 +15,7 @@ from planner.planning.checks.view import (
     Findings,
     View,
     differences,
-    field_differences,
+    each_difference,
     most_at_once,
 )
 from planner.planning.plan import Acquisition, Node, Origin
@@ -145,9 +145,7 @@ def _releases(view: View) -> Iterator[str]:
             "quote": entry.sale.quote if entry.sale and line.action == "sell" else None,
             **each,
         }
-        yield from field_differences(
-            line, due, f"{line.quarter}: ", f" of {line.action} {line.entry}"
-        )
+        yield from each_difference(f"{line.quarter}:", line, due, f" of {line.action} {line.entry}")
 
 
 def _acquired(view: View) -> Findings:
@@ -287,7 +285,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "illustrative": offer.illustrative,
         "order_by": view.inputs.scenario.horizon.order_day(latest).isoformat(),
     }
-    yield from field_differences(line, expected, f"{line.quarter}: ", f" of offer {line.offer}")
+    yield from each_difference(f"{line.quarter}:", line, expected, f" of offer {line.offer}")
 
 
 FIRST = (_horizon, _figures)

@@ -15,7 +15,7 @@ from planner.planning.checks.view import (
     View,
     at_once,
     differences,
-    field_differences,
+    each_difference,
     gpu_hours,
     most_at_once,
     node_hours,
@@ -72,21 +72,20 @@ def _held(view: View) -> dict[str | None, _Held]:
     """By team."""
     found: dict[str | None, _Held] = defaultdict(_Held)
     hours = view.quarter_hours
-    for quarter, seats in enumerate(view.seats):
-        for (job, _, _), places in seats.items():
-            team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
-            for node, one in places:
-                team.occupants[node.gpu_type, quarter].append(one)
-                team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
-                here += gpu_hours(one, hours)
-                gpus += len(one.gpus)
-            candidate = view.candidate(job, *places[0])
-            if job not in view.sized or view.sized[job].kind != "tune":
-                team.delivered += here
-            elif candidate is None or candidate.hours is None:
-                team.unknown += here
-            else:
-                team.delivered += min(here, gpus * Fraction(candidate.hours))
+    for quarter, _, (job, _, _), places in view.pieces():
+        team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
+        for node, one in places:
+            team.occupants[node.gpu_type, quarter].append(one)
+            team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
+            here += gpu_hours(one, hours)
+            gpus += len(one.gpus)
+        candidate = view.candidate(job, *places[0])
+        if job not in view.sized or view.sized[job].kind != "tune":
+            team.delivered += here
+        elif candidate is None or candidate.hours is None:
+            team.unknown += here
+        else:
+            team.delivered += min(here, gpus * Fraction(candidate.hours))
     return found
 
 
@@ -148,7 +147,7 @@ def _hours(view: View) -> Findings:
             "delivered_gpu_hours": float(mine.delivered),
             "open_gpu_hours": float(mine.unknown),
         }
-        yield from field_differences(use, figures, f"{_told(use)}: ")
+        yield from each_difference(f"{_told(use)}:", use, figures)
         expected = {
             key: (limit, tuple(mine.most(key, at, parts=parts)[0] for at in quarters))
             for key, limit in _limits(view, use.team).items()
@@ -259,12 +258,11 @@ def _endpoints(view: View) -> Findings:
     hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     costs, gpus = _pool_costs(view)
     held: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
-    for quarter, seats in enumerate(view.seats):
-        for (job, _, _), places in seats.items():
-            for node, one in places:
-                slot = (*node.pool, quarter)
-                share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
-                held[job, quarter] += share * costs[slot]
+    for quarter, _, (job, _, _), places in view.pieces():
+        for node, one in places:
+            slot = (*node.pool, quarter)
+            share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
+            held[job, quarter] += share * costs[slot]
     stated = {name: load for name, job in view.inputs.scenario.jobs.items() if (load := job.load)}
     found = {use.job: use for use in view.plan.endpoints}
     yield from differences("the list of endpoints", sorted(found), sorted(stated))

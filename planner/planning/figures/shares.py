@@ -130,8 +130,9 @@ def chargeback(placed: Placed, current: CurrentPlacement | None) -> Chargeback |
     for move in current.moves if current else ():
         shares[team_of[move.job], 0] += move.cost_cents
     for job in jobs:
-        for quarter, present in _token_cents(inputs, job):
-            shares[job.team, quarter] += present
+        for api, units in job.on_apis:
+            for quarter, cost in enumerate(token_costs(inputs, job.name, api)):
+                shares[job.team, quarter] += units[quarter] * cost.present_cents
     cents = largest_remainder(shares, int(sum(shares.values())))
     quarters = range(len(placements))
     idle = sum(placed.there().values(), Fraction(0)) - sum(held[line].total for line in lines)
@@ -144,14 +145,6 @@ def chargeback(placed: Placed, current: CurrentPlacement | None) -> Chargeback |
         idle_gpu_hours=float(idle * placed.hours),
         idle_cents=tuple(cents.get((_IDLE, quarter), 0) for quarter in quarters),
     )
-
-
-def _token_cents(inputs: Inputs, job: SizedJob) -> Iterator[tuple[int, int]]:
-    """Quarter, and the net present cost of the tokens of a job on an API in it."""
-    for api, units in job.on_apis:
-        costs = token_costs(inputs, job.name, api)
-        for quarter, (count, cost) in enumerate(zip(units, costs, strict=True)):
-            yield quarter, count * cost.present_cents
 
 
 def endpoint_uses(placed: Placed) -> tuple[EndpointUse, ...]:
