@@ -493,8 +493,10 @@ def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalo
         none = "" if held else "; the catalog has none with so much, so ask for less"
         yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}{none}"
     elif (nearest := sizing.nearest(in_play)) is not None:
+        longer = nearest.times_as_long
+        times = f"{longer:,.0f}" if longer >= _WHOLE_FROM else f"{longer:.2g}"
         text = (
-            f"{job}: {nearest.gpu_type} comes nearest, {_times(nearest.times_as_long)} times as "
+            f"{job}: {nearest.gpu_type} comes nearest, {times} times as "
             f"long as is asked for: `{nearest.kept}` would let it run there"
         )
         fastest = sizing.nearest()
@@ -514,10 +516,6 @@ def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
         for node in catalog.nodes.values()
         if node.gpu_type == one.gpu_type
     )
-
-
-def _times(factor: float) -> str:
-    return f"{factor:,.0f}" if factor >= _WHOLE_FROM else f"{factor:.2g}"
 
 
 def _countable(stated: Sequence[Candidate], pools: tuple[Pool, ...]) -> str:

@@ -84,7 +84,10 @@ def make_plan(
         try:
             solved = _solved(request, jobs, explain=price_choices)
         except InfeasibleError as why:
-            raise _with_a_second_look(inputs, why) from None
+            doubts = (f"{note.text} ({note.origin})" for note in limiting_figures(inputs))
+            looks = tuple(f"worth a second look: {doubt}" for doubt in doubts)
+            reasons = (*why.reasons, *looks)
+            raise InfeasibleError(why.headline, reasons, why.remedies, why.lacking) from None
         searched_s = spent() - begun
         plan = checked_plan(request, solved)
         if price_choices:
@@ -102,14 +105,6 @@ def make_plan(
         origin="solver",
     )
     return plan.model_copy(update={"provenance": ended, "warnings": (late, *plan.warnings)})
-
-
-def _with_a_second_look(inputs: Inputs, why: InfeasibleError) -> InfeasibleError:
-    """The reasons with figures of the scenario by which there may be no plan, and seldom meant."""
-    looks = tuple(
-        f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
-    )
-    return InfeasibleError(why.headline, (*why.reasons, *looks), why.remedies, why.lacking)
 
 
 def _solved(request: Request, jobs: tuple[SizedJob, ...], *, explain: bool) -> SolvedPortfolio:
@@ -245,7 +240,13 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
     if goal == "moves":
         moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
         return Aim(goal, nothing, moves, 100_000), 0
-    watts = _mean_watts(inputs, problem)
+    powers = {
+        pool.node_type: inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools
+    }
+    if missing := sorted(name for name, power in powers.items() if power is None):
+        raise ValueError(f"the catalog does not say what {', '.join(missing)} draws")
+    drawn = {name: ceil(power.value * 1000) for name, power in powers.items() if power}
+    watts = [drawn[pool.node_type] for pool in problem.pools]
     nodes = tuple(
         tuple(
             watts[one.pool] * len(one.served(quarter)) * stay * (-1 if one.releases else 1)
@@ -259,14 +260,3 @@ def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
         for quarter in every
     )
     return Aim(goal, nodes, still, 100), owned
-
-
-def _mean_watts(inputs: Inputs, problem: Problem) -> list[int]:
-    """Of one node of each pool."""
-    powers = {
-        pool.node_type: inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools
-    }
-    if missing := sorted(name for name, power in powers.items() if power is None):
-        raise ValueError(f"the catalog does not say what {', '.join(missing)} draws")
-    drawn = {name: ceil(power.value * 1000) for name, power in powers.items() if power}
-    return [drawn[pool.node_type] for pool in problem.pools]

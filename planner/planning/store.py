@@ -108,7 +108,11 @@ def loads(text: str, shown_as: str) -> Plan:
         steps = _STEPS.validate_json(_content(document.pop("steps", [])))
         return Plan.model_validate_json(_content(document), context={"steps": steps})
     except ValidationError as error:
-        raise InputError(*_findings(error, shown_as)) from None
+        told = "does not belong in a plan as it stands"
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)
+        paths = (".".join(map(str, detail["loc"])) or None for detail in wrong)
+        findings = (Finding(told, shown_as, path=path, hint=_AGAIN) for path in paths)
+        raise InputError(*findings) from None
 
 
 def each_once(shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
@@ -160,13 +164,6 @@ def _require_seal(document: dict[str, Any], shown_as: str) -> None:
     else:
         return
     raise InputError(Finding(told, shown_as, path="provenance.digest", hint=hint))
-
-
-def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:
-    for detail in error.errors(include_url=False, include_context=False, include_input=False):
-        path = ".".join(str(part) for part in detail["loc"])
-        told = "does not belong in a plan as it stands"
-        yield Finding(told, shown_as, path=path or None, hint=_AGAIN)
 
 
 _NAMED = 8

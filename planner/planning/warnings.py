@@ -155,8 +155,11 @@ def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
     Such a figure is seldom meant: it takes owned nodes out of use, or buys nodes to stand empty.
     """
-    for pool in sorted(_without_room(inputs, plan)):
-        if kept := spare_nodes(inputs, *pool):
+    owned = {(node.node_type, node.site) for node in plan.nodes if node.origin == "owned"}
+    most = {(one.node_type, one.site): max(one.nodes) for one in plan.pools if not one.offer}
+    for pool in sorted(owned):
+        kept = spare_nodes(inputs, *pool)
+        if kept and most[pool] <= kept:
             yield Note(
                 text=f"nothing can run on {pool[0]} @ {pool[1]}, as "
                 f"{count_of(kept, 'spare node')} must stay empty in a pool that runs a job and it "
@@ -205,13 +208,6 @@ def _most_at_work(plan: Plan) -> Counter[_Pool]:
     """Nodes of each pool that run anything, in the quarter in which most do."""
     most = {(one.node_type, one.site): max(one.nodes_used) for one in plan.pools if not one.offer}
     return +Counter(most)
-
-
-def _without_room(inputs: Inputs, plan: Plan) -> set[_Pool]:
-    """Pools with owned nodes that have no more than are kept spare."""
-    owned = {(node.node_type, node.site) for node in plan.nodes if node.origin == "owned"}
-    most = {(one.node_type, one.site): max(one.nodes) for one in plan.pools if not one.offer}
-    return {pool for pool in owned if most[pool] <= spare_nodes(inputs, *pool)}
 
 
 def _asked_by(inputs: Inputs, pool: _Pool) -> str:
@@ -447,9 +443,5 @@ def from_sizing(
         for text in dict.fromkeys(texts(job.sizing)):
             concerned[text].append(job.name)
     for text, names in sorted(concerned.items()):
-        yield Note(text=text, origin=_names(names))
-
-
-def _names(names: list[str]) -> str:
-    kind = "job" if len(names) == 1 else "jobs"
-    return f"{kind} {some_of(names, _JOBS_NAMED)}"
+        kind = "job" if len(names) == 1 else "jobs"
+        yield Note(text=text, origin=f"{kind} {some_of(names, _JOBS_NAMED)}")

@@ -223,9 +223,10 @@ def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flo
 
 def _housing(view: View, node_type: str) -> Iterator[tuple[str, Fraction]]:
     """What a node on the buyer's own floor costs in a quarter."""
-    yield "energy", _energy_usd(view, node_type)
-    price = view.inputs.scenario.finance.colocation_usd_per_kw_month
-    nameplate = view.inputs.catalog.nodes[node_type].max_power_kw
+    node, settings = view.inputs.catalog.nodes[node_type], view.inputs.settings
+    kwh = Fraction(node.mean_power_kw.value if node.mean_power_kw else 0) * view.quarter_hours
+    yield "energy", kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
+    price, nameplate = view.inputs.scenario.finance.colocation_usd_per_kw_month, node.max_power_kw
     if price:
         yield "colocation", 3 * Fraction(price) * Fraction(nameplate.value if nameplate else 0)
 
@@ -243,13 +244,6 @@ def _licence_usd(view: View, node: Node) -> Fraction:
     if node.hours is None:
         return quarter
     return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / view.quarter_hours
-
-
-def _energy_usd(view: View, node_type: str) -> Fraction:
-    power = view.inputs.catalog.nodes[node_type].mean_power_kw
-    settings = view.inputs.settings
-    kwh = Fraction(power.value if power else 0) * view.quarter_hours
-    return kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
 
 
 def _lines(view: View) -> Findings:

@@ -43,15 +43,12 @@ def _figures(view: View) -> Findings:
         expected = (known.gpu_type, known.gpus.value, known.cpu_cores.value, memory_mb)
         found = (node.gpu_type, node.gpus, node.cpus, node.memory_mb)
         yield from differences(f"node {node.id}: (GPU type, GPUs, cores, MB)", found, expected)
-        yield from _in_order(view, node)
+        inside = tuple(label for label in view.labels if label in node.in_service)
+        idle = not (node.in_service or node.off or node.sold)
+        if idle or node.in_service != inside:
+            told = f"is in service in {node.in_service}, not in quarters of the horizon"
+            yield f"node {node.id} {told}"
     return "every node has the GPUs, cores and host memory of its type"
-
-
-def _in_order(view: View, node: Node) -> Iterator[str]:
-    known = tuple(label for label in view.labels if label in node.in_service)
-    let_go = node.off or node.sold
-    if not (node.in_service or let_go) or node.in_service != known:
-        yield f"node {node.id} is in service in {node.in_service}, not in quarters of the horizon"
 
 
 def _owned(view: View) -> Findings:
