@@ -28,7 +28,7 @@ from planner.planning.figures.costs import (
     node_releases,
 )
 from planner.planning.figures.shares import (
-    Placed,
+    Occupancy,
     api_comparisons,
     api_uses,
     chargeback,
@@ -112,7 +112,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     bias = scenario.finance.optimism_bias
     bought = acquisitions(inputs, translation, solution)
     costs = cost_lines(inputs, translation, solution, current, api_costs(inputs, jobs))
-    placed = Placed(inputs, jobs, fleet.nodes, placement.uses)
+    placed = Occupancy(inputs, jobs, fleet.nodes, placement.uses)
     endpoints = endpoint_uses(placed)
     plan = Plan(
         format=FORMAT,

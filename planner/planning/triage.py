@@ -67,9 +67,10 @@ def give_way(
         raise _required_alone(inputs, fit, time_limit_s) from None
     found = replace(found, delays={**found.delays, **dict.fromkeys(unfit)})
     kept = tuple(_as_kept(job, found) for job in jobs)
+    deadline = spent()
     if explain:
         progress("asking what would keep the others")
-    deadline = spent() + (time_limit_s if explain else 0.0)
+        deadline += time_limit_s
     short = tuple(_explained(inputs, jobs, kept, found, unfit, deadline))
     shortage = Shortage(
         priorities=tuple(_priorities(inputs, jobs, short, found)),
@@ -114,12 +115,7 @@ def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> Infeasib
 
 
 def _explained(
-    inputs: Inputs,
-    jobs: Jobs,
-    kept: Jobs,
-    found: Triage,
-    unfit: Unfit,
-    deadline: float,
+    inputs: Inputs, jobs: Jobs, kept: Jobs, found: Triage, unfit: Unfit, deadline: float
 ) -> Iterator[ShortJob]:
     """Each job that gives way, beside all that is kept, the most important first."""
     stated = inputs.scenario.jobs

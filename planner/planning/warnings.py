@@ -178,19 +178,11 @@ def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _spares(inputs: Inputs, plan: Plan, at_work: Counter[_Pool]) -> Iterator[_Spares]:
-    """Those of each group, and of each other pool that runs anything."""
-    groups = list(_groups(inputs, plan))
-    yield from groups
-    for pool in sorted(at_work.keys() - {pool for one in groups for pool in one.pools}):
-        place, kept = f"{pool[0]} @ {pool[1]}", spare_nodes(inputs, *pool)
-        yield _Spares(place, _asked_by(inputs, pool), kept, [pool])
-
-
-def _groups(inputs: Inputs, plan: Plan) -> Iterator[_Spares]:
-    """Of groups that share them, as many as may fail at once.
+    """Those of each group, as many as may fail at once, and of each other pool that runs anything.
 
     Where racks may fail: as many as the fullest holds, in the quarter in which that is least.
     """
+    shared: set[_Pool] = set()
     for site, stated in sorted(inputs.scenario.sites.items()):
         for name, group in sorted(stated.spare_groups.items()):
             pools = [(node_type, site) for node_type in group.node_types]
@@ -201,7 +193,11 @@ def _groups(inputs: Inputs, plan: Plan) -> Iterator[_Spares]:
                         racks[label][rack] += 1
             fullest = min((max(held.values()) for held in racks.values() if held), default=0)
             kept = group.nodes or (group.racks or 0) * fullest
+            shared.update(pools)
             yield _Spares(name, f"sites.{site}.spare_nodes.{name}", kept, pools)
+    for pool in sorted(at_work.keys() - shared):
+        place, kept = f"{pool[0]} @ {pool[1]}", spare_nodes(inputs, *pool)
+        yield _Spares(place, _asked_by(inputs, pool), kept, [pool])
 
 
 def _most_at_work(plan: Plan) -> Counter[_Pool]:

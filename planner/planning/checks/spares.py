@@ -13,15 +13,15 @@ from planner.planning.checks.view import Findings, View
 from planner.planning.plan import Node
 from planner.sizing.candidate import Candidate
 
-Pool = tuple[str, str]
+_Pool = tuple[str, str]
 """Node type and site."""
 
 
-def _here(view: View, quarter: int, pool: Pool) -> list[Node]:
+def _here(view: View, quarter: int, pool: _Pool) -> list[Node]:
     return [node for node in view.serving[quarter] if (node.node_type, node.site) == pool]
 
 
-def _empty(view: View, quarter: int, pool: Pool) -> int:
+def _empty(view: View, quarter: int, pool: _Pool) -> int:
     """Nodes of a pool on which nobody is."""
     return sum(node.id not in view.held[quarter] for node in _here(view, quarter, pool))
 

@@ -197,6 +197,9 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     support = amount(settings.support_share_per_year.value, "share")
     fleet = inputs.scenario.fleet.values()
     licence, colocation, network = (price_stated(inputs, key) for key in _PER)
+    contracts = any(entry.support_usd_per_year for entry in fleet)
+    cap = inputs.scenario.finance.residual_at_most
+    capped = "" if cap is None else f", at most {amount(cap, 'share')} of it"
     off = " or switched off" if any(entry.may_switch_off for entry in fleet) else ""
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
@@ -206,15 +209,15 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
         ),
         "residual value": (
             "what is left of each price at the end of the horizon, straight line over "
-            f"{_plain(settings.useful_life_years)} years{_cap_text(inputs)}, {rate}"
+            f"{_plain(settings.useful_life_years)} years{capped}, {rate}"
         ),
         "sale": f"what owned nodes that are sold bring, in the quarter of the sale, {rate}",
         "residual value given up": (
             f"what they would have brought right after the horizon if they were kept, {rate}"
         ),
         "support": (
-            f"{support} of the price a year from entry into service, {rate}; "
-            f"owned nodes {_owned_support(inputs)}"
+            f"{support} of the price a year from entry into service, {rate}; owned nodes "
+            f"{'by their contracts, where these are stated' if contracts else 'not counted'}"
         ),
         "energy": (
             f"mean power × PUE {_plain(settings.pue)} × {_plain(settings.hours_per_quarter)} h a "
@@ -248,12 +251,6 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     }
 
 
-def _owned_support(inputs: Inputs) -> str:
-    if any(entry.support_usd_per_year for entry in inputs.scenario.fleet.values()):
-        return "by their contracts, where these are stated"
-    return "not counted"
-
-
 _PER = {
     "licence_usd_per_gpu_year": "per GPU and year",
     "colocation_usd_per_kw_month": "per kW and month",
@@ -268,12 +265,6 @@ def price_stated(inputs: Inputs, key: str) -> str:
         return f"{price(stated or Decimal(0))} {_PER[key]}"
     each = (f"{price(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
     return f"{', '.join(each)} {_PER[key]}"
-
-
-def _cap_text(inputs: Inputs) -> str:
-    """`, at most 50 %`; nothing where the scenario states no cap."""
-    cap = inputs.scenario.finance.residual_at_most
-    return "" if cap is None else f", at most {amount(cap, 'share')} of it"
 
 
 def _plain(setting: Setting) -> str:
@@ -320,11 +311,9 @@ def _orders(
     for line in acquisitions:
         if line.offer == offer.name:
             taken[line.quarter] += line.count
-    for label, nodes in taken.items():
-        yield inputs.scenario.horizon.labels.index(label), nodes
-    possible = entry_quarters(inputs, offer)
-    if not taken and possible:
-        yield possible[0], 1
+    labels = inputs.scenario.horizon.labels
+    orders = [(labels.index(label), nodes) for label, nodes in taken.items()]
+    yield from orders or ((entry, 1) for entry in entry_quarters(inputs, offer)[:1])
 
 
 def _break_even(

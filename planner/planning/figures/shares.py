@@ -38,7 +38,7 @@ from planner.planning.plan import (
 from planner.sizing.candidate import SizedJob
 
 
-class Placed(NamedTuple):
+class Occupancy(NamedTuple):
     """Jobs on the nodes of a plan."""
 
     inputs: Inputs
@@ -110,7 +110,7 @@ class _Held:
         return tuple(int(peak) if peak == int(peak) else float(peak) for peak in peaks)
 
 
-def chargeback(placed: Placed, current: CurrentPlacement | None) -> Chargeback | None:
+def chargeback(placed: Occupancy, current: CurrentPlacement | None) -> Chargeback | None:
     """Share the cost of a plan among its teams; None where neither a job nor a list names any.
 
     Moves are charged to the teams of the jobs that move, in the first quarter; tokens of APIs to
@@ -147,7 +147,7 @@ def chargeback(placed: Placed, current: CurrentPlacement | None) -> Chargeback |
     )
 
 
-def endpoint_uses(placed: Placed) -> tuple[EndpointUse, ...]:
+def endpoint_uses(placed: Occupancy) -> tuple[EndpointUse, ...]:
     """Tokens of each serving job with a load, and what the GPUs that it holds cost, by quarter."""
     inputs, jobs, _, placements = placed
     stated = inputs.scenario.jobs
@@ -257,7 +257,7 @@ def _planned(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
     return sum((Fraction(one.planned_requests_per_second) for one in rates if one), Fraction())
 
 
-def _held(placed: Placed, line_of: Callable[[SizedJob], Line]) -> dict[Line, _Held]:
+def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, _Held]:
     """By line; of the hours that it holds, a tuning job delivers its run, any other job all."""
     found: dict[Line, _Held] = defaultdict(_Held)
     quarter_hours = placed.hours
@@ -285,7 +285,7 @@ def _held(placed: Placed, line_of: Callable[[SizedJob], Line]) -> dict[Line, _He
 
 
 def _shares(
-    placed: Placed, held: Mapping[Line, _Held], *, spread: bool
+    placed: Occupancy, held: Mapping[Line, _Held], *, spread: bool
 ) -> dict[ChargeCell, Fraction]:
     """Cents by line and quarter, exactly.
 
@@ -308,7 +308,7 @@ def _shares(
     return cells
 
 
-def _charges(placed: Placed) -> tuple[dict[PoolQuarter, Fraction], Counter[int]]:
+def _charges(placed: Occupancy) -> tuple[dict[PoolQuarter, Fraction], Counter[int]]:
     """What each pool costs in each quarter, net present cents, and by quarter what is nobody's.
 
     The latter is what owned nodes bring that are sold, and cost while they are off.
@@ -357,7 +357,7 @@ def _spells(
 
 
 def pool_uses(
-    placed: Placed, pools: Sequence[Pool], shared_spares: Sequence[Sequence[int]] = ()
+    placed: Occupancy, pools: Sequence[Pool], shared_spares: Sequence[Sequence[int]] = ()
 ) -> tuple[PoolUse, ...]:
     """Capacity and use per pool and quarter; pools that never have a node are left out.
 

@@ -308,7 +308,6 @@ class Capacity:
         self._plan = plan
         self._read = read
         self._facts = {facts.node_type: facts for facts in plan.node_types}
-        self._spares = [place for place, pool in enumerate(plan.pools) if any(pool.nodes_spare)]
 
     def needed(self, quarter: int) -> TracedFigure:
         """GPUs of which jobs hold anything at any hour."""
@@ -320,11 +319,7 @@ class Capacity:
 
     def owned(self, quarter: int) -> TracedFigure:
         """GPUs of nodes that were owned before."""
-        return self.added(quarter, "owned")
-
-    def added(self, quarter: int, origin: str) -> TracedFigure:
-        """GPUs of nodes of an origin: those that the plan buys, rents or reserves."""
-        nodes = where(origin=origin, in_service=self._plan.quarters[quarter])
+        nodes = where(origin="owned", in_service=self._plan.quarters[quarter])
         return self._read.sum(f"nodes{nodes}.gpus")
 
     def short(self, quarter: int) -> TracedFigure:
@@ -341,14 +336,11 @@ class Capacity:
         """GPUs in service, without the nodes that are kept empty as spare."""
         kept = (
             self._read.at(f"pools[{place}].nodes_spare[{quarter}]")
-            * self.fact(self._plan.pools[place], "gpus")
-            for place in self._spares
+            * self._read.at(f"node_types{where(node_type=pool.node_type)}.gpus")
+            for place, pool in enumerate(self._plan.pools)
+            if any(pool.nodes_spare)
         )
         return self.in_service(quarter) - total(kept)
-
-    def fact(self, pool: PoolUse, name: str) -> TracedFigure:
-        """What the catalog says of one node of a pool."""
-        return self._read.at(f"node_types{where(node_type=pool.node_type)}.{name}")
 
     def held(self, job: str, quarter: int) -> TracedFigure:
         """GPUs that a job holds, wholly or in part."""
@@ -432,26 +424,19 @@ class Capacity:
         """
         label = self._plan.quarters[quarter]
         nodes = [one for one in self._plan.nodes if one.site == site and label in one.standing]
-        stood: dict[int, set[str]] = {}
+        stood: set[tuple[int, str]] = set()
         for node in nodes:
             if len(set(node.racks)) > 1 or self.each(node.node_type, "power_w") is None:
                 return None
-            for rack in set(node.racks):
-                stood.setdefault(rack, set()).add(node.node_type)
-        return {
-            rack: total(
-                self._in_rack(site, name, rack, label)
-                * self._read.at(f"node_types{where(node_type=name)}.takes[power_w]")
-                for name in sorted(stood[rack])
-            )
-            for rack in sorted(stood)
-        }
-
-    def _in_rack(self, site: str, node_type: str, rack: int, label: str) -> TracedFigure:
-        """Nodes of a type that stand in a rack, in service or switched off."""
-        here = {"site": site, "node_type": node_type, "racks": str(rack)}
-        on = self._read.count("nodes" + where(**here, in_service=label))
-        return self._plus_off(on, label, **here)
+            stood |= {(rack, node.node_type) for rack in node.racks}
+        found: dict[int, TracedFigure] = {}
+        for rack, name in sorted(stood):
+            here = {"site": site, "node_type": name, "racks": str(rack)}
+            on = self._read.count("nodes" + where(**here, in_service=label))
+            each = self._read.at(f"node_types{where(node_type=name)}.takes[power_w]")
+            taken = self._plus_off(on, label, **here) * each
+            found[rack] = found.get(rack, NOTHING) + taken
+        return found
 
     def _pools(self, site: str) -> Iterator[tuple[int, PoolUse]]:
         return ((place, pool) for place, pool in enumerate(self._plan.pools) if pool.site == site)
@@ -469,7 +454,17 @@ class Capacity:
                 yield from self._least("quota", which, stem, limits, ("gpus", "limit_gpus"))
         for offer, (place, line) in self._first_lines().items():
             if line.maximum is not None and not line.step_hours:
-                yield self._maximum(offer, place, line)
+                here = {
+                    "entry": offer,
+                    "origin": line.kind,
+                }  # at any one time; what is bought stays
+                counts = [
+                    self._read.count("nodes" + where(**here, in_service=label))
+                    for label in self._plan.quarters
+                ]
+                most = max(range(len(counts)), key=lambda quarter: counts[quarter].value)
+                allowed = self._read.at(f"acquisitions[{place}].maximum")
+                yield LimitMargin("maximum", (offer,), most, counts[most], allowed)
 
     def _site(self, stem: str, name: str, place: int) -> Iterator[LimitMargin]:
         site = self._plan.sites[place]
@@ -479,7 +474,12 @@ class Capacity:
                 for room in self._least(need, (name,), stem, limits, fields):
                     yield room._replace(one=one)
         if site.power_per_rack_w is not None:
-            yield from self._fullest_rack(stem, name)
+            fed = self._read.at(f"{stem}.power_per_rack_w")
+            rooms = [
+                LimitMargin("rack power", (name, str(rack)), quarter, taken, fed)
+                for rack, (quarter, taken) in self.rack_peaks(name).items()
+            ]
+            yield from sorted(rooms, key=lambda room: room.left.value)[:1]
         quarters = range(len(self._plan.quarters))
         if site.racks is not None:
             most = max(quarters, key=lambda quarter: site.racks_used[quarter])
@@ -512,30 +512,11 @@ class Capacity:
                     peaks[rack] = quarter, taken
         return dict(sorted(peaks.items()))
 
-    def _fullest_rack(self, stem: str, site: str) -> Iterator[LimitMargin]:
-        allowed = self._read.at(f"{stem}.power_per_rack_w")
-        rooms = [
-            LimitMargin("rack power", (site, str(rack)), quarter, taken, allowed)
-            for rack, (quarter, taken) in self.rack_peaks(site).items()
-        ]
-        if rooms:
-            yield min(rooms, key=lambda room: room.left.value)
-
     def _smallest(self, site: str, need: str) -> TracedFigure | None:
         """What the node type of a site that takes the least takes."""
         types = {pool.node_type for pool in self._plan.pools if pool.site == site}
         needs = (self.each(name, need) for name in sorted(types))
         return min(filter(None, needs), key=lambda one: one.value, default=None)
-
-    def _maximum(self, offer: str, place: int, line: Acquisition) -> LimitMargin:
-        """Nodes at any one time; those that are bought stay."""
-        counts = [
-            self._read.count(f"nodes{where(entry=offer, origin=line.kind, in_service=label)}")
-            for label in self._plan.quarters
-        ]
-        most = max(range(len(counts)), key=lambda quarter: counts[quarter].value)
-        allowed = self._read.at(f"acquisitions[{place}].maximum")
-        return LimitMargin("maximum", (offer,), most, counts[most], allowed)
 
     def first_orders(self) -> Iterator[FirstOrder]:
         """The first order of each offer, the most urgent first."""

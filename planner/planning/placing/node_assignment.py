@@ -350,21 +350,6 @@ class _SharedNode:
         return -max(fitting)[1] if fitting else None
 
 
-@dataclass(slots=True)
-class _PoolNodes:
-    """The nodes of one pool."""
-
-    limit: int
-    """Nodes that may run units; the others are spare."""
-    empty: list[int]
-    shared: dict[int, _SharedNode] = field(default_factory=dict)
-    spanned: dict[tuple[int, ...], Group] = field(default_factory=dict)
-
-    def open(self) -> int:
-        """How many more nodes may be used."""
-        return self.limit - len(self.shared) - sum(len(nodes) for nodes in self.spanned)
-
-
 class _StableAssignment:
     """One GPU type's nodes, where each unit keeps its nodes if that can be.
 
@@ -382,18 +367,20 @@ class _StableAssignment:
         self._problem = quarter.problem
         self._shape = quarter.shape
         self._groups = sorted(units)
-        self._pools = {
-            pool: _PoolNodes(max(0, limits[pool]), list(those)) for pool, those in nodes.items()
-        }
+        self._empty = {pool: list(those) for pool, those in nodes.items()}
+        self._left = {pool: max(0, limits[pool]) for pool in nodes}
+        """Nodes of each pool that may still be used; the others are spare."""
+        self._shared: dict[int, _SharedNode] = {}
+        self._spanned: dict[tuple[int, ...], Group] = {}
         self._pool_of = {node: pool for pool, those in nodes.items() for node in those}
         self._waiting = Counter(units)
 
     def found(self, here: Residents) -> list[NodeAssignment] | None:
         """Nodes with their units; None where somebody is left without a place."""
         self._keep(here)
-        if any(held.open() < 0 for held in self._pools.values()):
+        if min(self._left.values()) < 0:
             return None  # fewer nodes may be used than before
-        return list(self._assigned()) if self._span_all() and self._seat_all() else None
+        return self._assigned() if self._span_all() and self._seat_all() else None
 
     def _keep(self, here: Residents) -> None:
         """Leave those who go on where they are, as far as the nodes may still be used."""
@@ -404,7 +391,7 @@ class _StableAssignment:
             if len(nodes) > 1:
                 group = next(iter(mine))
                 if self._waiting[group]:
-                    self._span(self._pool_of[nodes[0]], nodes, group)
+                    self._span(nodes, group)
                 continue
             seat = self._open(nodes[0])
             for group in sorted(mine, key=lambda group: (self._shape(group).part, group)):
@@ -418,7 +405,7 @@ class _StableAssignment:
         """Give whole nodes to the units that can run in no other way, the largest first."""
         ordered = sorted(self._groups, key=lambda group: (-self._shape(group).gpus, group))
         for group in ordered:
-            spans = {pool: self._span_in(pool, group) for pool in self._pools}
+            spans = {pool: self._span_in(pool, group) for pool in self._empty}
             whole = {pool: span for pool, span in spans.items() if span}
             if 0 in spans.values() or not whole:
                 continue
@@ -429,16 +416,16 @@ class _StableAssignment:
 
     def _seat_all(self) -> bool:
         """Fit the others in: those who go on first where nodes last, then everybody anywhere."""
-        for held in self._pools.values():
-            for node in held.empty[: held.open()]:
+        for pool, empty in self._empty.items():
+            for node in empty[: self._left[pool]]:
                 self._open(node)
         waiting = [group for group in self._groups for _ in range(self._waiting[group])]
         going_on = [group for group in waiting if group[0] in self._quarter.staying]
         ending = [group for group in waiting if group[0] not in self._quarter.staying]
-        seats = {node: seat for held in self._pools.values() for node, seat in held.shared.items()}
-        lasting = [seat for node, seat in seats.items() if node in self._quarter.lasting]
+        seats = sorted(self._shared.items(), key=lambda one: one[1].number)
+        lasting = [seat for node, seat in seats if node in self._quarter.lasting]
         left = self._seat(lasting, going_on)
-        return not self._seat(list(seats.values()), [*left, *ending])
+        return not self._seat([seat for _, seat in seats], [*left, *ending])
 
     def _seat(self, nodes: Sequence[_SharedNode], waiting: Sequence[Group]) -> list[Group]:
         """Seat units, the largest first, each where it fits tightest; those that found no room."""
@@ -451,7 +438,7 @@ class _StableAssignment:
         for group in sorted(waiting, key=size, reverse=True):
             shape = self._shape(group)
             if group not in open_to:
-                able = {pool for pool in self._pools if self._span_in(pool, group) == 0}
+                able = {pool for pool in self._empty if self._span_in(pool, group) == 0}
                 open_to[group] = [node for node in nodes if node.number in able]
             fitting = (node for node in open_to[group] if node.fits(shape))
             best = min(fitting, key=lambda node: node.room_beside(shape), default=None)
@@ -461,15 +448,14 @@ class _StableAssignment:
                 best.put(group, shape)
         return left
 
-    def _assigned(self) -> Iterator[NodeAssignment]:
-        """What each node holds now."""
-        for held in self._pools.values():
-            for nodes, group in held.spanned.items():
-                yield NodeAssignment(nodes, ((group, 1),))
-            for node, seat in held.shared.items():
-                if units := Counter(seat.units):
-                    bundles = tuple(sorted(self._bundles(seat)))
-                    yield NodeAssignment((node,), tuple(sorted(units.items())), bundles)
+    def _assigned(self) -> list[NodeAssignment]:
+        """What each node holds now, pool by pool."""
+        found = [NodeAssignment(nodes, ((group, 1),)) for nodes, group in self._spanned.items()]
+        for node, seat in self._shared.items():
+            if units := Counter(seat.units):
+                bundles = tuple(sorted(self._bundles(seat)))
+                found.append(NodeAssignment((node,), tuple(sorted(units.items())), bundles))
+        return sorted(found, key=lambda one: self._pool_of[one.nodes[0]])
 
     def _bundles(self, seat: _SharedNode) -> Iterator[Bundle]:
         """The GPUs of a node that units take parts of."""
@@ -487,25 +473,26 @@ class _StableAssignment:
 
     def _open(self, node: int) -> _SharedNode:
         """Begin to share an empty node."""
-        pool = self._pool_of[node]
-        held = self._pools[pool]
-        held.empty.remove(node)
-        offers = self._problem.pools[pool].node
-        free = offers.gpus, offers.cpus, offers.memory_mb
-        held.shared[node] = _SharedNode(pool, self._problem.pools[pool], *free)
-        return held.shared[node]
+        number = self._pool_of[node]
+        self._empty[number].remove(node)
+        self._left[number] -= 1
+        pool = self._problem.pools[number]
+        free = pool.node.gpus, pool.node.cpus, pool.node.memory_mb
+        self._shared[node] = _SharedNode(number, pool, *free)
+        return self._shared[node]
 
-    def _span(self, pool: int, nodes: tuple[int, ...], group: Group) -> None:
-        held = self._pools[pool]
-        held.spanned[nodes] = group
-        held.empty = [node for node in held.empty if node not in nodes]
+    def _span(self, nodes: tuple[int, ...], group: Group) -> None:
+        pool = self._pool_of[nodes[0]]
+        self._spanned[nodes] = group
+        self._empty[pool] = [node for node in self._empty[pool] if node not in nodes]
+        self._left[pool] -= len(nodes)
         self._waiting[group] -= 1
 
     def _span_new(self, pool: int, span: int, group: Group) -> bool:
         """Whole empty nodes for one unit, if there are so many."""
-        held = self._pools[pool]
-        if span > min(held.open(), len(held.empty)):
+        empty = self._empty[pool]
+        if span > min(self._left[pool], len(empty)):
             return False
         goes_on = group[0] in self._quarter.staying
-        self._span(pool, tuple(held.empty[:span] if goes_on else held.empty[-span:]), group)
+        self._span(tuple(empty[:span] if goes_on else empty[-span:]), group)
         return True
