@@ -25,7 +25,9 @@ from planner.planning.figures.costs import (
     break_evens,
     budget_uses,
     cost_lines,
+    entering_nodes,
     node_releases,
+    released_nodes,
 )
 from planner.planning.figures.shares import (
     Occupancy,
@@ -110,8 +112,10 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     tags, bound_terms = bill(translation, solution, apis)
     scenario = inputs.scenario
     bias = scenario.finance.optimism_bias
-    bought = acquisitions(inputs, translation, solution)
-    costs = cost_lines(inputs, translation, solution, current, api_costs(inputs, jobs))
+    entering = tuple(entering_nodes(inputs, translation, solution))
+    released = tuple(released_nodes(inputs, translation, solution))
+    bought = acquisitions(inputs, entering)
+    costs = cost_lines(inputs, entering, released, current, api_costs(inputs, jobs))
     placed = Occupancy(inputs, jobs, fleet.nodes, placement.uses)
     endpoints = endpoint_uses(placed)
     plan = Plan(
@@ -128,19 +132,14 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         changes=inputs.changes,
         proof=_proof(solution, shortage, bound_terms, asked_gap),
         acquisitions=bought,
-        releases=node_releases(inputs, translation, solution),
+        releases=node_releases(inputs, released),
         nodes=fleet.nodes,
         placements=placement.uses,
         moves=placement.moves,
         current=current,
         jobs=planned_jobs(jobs, scenario, translation, solution, stages, tags),
         shortage=shortage,
-        sizings={
-            sizing.id: sizing
-            for sizing in sorted(
-                {job.sizing.id: job.sizing for job in jobs}.values(), key=lambda sizing: sizing.id
-            )
-        },
+        sizings=dict(sorted({job.sizing.id: job.sizing for job in jobs}.items())),
         pools=pool_uses(placed, translation.problem.pools, solution.spare),
         sites=site_uses(inputs, fleet.nodes),
         growth_reserve=tuple(

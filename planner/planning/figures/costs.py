@@ -41,13 +41,11 @@ from planner.planning.plan import (
 from planner.planning.words import amount, price
 
 
-def acquisitions(
-    inputs: Inputs, translation: Translation, solution: Solution
-) -> tuple[Acquisition, ...]:
+def acquisitions(inputs: Inputs, acquired: Iterable[Entering]) -> tuple[Acquisition, ...]:
     """One line per offer, site and quarter of entry: by quarter, bought before rented, by offer."""
     quarters = inputs.scenario.horizon.all_quarters
     lines = []
-    for offer, quarter, count, ordered, site in _entering(inputs, translation, solution):
+    for offer, quarter, count, ordered, site in acquired:
         node = inputs.catalog.nodes[offer.node_type]
         level = offer.level(ordered)
         price = in_cents(level.unit_price_usd)
@@ -85,10 +83,10 @@ def acquisitions(
 
 def cost_lines(
     inputs: Inputs,
-    translation: Translation,
-    solution: Solution,
-    current: CurrentPlacement | None = None,
-    others: Iterable[tuple[int, CostStream]] = (),
+    acquired: Iterable[Entering],
+    gone: Iterable[Released],
+    current: CurrentPlacement | None,
+    others: Iterable[tuple[int, CostStream]],
 ) -> tuple[CostLine, ...]:
     """Every kind of cost that occurs, in the order of `_explanations`.
 
@@ -97,8 +95,6 @@ def cost_lines(
     quarters = inputs.scenario.horizon.quarters
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
-    acquired = _entering(inputs, translation, solution)
-    gone = _released(inputs, translation, solution)
     for count, stream in chain(portfolio_costs(inputs, acquired, gone), others):
         present[stream.name] += count * stream.present_cents
         for quarter, each_cents in enumerate(stream.cents):
@@ -118,7 +114,9 @@ def cost_lines(
     )
 
 
-def _released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
+def released_nodes(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> Iterator[Released]:
     """Owned nodes that are let go: by quarter, sold before switched off, by fleet entry."""
     supplies = translation.problem.supplies
     order = sorted(
@@ -132,12 +130,10 @@ def _released(inputs: Inputs, translation: Translation, solution: Solution) -> I
                 yield Released(inputs.scenario.fleet[name], quarter, nodes, kind == "sell", name)
 
 
-def node_releases(
-    inputs: Inputs, translation: Translation, solution: Solution
-) -> tuple[NodeRelease, ...]:
+def node_releases(inputs: Inputs, released: Iterable[Released]) -> tuple[NodeRelease, ...]:
     """One line for each entry and quarter: by quarter, sold before switched off."""
     lines = []
-    for gone in _released(inputs, translation, solution):
+    for gone in released:
         entry, node = gone.entry, inputs.catalog.nodes[gone.entry.node_type]
         streams = released_costs(inputs, gone)
         saved = sum(sum(one.cents) for one in streams if one.name not in OF_A_SALE)
@@ -174,7 +170,10 @@ def _price_text(inputs: Inputs, sale: Sale) -> str:
     return f"what {life} leave of {price(sale.paid_usd)} paid in {sale.bought}"
 
 
-def _entering(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entering]:
+def entering_nodes(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> Iterator[Entering]:
+    """Nodes that are acquired: by quarter, bought before rented, by offer."""
     offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
     order = [
         (offers[supply.name], number, problem.pools[supply.pool].site)
