@@ -23,7 +23,7 @@ from planner.inputs.scenario.finance import SpendCap
 from planner.inputs.scenario.load import HOUR_SECONDS
 from planner.inputs.scenario.offer import FleetEntry
 from planner.inputs.scenario.spelling import in_force
-from planner.inputs.settled import Inputs, Settings, SettledOffer
+from planner.inputs.settled import Inputs, SettledOffer
 from planner.sizing.candidate import Candidate, SizedJob
 
 CAPEX = frozenset({"purchase", "network"})
@@ -66,12 +66,12 @@ def node_costs(
     settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
     price = offer.level(nodes).unit_price_usd
     if offer.kind == "buy":
-        served = range(quarter, horizon)
+        served, support = range(quarter, horizon), settings.support_share_per_year.value
         return (
-            _stream("purchase", {quarter: price}, settings, horizon),
+            _stream(inputs, "purchase", [(quarter, quarter, price)]),
             *_network(inputs, offer.node_type, quarter),
-            _residual(inputs, price, quarter),
-            *_each_quarter("support", _support_usd(price, settings), served, inputs),
+            _at_end(inputs, "residual value", _worth(inputs, -price, horizon - quarter)),
+            *_each_quarter("support", price * support / 4, served, inputs),
             *_running(inputs, offer.node_type, served),
             *_licence(inputs, offer.node_type, served, offer.licence_included),
         )
@@ -110,9 +110,9 @@ def owned_costs(
         streams += _licence(inputs, entry.node_type, spell, entry.licence_included)
     if sold is not None:
         price = sale_usd(inputs, entry, sold) or Decimal(0)
-        streams.append(_stream("sale", {sold: -price}, inputs.settings, horizon.quarters))
+        streams.append(_stream(inputs, "sale", [(sold, sold, -price)]))
         if worth := sale_usd(inputs, entry, horizon.quarters):
-            streams.append(_at_end("residual value given up", worth, inputs))
+            streams.append(_at_end(inputs, "residual value given up", worth))
     return tuple(streams)
 
 
@@ -125,8 +125,7 @@ def sale_usd(inputs: Inputs, entry: FleetEntry, quarter: int) -> Decimal | None:
         return in_force(sale.price_usd, when)
     if sale.paid_usd is None or sale.bought is None:
         raise ValueError("a sale states one of its two prices")
-    with localcontext(prec=_PRECISION):
-        return sale.paid_usd * _left(inputs, when - sale.bought)
+    return _worth(inputs, sale.paid_usd, when - sale.bought)
 
 
 def sale_quarters(inputs: Inputs, entry: FleetEntry) -> tuple[int, ...]:
@@ -152,7 +151,7 @@ def token_costs(inputs: Inputs, job: str, api: str) -> tuple[CostStream, ...]:
         exact = peak / Fraction(serve.load.peak_to_mean) * seconds * a_request
         with localcontext(prec=_PRECISION):
             usd = Decimal(exact.numerator) / Decimal(exact.denominator)
-        found.append(_stream("tokens", {quarter: usd}, inputs.settings, horizon.quarters))
+        found.append(_stream(inputs, "tokens", [(quarter, quarter, usd)]))
     return tuple(found)
 
 
@@ -289,12 +288,7 @@ def _licence(
 
 
 def _each_quarter(name: str, usd: Decimal, served: range, inputs: Inputs) -> Iterator[CostStream]:
-    horizon = inputs.scenario.horizon.quarters
-    yield _stream(name, dict.fromkeys(served, usd), inputs.settings, horizon)
-
-
-def _support_usd(price: Decimal, settings: Settings) -> Decimal:
-    return price * settings.support_share_per_year.value / 4
+    yield _stream(inputs, name, ((quarter, quarter, usd) for quarter in served))
 
 
 def _energy_usd(inputs: Inputs, node_type: str) -> Decimal:
@@ -315,62 +309,48 @@ def _network(inputs: Inputs, node_type: str, quarter: int) -> Iterator[CostStrea
     price = inputs.scenario.finance.network_usd_per_port
     ports = inputs.catalog.nodes[node_type].network_ports
     if price and ports is not None:
-        horizon = inputs.scenario.horizon.quarters
-        yield _stream("network", {quarter: price * ports.value}, inputs.settings, horizon)
+        yield _stream(inputs, "network", [(quarter, quarter, price * ports.value)])
 
 
 def _committed(inputs: Inputs, usd: Decimal, end: int) -> Iterator[CostStream]:
     """What a node is still paid for from the end of the horizon to the end of its term."""
-    settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
-    if inputs.scenario.finance.commitments == "shown" or end <= horizon:
-        return
-    with localcontext() as context:
-        context.prec = _PRECISION
-        rate = settings.discount_rate_per_year.value
-        present = sum((usd * _factor(rate, later) for later in range(horizon, end)), Decimal(0))
-        cents = [0] * (horizon - 1) + [(end - horizon) * in_cents(usd)]
-        yield CostStream("commitments", tuple(cents), in_cents(present))
+    horizon = inputs.scenario.horizon.quarters
+    if inputs.scenario.finance.commitments == "charged" and end > horizon:
+        paid = ((horizon - 1, later, usd) for later in range(horizon, end))
+        yield _stream(inputs, "commitments", paid)
 
 
-def _residual(inputs: Inputs, price: Decimal, quarter: int) -> CostStream:
-    with localcontext(prec=_PRECISION):
-        left = _left(inputs, inputs.scenario.horizon.quarters - quarter)
-        return _at_end("residual value", -price * left, inputs)
-
-
-def _left(inputs: Inputs, quarters: int) -> Decimal:
-    """Share of its price that a node is worth after so many quarters in service."""
+def _worth(inputs: Inputs, price: Decimal, quarters: int) -> Decimal:
+    """What is left of a price after so many quarters in service."""
     cap = inputs.scenario.finance.residual_at_most
-    left = max(Decimal(0), 1 - Decimal(quarters) / (4 * inputs.settings.useful_life_years.value))
-    return left if cap is None else min(left, cap)
-
-
-def _at_end(name: str, usd: Decimal, inputs: Inputs) -> CostStream:
-    """A component of the end of the horizon; its cents stand in the last quarter."""
-    settings, horizon = inputs.settings, inputs.scenario.horizon.quarters
     with localcontext(prec=_PRECISION):
-        present = usd * _factor(settings.discount_rate_per_year.value, horizon)
-        cents = [0] * (horizon - 1) + [in_cents(usd)]
+        life = 4 * inputs.settings.useful_life_years.value
+        left = max(Decimal(0), 1 - Decimal(quarters) / life)
+        return price * (left if cap is None else min(left, cap))
+
+
+def _at_end(inputs: Inputs, name: str, usd: Decimal) -> CostStream:
+    """A component of the end of the horizon; its cents stand in the last quarter."""
+    horizon = inputs.scenario.horizon.quarters
+    return _stream(inputs, name, [(horizon - 1, horizon, usd)])
+
+
+def _stream(inputs: Inputs, name: str, paid: Iterable[tuple[int, int, Decimal]]) -> CostStream:
+    """A component from what is paid: the quarter that it stands in, that of the payment, USD."""
+    rate = inputs.settings.discount_rate_per_year.value
+    cents = [0] * inputs.scenario.horizon.quarters
+    with localcontext(prec=_PRECISION):
+        present = Decimal(0)
+        for quarter, when, usd in paid:
+            cents[quarter] += in_cents(usd)
+            present += usd * _factor(rate, when)
         return CostStream(name, tuple(cents), in_cents(present))
-
-
-def _stream(name: str, usd: dict[int, Decimal], settings: Settings, horizon: int) -> CostStream:
-    """A component from its amount by quarter."""
-    with localcontext() as context:
-        context.prec = _PRECISION
-        rate = settings.discount_rate_per_year.value
-        present = sum(
-            (amount * _factor(rate, quarter) for quarter, amount in usd.items()), Decimal(0)
-        )
-        cents = tuple(in_cents(usd.get(quarter, Decimal(0))) for quarter in range(horizon))
-        return CostStream(name, cents, in_cents(present))
 
 
 @lru_cache(maxsize=1000)
 def _factor(rate_per_year: Decimal, quarters: int) -> Decimal:
     """What a dollar is worth now that is paid so many quarters from now."""
-    with localcontext() as context:
-        context.prec = _PRECISION
+    with localcontext(prec=_PRECISION):
         return (1 + rate_per_year) ** (Decimal(-quarters) / 4)
 
 

@@ -49,8 +49,8 @@ MUTATIONS = (
     Mutation(
         "a residual value that is a quarter older",
         "planner/costs.py",
-        "1 - Decimal(quarters) / (4 *",
-        "1 - Decimal(quarters + 1) / (4 *",
+        "1 - Decimal(quarters) / life",
+        "1 - Decimal(quarters + 1) / life",
         "tests/plan/test_money.py",
     ),
     Mutation(
@@ -181,14 +181,14 @@ MUTATIONS = (
     ),
     Mutation(
         "cents that are not spread",
-        "planner/planning/figures/shares.py",
+        "planner/planning/jobs.py",
         "key=lambda key: whole[key] - amounts[key])[:missing]:",
         "key=lambda key: amounts[key] - whole[key])[:missing]:",
         "tests/plan/test_money.py",
     ),
     Mutation(
         "moves within a pool are paid",
-        "planner/planning/placing/moves.py",
+        "planner/planning/placing/place.py",
         "inputs.scenario.move_cents(job) if leaves else 0",
         "inputs.scenario.move_cents(job)",
         "tests/plan/test_current.py",
@@ -259,8 +259,8 @@ MUTATIONS = (
     Mutation(
         "a plan that was edited is read",
         "planner/planning/store.py",
-        "return sha256(content.encode()).hexdigest()",
-        "return sha256(b'').hexdigest()",
+        "return hashlib.sha256(text.encode()).hexdigest()",
+        "return hashlib.sha256(b'').hexdigest()",
         "tests/plan/test_store.py",
     ),
 )

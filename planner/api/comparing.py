@@ -16,7 +16,7 @@ from planner.api.scenario import Changes, Scenario, load
 from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
-from planner.planning.saved import Saved
+from planner.planning.store import Saved
 from planner.reporting import github
 from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, record, usd

@@ -27,7 +27,7 @@ from planner.exchange.portfolio import portfolio_csv, portfolio_rows
 from planner.exchange.watsonx import left_out, watsonx_files
 from planner.inputs.reading.reader import parse_document
 from planner.planning.make import make_plan
-from planner.planning.saved import sound
+from planner.planning.store import sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
 from planner.reporting.document import Document

@@ -22,9 +22,15 @@ from planner.planning.explain import Explanation
 from planner.planning.explain import explain as explained
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
-from planner.planning.rolling_horizon import carried_over
-from planner.planning.saved import Saved, checked, read_saved, scenario_of, sound
-from planner.planning.store import dumps
+from planner.planning.store import (
+    Saved,
+    carried_over,
+    checked,
+    dumps,
+    read_saved,
+    scenario_of,
+    sound,
+)
 from planner.planning.words import nodes_text
 from planner.reporting.document import Document
 from planner.reporting.format import gap_percent, in_usd, listed, record, usd

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from planner import version
@@ -13,33 +13,36 @@ from planner.inputs.base import SourcedFigure
 from planner.inputs.scenario.offer import OWN_FIGURES
 from planner.inputs.scenario.site import POWER, SITE_LIMITS
 from planner.inputs.settled import Inputs
-from planner.packing import Solution, Translation
+from planner.packing import Solution, Translation, solve
+from planner.packing.incumbent import Incumbent
+from planner.packing.pack import attempt
+from planner.packing.search import Nodes
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
-from planner.planning.annotations.assumptions import assumption_notes
-from planner.planning.annotations.jobs import planned_jobs, stored_assets
-from planner.planning.annotations.warnings import warning_notes
+from planner.planning.assumptions import assumption_notes
 from planner.planning.figures.costs import (
     acquisitions,
     break_evens,
     budget_uses,
     cost_lines,
+    entering_nodes,
     node_releases,
+    released_nodes,
 )
 from planner.planning.figures.shares import (
+    Occupancy,
     api_comparisons,
     api_uses,
-    bill,
     chargeback,
     endpoint_uses,
+    pool_uses,
+    site_uses,
 )
-from planner.planning.figures.use import pool_uses, site_uses
-from planner.planning.placing.fleet import build_fleet, racks_by_node, with_racks
-from planner.planning.placing.moves import current_placement, nodes_today
-from planner.planning.placing.place import place
+from planner.planning.jobs import bill, planned_jobs, stages_by_job, stored_assets
+from planner.planning.placing.fleet import build_fleet, with_racks
+from planner.planning.placing.place import current_placement, place
 from planner.planning.plan import (
     FORMAT,
-    Node,
     NodeFacts,
     Plan,
     Proof,
@@ -50,8 +53,39 @@ from planner.planning.plan import (
     Shortage,
 )
 from planner.planning.verify import verify
+from planner.planning.warnings import warning_notes
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a plan: for which inputs, how near to the best, and how far to search."""
+
+    inputs: Inputs
+    sizers: Sizers
+    asked_gap: float
+    """The relative gap that counts as proved."""
+    time_limit_s: float
+    """Of work."""
+    crosscheck: bool = False
+    """Whether other solvers are asked for the bound again."""
+    progress: Callable[[str], None] = lambda _: None
+    watch: Callable[[Translation, Incumbent], None] | None = None
+    """Is shown the search whose answer is kept."""
+
+    def attempt(self, translation: Translation) -> Solution:
+        """Solve it; raises Infeasible, without asking why, where there is no plan."""
+        return attempt(translation, **self._how)
+
+    def solve(self, translation: Translation, nodes: Nodes = ()) -> Solution:
+        """Solve it, from nodes that are known to do; raises InfeasibleError with the reasons."""
+        return solve(translation, nodes=nodes, **self._how)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        names = ("asked_gap", "time_limit_s", "crosscheck", "progress", "watch")
+        return {name: getattr(self, name) for name in names}
 
 
 class SolvedPortfolio(NamedTuple):
@@ -70,17 +104,20 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     """Turn a solution into a plan; `solver` names program and version for its provenance."""
     inputs, jobs, translation, solution, shortage = solved
     fleet = build_fleet(inputs, translation, solution)
-    fleet = with_racks(fleet, racks_by_node(translation, solution, fleet))
-    today = nodes_today(inputs, fleet)
-    placement = place(translation, solution, fleet, inputs.catalog.gpus, today)
+    fleet = with_racks(translation, solution, fleet)
+    placement = place(inputs, translation, solution, fleet)
     current = current_placement(inputs, jobs, translation, fleet, placement)
+    stages = stages_by_job(translation, placement.kept)
     apis = tuple(api_uses(inputs, jobs))
     tags, bound_terms = bill(translation, solution, apis)
     scenario = inputs.scenario
     bias = scenario.finance.optimism_bias
-    bought = acquisitions(inputs, translation, solution)
-    costs = cost_lines(inputs, translation, solution, current, api_costs(inputs, jobs))
-    endpoints = endpoint_uses(inputs, jobs, fleet.nodes, placement.uses)
+    entering = tuple(entering_nodes(inputs, translation, solution))
+    released = tuple(released_nodes(inputs, translation, solution))
+    bought = acquisitions(inputs, entering)
+    costs = cost_lines(inputs, entering, released, current, api_costs(inputs, jobs))
+    placed = Occupancy(inputs, jobs, fleet.nodes, placement.uses)
+    endpoints = endpoint_uses(placed)
     plan = Plan(
         format=FORMAT,
         scenario=scenario.name,
@@ -95,26 +132,15 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         changes=inputs.changes,
         proof=_proof(solution, shortage, bound_terms, asked_gap),
         acquisitions=bought,
-        releases=node_releases(inputs, translation, solution),
+        releases=node_releases(inputs, released),
         nodes=fleet.nodes,
         placements=placement.uses,
         moves=placement.moves,
         current=current,
-        jobs=planned_jobs(jobs, scenario, translation, solution, placement.kept, tags),
+        jobs=planned_jobs(jobs, scenario, translation, solution, stages, tags),
         shortage=shortage,
-        sizings={
-            sizing.id: sizing
-            for sizing in sorted(
-                {job.sizing.id: job.sizing for job in jobs}.values(), key=lambda sizing: sizing.id
-            )
-        },
-        pools=pool_uses(
-            translation,
-            fleet,
-            placement,
-            Fraction(inputs.settings.hours_per_quarter.value),
-            solution.spare,
-        ),
+        sizings=dict(sorted({job.sizing.id: job.sizing for job in jobs}.items())),
+        pools=pool_uses(placed, translation.problem.pools, solution.spare),
         sites=site_uses(inputs, fleet.nodes),
         growth_reserve=tuple(
             (gpu_type, float(share))
@@ -123,17 +149,33 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         costs=costs,
         budgets=budget_uses(inputs, costs),
         break_evens=break_evens(inputs, bought),
-        chargeback=chargeback(inputs, jobs, fleet.nodes, placement.uses, current),
+        chargeback=chargeback(placed, current),
         endpoints=endpoints,
         apis=apis,
         api_comparisons=tuple(api_comparisons(inputs, jobs, endpoints)),
-        storage_mb=stored_assets(jobs, translation, placement.kept),
+        storage_mb=stored_assets(jobs, stages, scenario.horizon.quarters),
         warnings=(),
         assumptions=assumption_notes(inputs, jobs),
         rules=_rules_used(inputs, jobs),
-        settings=_settings_used(inputs),
-        node_types=_node_facts(inputs, fleet.nodes),
-        provenance=_provenance(inputs, solver),
+        settings=tuple(
+            SettingUse(
+                name=name,
+                value=float(setting.value),
+                unit=setting.unit,
+                origin=setting.origin,
+                assumed=setting.assumed,
+            )
+            for name, setting in inputs.settings
+        ),
+        node_types=tuple(
+            _node_facts(inputs, name) for name in sorted({one.node_type for one in fleet.nodes})
+        ),
+        provenance=Provenance(
+            planner_version=version.__version__,
+            solver=solver,
+            files=tuple((file.role, file.path, file.sha256) for file in inputs.files),
+            options=inputs.options,
+        ),
         question=inputs.question,
     )
     warnings = warning_notes(inputs, jobs, solution, plan)
@@ -170,25 +212,18 @@ def second_opinion(opinion: Opinion, *, of_cost: bool = True) -> SecondOpinion:
     return SecondOpinion.model_validate(said)
 
 
-def checked_plan(
-    solved: SolvedPortfolio,
-    *,
-    asked_gap: float,
-    time_limit_s: float,
-    crosscheck: bool = False,
-    progress: Callable[[str], None] = lambda _: None,
-    sizers: Sizers,
-) -> Plan:
+def checked_plan(request: Request, solved: SolvedPortfolio) -> Plan:
     """Place the units on nodes and check all of it; raises CheckError.
 
-    The effort that the search took is recorded. `sizers` are as for `verify`.
+    The effort that the search took is recorded.
     """
-    progress("placing units on nodes")
-    plan = assemble(solved, asked_gap=asked_gap, solver=solver_version())
-    progress("checking the plan")
-    proof = plan.proof.model_copy(update={"checks": verify(solved.inputs, plan, sizers)})
-    effort = {"time_limit_s": time_limit_s, "crosscheck": crosscheck}
+    request.progress("placing units on nodes")
+    plan = assemble(solved, asked_gap=request.asked_gap, solver=solver_version())
+    request.progress("checking the plan")
+    checks = verify(solved.inputs, plan, request.sizers)
+    effort = {"time_limit_s": request.time_limit_s, "crosscheck": request.crosscheck}
     made_by = plan.provenance.model_copy(update=effort)
+    proof = plan.proof.model_copy(update={"checks": checks})
     return plan.model_copy(update={"proof": proof, "provenance": made_by})
 
 
@@ -221,40 +256,12 @@ def _rules_used(inputs: Inputs, jobs: tuple[SizedJob, ...]) -> tuple[RuleUse, ..
     )
 
 
-def _provenance(inputs: Inputs, solver: str) -> Provenance:
-    """Versions and hashes of everything that shaped the plan; no clock, no machine."""
-    return Provenance(
-        planner_version=version.__version__,
-        solver=solver,
-        files=tuple((file.role, file.path, file.sha256) for file in inputs.files),
-        options=inputs.options,
-    )
-
-
 _MEAN = POWER._replace(need="mean_power_w", figure="mean_power_kw")
 """What energy costs, which no site limits."""
 
 
-def _settings_used(inputs: Inputs) -> tuple[SettingUse, ...]:
-    """Every parameter of cost and policy with its origin, in the order of `Settings`."""
-    return tuple(
-        SettingUse(
-            name=name,
-            value=float(setting.value),
-            unit=setting.unit,
-            origin=setting.origin,
-            assumed=setting.assumed,
-        )
-        for name, setting in inputs.settings
-    )
-
-
-def _node_facts(inputs: Inputs, nodes: Iterable[Node]) -> tuple[NodeFacts, ...]:
-    """What the catalog says of each node type of the plan that a facility asks for; by id."""
-    return tuple(_facts(inputs, name) for name in sorted({node.node_type for node in nodes}))
-
-
-def _facts(inputs: Inputs, name: str) -> NodeFacts:
+def _node_facts(inputs: Inputs, name: str) -> NodeFacts:
+    """What the catalog says of a node type of the plan that a facility asks for."""
     node = inputs.catalog.nodes[name]
     known: dict[str, SourcedFigure[Any]] = {
         key: figure for key in OWN_FIGURES if (figure := getattr(node, key)) is not None

@@ -17,15 +17,14 @@ from typing import NamedTuple
 from planner.errors import LimitError
 from planner.inputs.scenario.job import Job
 from planner.inputs.settled import Inputs
-from planner.packing import Solution, Translation, translate
+from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.problem import WHOLE
 from planner.packing.search import bound_cents
 from planner.packing.solution import Status
 from planner.packing.work import spent
-from planner.planning.assemble import SolvedPortfolio
-from planner.planning.eligible import stuck_jobs
+from planner.planning.assemble import Request, SolvedPortfolio
+from planner.planning.jobs import stuck_jobs
 from planner.planning.plan import (
     HourlyUse,
     NearMiss,
@@ -53,28 +52,30 @@ class ChoicePrices:
     A figure is open where it or the other plan is not proved before `deadline`, in seconds of work.
     """
 
+    request: Request
     solved: SolvedPortfolio
-    asked_gap: float
     deadline: float
 
-    def prices(self, plan: Plan, sizers: Sizers, say: Callable[[str], None]) -> dict[str, object]:
+    def prices(self, plan: Plan) -> dict[str, object]:
         """What its choices cost, as fields of the plan."""
-        say("pricing spare nodes")
-        spare_cost = self.spare_cost()
-        say("pricing whole GPUs instead of parts")
-        saving = self.partition_saving()
-        say("pricing GPUs instead of APIs")
-        api_saving_cents = self.api_saving_cents()
-        say("pricing nodes by the hour")
-        hourly = tuple(self.hourly_uses(plan))
-        say("pricing the utilization of runs")
-        return {
-            "utilization_cents": self.utilization_cents(plan, sizers),
-            "spare_cost": spare_cost,
-            "partition_saving": saving,
-            "api_saving_cents": api_saving_cents,
-            "hourly": hourly,
+        asked: dict[str, tuple[str, Callable[[], object]]] = {
+            "spare_cost": ("spare nodes", self.spare_cost),
+            "partition_saving": (
+                "whole GPUs instead of parts",
+                lambda: self.partition_saving(plan),
+            ),
+            "api_saving_cents": ("GPUs instead of APIs", self.api_saving_cents),
+            "hourly": ("nodes by the hour", lambda: tuple(self.hourly_uses(plan))),
+            "utilization_cents": (
+                "the utilization of runs",
+                lambda: self.utilization_cents(plan),
+            ),
         }
+        found = {}
+        for name, (what, price) in asked.items():
+            self.request.progress(f"pricing {what}")
+            found[name] = price()
+        return found
 
     def cost_of(self, other: Translation) -> tuple[OtherPlan, int | None]:
         """What the best other plan costs, cents, where both are proved."""
@@ -82,7 +83,7 @@ class ChoicePrices:
         if self.solved.solution.status is not Status.PROVED or left_s <= 0:
             return "not proved", None
         try:
-            found = attempt(other, asked_gap=self.asked_gap, time_limit_s=left_s)
+            found = attempt(other, asked_gap=self.request.asked_gap, time_limit_s=left_s)
         except Infeasible:
             return "no other plan", None
         except LimitError:
@@ -113,15 +114,10 @@ class ChoicePrices:
             return translation
         return translate(inputs, tuple(job.reopened() for job in jobs))
 
-    def partition_saving(self) -> PartitionSaving | None:
+    def partition_saving(self, plan: Plan) -> PartitionSaving | None:
         """The plan against the best one on whole GPUs; None where no unit takes a part of one."""
-        inputs, jobs, translation, solution, _ = self.solved
-        demands = zip(translation.problem.demands, solution.assigned, strict=True)
-        if not any(
-            units and choice.shape.part != WHOLE
-            for demand, assigned in demands
-            for choice, units in zip(demand.choices, assigned, strict=True)
-        ):
+        inputs, jobs, *_ = self.solved
+        if not any(one.part for uses in plan.placements for use in uses for one in use.occupants):
             return None
         whole = tuple(_on_whole_gpus(job.reopened()) for job in jobs)
         if any(any(job.units) and not job.sizing.candidates for job in whole):
@@ -157,9 +153,7 @@ class ChoicePrices:
                 for number in supplies
                 for quarter, steps in enumerate(hired[number])
             )
-            nodes = {
-                node.id: node for node in plan.nodes if node.hours and node.entry == offer.name
-            }
+            nodes = {one.id: one for one in plan.nodes if one.hours and one.entry == offer.name}
             here = (use for uses in plan.placements for use in uses if use.node in nodes)
             withdrawn = tuple(
                 replace(supply, maximum=0) if number in supplies else supply
@@ -169,41 +163,79 @@ class ChoicePrices:
             outcome, more = self.dearer(others)
             yield HourlyUse(
                 offer=offer.name,
-                gpu_hours=sum(
-                    node.gpus * (node.hours[1] - node.hours[0])
-                    for node in nodes.values()
-                    if node.hours
-                ),
+                gpu_hours=int(sum(node.gpu_hours(Fraction(0)) for node in nodes.values())),
                 jobs=tuple(sorted({one.job for use in here for one in use.occupants})),
                 present_cents=paid,
                 without=outcome,
                 turns_at=None if more is None else 1 + more / paid,
             )
 
-    def utilization_cents(self, plan: Plan, sizers: Sizers) -> int | None:
+    def utilization_cents(self, plan: Plan) -> int | None:
         """The plan against the best one whose runs make progress in all of their hours.
 
         None where no run is planned by the hour, jobs give way, or that is open. The bound is asked
         first: it is cheap, and often tells that nothing is lost.
         """
-        left_s = self.deadline - spent()
+        left_s, gap = self.deadline - spent(), self.request.asked_gap
         runs = any(one.hours for uses in plan.placements for use in uses for one in use.occupants)
         whole = self.solved.inputs.settings.run_utilization.value >= 1
         cost, proved = self.solved.solution.cost_cents, self.solved.solution.status is Status.PROVED
         if not runs or plan.shortage is not None or whole or not proved or left_s <= 0:
             return None
-        inputs = _with_setting(self.solved.inputs, "run_utilization", Decimal(1))
+        settings = self.solved.inputs.settings
+        always = settings.run_utilization.model_copy(update={"value": Decimal(1)})
+        settings = settings.model_copy(update={"run_utilization": always})
+        inputs = self.solved.inputs.model_copy(update={"settings": settings})
         tuned = {name: job for name, job in inputs.scenario.jobs.items() if job.kind != "serve"}
-        anew = {one.name: one for one in sizers.portfolio(_with_jobs(inputs, tuned))}
+        anew = {one.name: one for one in self.request.sizers.portfolio(_with_jobs(inputs, tuned))}
         others = translate(inputs, tuple(anew.get(job.name, job) for job in self.solved.jobs))
         try:
-            bound = bound_cents(others.problem, asked_gap=self.asked_gap, time_limit_s=left_s)
+            bound = bound_cents(
+                others.problem, asked_gap=self.request.asked_gap, time_limit_s=left_s
+            )
         except (Infeasible, LimitError):
             return None
-        if cost - bound <= self.asked_gap * abs(cost):
+        if cost - bound <= gap * abs(cost):
             return 0
         _, cents = self.cost_of(others)
         return None if cents is None else max(0, cost - cents)
+
+    def near_misses(self, plan: Plan, budget_s: float) -> Iterator[NearMiss]:
+        """The changes that save more than the job's share of them, within so many seconds of work.
+
+        None where jobs give way or APIs answer, or the plan is not proved.
+        """
+        others = any(job.on_apis for job in self.solved.jobs)
+        if others or plan.shortage is not None or plan.proof.status != "proved":
+            return
+        limited = replace(self, deadline=min(self.deadline, spent() + budget_s))
+        inputs = self.solved.inputs
+        found = sorted(change for pool in plan.pools for change in _changes(plan, inputs, pool))
+        for change in found[:_MOST_ASKED]:
+            _, cents = limited.cost_of(translate(*self._changed(change)))
+            job = next(one for one in plan.jobs if one.name == change.job)
+            saved = 0 if cents is None else plan.proof.cost_cents - cents
+            if saved > job.tag_cents * change.share:
+                known = change._asdict() | {"share": float(change.share)}
+                yield NearMiss.model_validate({**known, "saved_cents": saved})
+
+    def _changed(self, change: _Change) -> tuple[Inputs, tuple[SizedJob, ...]]:
+        """The inputs and the jobs after a change."""
+        inputs, jobs, *_ = self.solved
+        if change.units:
+            fewer = tuple(
+                one.model_copy(update={"units": tuple(max(0, n - change.units) for n in one.units)})
+                if one.name == change.job
+                else one
+                for one in jobs
+            )
+            return inputs, fewer
+        serve = inputs.scenario.jobs[change.job].serve
+        assert serve is not None
+        assert serve.load is not None
+        less = serve.model_copy(update={"load": serve.load.times(1 - change.share)})
+        changed = _with_job(inputs, change.job, serve=less)
+        return changed, self.request.sizers.portfolio(changed)
 
 
 def _on_gpus(job: SizedJob) -> SizedJob:
@@ -220,25 +252,25 @@ def _on_whole_gpus(job: SizedJob) -> SizedJob:
     return job.model_copy(update={"sizing": sizing})
 
 
-def _with_setting(inputs: Inputs, name: str, value: Decimal) -> Inputs:
-    setting = getattr(inputs.settings, name).model_copy(update={"value": value})
-    settings = inputs.settings.model_copy(update={name: setting})
-    return inputs.model_copy(update={"settings": settings})
-
-
-def _first_plan(
-    inputs: Inputs, sizers: Sizers, deadline: float
-) -> tuple[Translation, Solution] | None:
-    """Any plan with all jobs; None where none is found before the deadline."""
+def _gpu_types_of(name: str, inputs: Inputs, sizers: Sizers, deadline: float) -> set[str] | None:
+    """On which some plan with all jobs runs one; None where none is found before the deadline."""
     jobs = sizers.portfolio(inputs)
     translation = translate(inputs, jobs)
     if stuck_jobs(jobs, translation):
         return None
     left_s = max(0.1, deadline - spent())
     try:
-        return translation, attempt(translation, asked_gap=1.0, time_limit_s=left_s)
+        solution = attempt(translation, asked_gap=1.0, time_limit_s=left_s)
     except (Infeasible, LimitError):
         return None
+    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
+    return {
+        choice.gpu_type
+        for demand, members, assigned in demands
+        if any(job == name for job, _ in members)
+        for choice, units in zip(demand.choices, assigned, strict=True)
+        if units
+    }
 
 
 def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Iterator[str]:
@@ -251,12 +283,13 @@ def other_types(inputs: Inputs, lacking: Iterable[str], sizers: Sizers) -> Itera
     for name in sorted(set(lacking) & scenario.jobs.keys())[:_MOST_JOBS]:
         job = scenario.jobs[name]
         if named := set(job.gpu_types or ()):
-            found = _first_plan(_with_job(inputs, name, gpu_types=None), sizers, deadline)
-            if others := sorted((_gpu_types_of(name, *found) if found else set()) - named):
+            anywhere = _with_job(inputs, name, gpu_types=None)
+            found = _gpu_types_of(name, anywhere, sizers, deadline) or set()
+            if others := sorted(found - named):
                 yield f"let {name} run on {some_of(others, _NAMED)} as well"
         if scenario.keeps_gpu_type(job, job.kind):
             changing = _with_job(inputs, name, may_change_gpu_type=True)
-            if _first_plan(changing, sizers, deadline):
+            if _gpu_types_of(name, changing, sizers, deadline) is not None:
                 yield f"let {name} change its GPU type between quarters (`may_change_gpu_type`)"
 
 
@@ -270,17 +303,6 @@ def _with_jobs(inputs: Inputs, jobs: dict[str, Job]) -> Inputs:
     """The inputs with these jobs."""
     scenario = inputs.scenario.model_copy(update={"jobs": jobs})
     return inputs.model_copy(update={"scenario": scenario})
-
-
-def _gpu_types_of(job: str, translation: Translation, solution: Solution) -> set[str]:
-    demands = zip(translation.problem.demands, translation.members, solution.assigned, strict=True)
-    return {
-        choice.gpu_type
-        for demand, members, assigned in demands
-        if any(name == job for name, _ in members)
-        for choice, units in zip(demand.choices, assigned, strict=True)
-        if units
-    }
 
 
 _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)
@@ -299,37 +321,6 @@ class _Change(NamedTuple):
     gpus: int
     node_type: str
     site: str
-
-
-def near_misses(
-    plan: Plan, asked: ChoicePrices, sizers: Sizers, budget_s: float
-) -> Iterator[NearMiss]:
-    """The changes that save more than the job's share of them, within so many seconds of work.
-
-    None where jobs give way or APIs answer, or the plan is not proved.
-    """
-    others = any(job.on_apis for job in asked.solved.jobs)
-    if others or plan.shortage is not None or plan.proof.status != "proved":
-        return
-    limited = replace(asked, deadline=min(asked.deadline, spent() + budget_s))
-    found = sorted(
-        change for pool in plan.pools for change in _changes(plan, asked.solved.inputs, pool)
-    )
-    for change in found[:_MOST_ASKED]:
-        inputs, jobs = _changed(change, asked.solved.inputs, asked.solved.jobs, sizers)
-        _, cents = limited.cost_of(translate(inputs, jobs))
-        job = next(one for one in plan.jobs if one.name == change.job)
-        saved = 0 if cents is None else plan.proof.cost_cents - cents
-        if saved > job.tag_cents * change.share:
-            yield NearMiss(
-                job=change.job,
-                units=change.units,
-                share=float(change.share),
-                gpus=change.gpus,
-                node_type=change.node_type,
-                site=change.site,
-                saved_cents=saved,
-            )
 
 
 def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:
@@ -370,23 +361,3 @@ def _less_traffic(plan: Plan, job: PlannedJob, quarter: int, replicas: int) -> F
         return Fraction(0)
     taken = replicas * Fraction(serving.planned_requests_per_second)
     return Fraction(ceil((1 - taken / Fraction(serving.peaks[quarter])) * 100), 100)
-
-
-def _changed(
-    change: _Change, inputs: Inputs, jobs: tuple[SizedJob, ...], sizers: Sizers
-) -> tuple[Inputs, tuple[SizedJob, ...]]:
-    """The inputs and the jobs after a change."""
-    if change.units:
-        fewer = tuple(
-            one.model_copy(update={"units": tuple(max(0, n - change.units) for n in one.units)})
-            if one.name == change.job
-            else one
-            for one in jobs
-        )
-        return inputs, fewer
-    job = inputs.scenario.jobs[change.job]
-    assert job.serve is not None
-    assert job.serve.load is not None
-    serve = job.serve.model_copy(update={"load": job.serve.load.times(1 - change.share)})
-    changed = _with_job(inputs, change.job, serve=serve)
-    return changed, sizers.portfolio(changed)

@@ -147,10 +147,8 @@ _Alike = tuple[tuple[str, ...], tuple[int, int], str]
 def _verdicts(job: PlannedJob, sizing: Sizing) -> tuple[ModeVerdict, ...]:
     """Chosen first, then cheapest, then without a price, then rejected."""
     units = dict(job.ways)
-    alternatives = {alternative.way: alternative for alternative in job.alternatives}
-    priced = [
-        _priced(one, alternatives.get(one.way), units.get(one.way, 0)) for one in sizing.candidates
-    ]
+    known = {alternative.way: alternative for alternative in job.alternatives}
+    priced = [_priced(one, known.get(one.way), units.get(one.way, 0)) for one in sizing.candidates]
     priced.sort(key=lambda v: (-v.units, v.extra_cents is None, v.extra_cents or 0, v.way))
     rejected: dict[str, ModeVerdict] = {}
     for one in (*sizing.rejections, *sizing.refused_parts):

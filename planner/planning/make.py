@@ -1,24 +1,31 @@
-"""Plan a portfolio: size, pack, make concrete, cost, check. Nothing unchecked leaves this room."""
+"""Plan a portfolio: size, pack, make concrete, cost, check. Nothing unchecked leaves this room.
+
+Also under one more condition: purchases that are fixed, to see what they come to in a future that
+turns out otherwise; or a most cost and a goal that is no money: power, quarters waited, moves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypedDict
+from math import ceil
+from typing import Literal
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.scenario.scenario import NO_SITE
 from planner.inputs.settled import Inputs
-from planner.packing import Translation, solve, translate
+from planner.packing import Problem, Solution, Translation, translate
 from planner.packing.incumbent import Incumbent, Infeasible
-from planner.packing.pack import attempt
+from planner.packing.near_optimal import Aim, reach
+from planner.packing.statement.hold import Order, holding
 from planner.packing.statement.nowhere import solved_with_apis
 from planner.packing.work import guarded, spent
-from planner.planning.annotations.doubtful import limiting_figures
-from planner.planning.assemble import SolvedPortfolio, checked_plan
-from planner.planning.choices import ChoicePrices, near_misses, other_types
-from planner.planning.eligible import remedies, require_eligible, stuck_jobs
+from planner.planning.assemble import Request, SolvedPortfolio, checked_plan
+from planner.planning.choices import ChoicePrices, other_types
+from planner.planning.doubtful import limiting_figures
+from planner.planning.jobs import remedies, require_eligible, stuck_jobs
 from planner.planning.plan import Note, Plan
 from planner.planning.triage import Unfit, give_way, roots
 from planner.sizing import SizedJob
@@ -26,6 +33,22 @@ from planner.sizing.sizers import Sizers, size_portfolio
 
 _LEAST_ASKED_S = 1.0
 """Of work, for what would save a node, however short the search was; else as long as that."""
+_SHORT = "what is bought, and what can be rented, does not hold all jobs"
+
+Goal = Literal["power", "quarters waited", "moves"]
+"""W of mean draw, in all quarters together; quarters from the first until each node enters service,
+one that is rented anew in each; units that leave the pool in which they run today. Nodes that come
+and go within a quarter count in none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearPlan:
+    """A checked plan, the cheapest of those that were found to have the least of something."""
+
+    plan: Plan
+    value: int
+    bound: int
+    """No plan within the tolerance has less."""
 
 
 def make_plan(
@@ -52,25 +75,26 @@ def make_plan(
     Raises InfeasibleError where no plan exists, LimitError where the time ends before one is found,
     CheckError where the independent check disagrees, DisagreementError where another solver does.
     """
-    say, own = progress or (lambda _: None), sizers or Sizers()
-    asked = _Asked(asked_gap=asked_gap, time_limit_s=time_limit_s, progress=say)
-    how = _How(crosscheck=crosscheck, watch=watch)
+    say = progress or (lambda _: None)
+    request = Request(inputs, sizers or Sizers(), asked_gap, time_limit_s, crosscheck, say, watch)
     with guarded(time_limit_s) as clock:
         say("sizing jobs")
-        jobs = own.portfolio(inputs)
+        jobs = request.sizers.portfolio(inputs)
         begun = spent()
-        deadline = begun + time_limit_s
         try:
-            solved = _solved(inputs, jobs, asked, own, how, explain=price_choices)
+            solved = _solved(request, jobs, explain=price_choices)
         except InfeasibleError as why:
-            raise _with_a_second_look(inputs, why) from None
+            doubts = (f"{note.text} ({note.origin})" for note in limiting_figures(inputs))
+            looks = tuple(f"worth a second look: {doubt}" for doubt in doubts)
+            reasons = (*why.reasons, *looks)
+            raise InfeasibleError(why.headline, reasons, why.remedies, why.lacking) from None
         searched_s = spent() - begun
-        plan = checked_plan(solved, crosscheck=crosscheck, sizers=own, **asked)
+        plan = checked_plan(request, solved)
         if price_choices:
-            choices = ChoicePrices(solved, asked_gap, deadline)
-            plan = plan.model_copy(update=choices.prices(plan, own, say))
+            choices = ChoicePrices(request, solved, begun + time_limit_s)
+            plan = plan.model_copy(update=choices.prices(plan))
             say("asking what would save a node")
-            misses = tuple(near_misses(plan, choices, own, max(searched_s, _LEAST_ASKED_S)))
+            misses = tuple(choices.near_misses(plan, max(searched_s, _LEAST_ASKED_S)))
             plan = plan.model_copy(update={"near_misses": misses})
     if not clock.ended:
         return plan
@@ -83,75 +107,41 @@ def make_plan(
     return plan.model_copy(update={"provenance": ended, "warnings": (late, *plan.warnings)})
 
 
-def _with_a_second_look(inputs: Inputs, why: InfeasibleError) -> InfeasibleError:
-    """The reasons with figures of the scenario by which there may be no plan, and seldom meant."""
-    looks = tuple(
-        f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
-    )
-    return InfeasibleError(why.headline, (*why.reasons, *looks), why.remedies, why.lacking)
-
-
-class _Asked(TypedDict):
-    """What is asked of every search."""
-
-    asked_gap: float
-    time_limit_s: float
-    progress: Callable[[str], None]
-
-
-class _How(TypedDict):
-    """What is asked of the one search whose answer is kept."""
-
-    crosscheck: bool
-    watch: Callable[[Translation, Incumbent], None] | None
-
-
-def _solved(
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    asked: _Asked,
-    sizers: Sizers,
-    how: _How,
-    *,
-    explain: bool,
-) -> SolvedPortfolio:
+def _solved(request: Request, jobs: tuple[SizedJob, ...], *, explain: bool) -> SolvedPortfolio:
     """All jobs; where they do not fit and may give way, those that are kept."""
-    unfit = _unfit(inputs, jobs, translate(inputs, jobs), sizers)
-    solver = partial(solve, **how, **asked)
-    if inputs.scenario.policies.shortage == "refuse":
+    unfit = _unfit(request, jobs)
+    if request.inputs.scenario.policies.shortage == "refuse":
         try:
-            return SolvedPortfolio(
-                inputs, *solved_with_apis(inputs, jobs, asked["asked_gap"], solver)
-            )
+            return _with_apis(request, jobs, request.solve)
         except InfeasibleError as why:
-            asked["progress"]("asking whether other GPU types would do")
-            remedies = (*why.remedies, *other_types(inputs, why.lacking, sizers))
-            raise InfeasibleError(why.headline, why.reasons, remedies) from None
+            request.progress("asking whether other GPU types would do")
+            others = other_types(request.inputs, why.lacking, request.sizers)
+            raise InfeasibleError(why.headline, why.reasons, (*why.remedies, *others)) from None
     if not unfit:
-        attempted = partial(attempt, **how, **asked)
         with suppress(Infeasible, LimitError):
-            return SolvedPortfolio(
-                inputs, *solved_with_apis(inputs, jobs, asked["asked_gap"], attempted)
-            )
-    crosscheck = how["crosscheck"]
-    kept, shortage, nodes = give_way(
-        inputs, jobs, unfit, crosscheck=crosscheck, explain=explain, **asked
-    )
-    known = partial(solver, nodes=nodes)
-    found = solved_with_apis(inputs, kept, asked["asked_gap"], known)
-    return SolvedPortfolio(inputs, *found, shortage)
+            return _with_apis(request, jobs, request.attempt)
+    kept, shortage, nodes = give_way(request, jobs, unfit, explain=explain)
+    known = partial(request.solve, nodes=nodes)
+    return _with_apis(request, kept, known)._replace(shortage=shortage)
 
 
-def _unfit(
-    inputs: Inputs, jobs: tuple[SizedJob, ...], translation: Translation, sizers: Sizers
-) -> Unfit:
+def _with_apis(
+    request: Request, jobs: tuple[SizedJob, ...], solve: Callable[[Translation], Solution]
+) -> SolvedPortfolio:
+    """The jobs solved, on APIs where that is cheaper; raises what `solve` does."""
+    found = solved_with_apis(request.inputs, jobs, request.asked_gap, solve)
+    return SolvedPortfolio(request.inputs, *found)
+
+
+def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
     """Jobs that no node in play can run; raises InfeasibleError unless all of them may give way."""
+    inputs, translation = request.inputs, translate(request.inputs, jobs)
     stuck = {
         job.name for job in stuck_jobs(jobs, translation) if not inputs.scenario.apis_of(job.name)
     }
     if not stuck:
         return {}
-    scenario, every_type = inputs.scenario, sizers.sizer(inputs, None)
+    scenario, every_type = inputs.scenario, request.sizers.sizer(inputs, None)
     found = tuple(job for job in size_portfolio(every_type, scenario) if job.name in stuck)
     names = roots(found)
     if scenario.policies.shortage == "refuse" or any(scenario.jobs[n].required for n in names):
@@ -172,3 +162,101 @@ def _unfit(
                 remedies(mine, translation, inputs.catalog),
             )
     return unfit
+
+
+def committed_plan(
+    inputs: Inputs,
+    orders: tuple[Order, ...],
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    sizers: Sizers,
+) -> Plan:
+    """The cheapest checked plan with these purchases and no others; all jobs are kept.
+
+    What is delivered late enters service as early as it can. Raises InfeasibleError where these do
+    not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
+    """
+    request, jobs = Request(inputs, sizers, asked_gap, time_limit_s), sizers.portfolio(inputs)
+
+    def solve(translation: Translation) -> Solution:
+        held = replace(translation, problem=holding(translation.problem, orders))
+        return request.attempt(held)
+
+    stuck = stuck_jobs(jobs, translate(inputs, jobs))
+    if any(not inputs.scenario.apis_of(job.name) for job in stuck):
+        raise InfeasibleError(_SHORT, ())
+    try:
+        solved = _with_apis(request, jobs, solve)
+    except Infeasible:
+        raise InfeasibleError(_SHORT, ()) from None
+    return checked_plan(request, solved)
+
+
+def near_plan(
+    inputs: Inputs,
+    goal: Goal,
+    most_cents: int,
+    *,
+    asked_gap: float,
+    time_limit_s: float,
+    sizers: Sizers,
+) -> NearPlan:
+    """Plan for a goal at a net present cost of at most so many cents.
+
+    Units are on the APIs, and replicas that share traffic on the GPU types, on which they cost
+    least.
+
+    Raises Infeasible where no plan costs so little, LimitError where time ends before one is found,
+    CheckError where the check disagrees, ValueError where it is not known what a node type draws.
+    """
+    request, jobs = Request(inputs, sizers, asked_gap, time_limit_s), sizers.portfolio(inputs)
+    if any(inputs.scenario.apis_of(job.name) or job.units_open for job in jobs):
+        jobs = _with_apis(request, jobs, request.attempt).jobs
+    translation = translate(inputs, jobs)
+    aim, fixed = _aim(inputs, translation.problem, goal)
+    reached = reach(
+        translation.problem, aim, most_cents, asked_gap=asked_gap, time_limit_s=time_limit_s
+    )
+    plan = checked_plan(request, SolvedPortfolio(inputs, jobs, translation, reached.solution))
+    return NearPlan(plan, reached.value + fixed, reached.bound + fixed)
+
+
+def _aim(inputs: Inputs, problem: Problem, goal: Goal) -> tuple[Aim, int]:
+    """What the objective counts, and what there is of it in any plan.
+
+    One counts there in cents, so that a node or a unit weighs like one that is paid.
+    """
+    every = range(problem.quarters)
+    nothing = tuple(tuple(0 for _ in every) for _ in problem.supplies)
+    still = tuple(0 for _ in problem.demands)
+    stays = [problem.pools[one.pool].hire is None for one in problem.supplies]
+    if goal == "quarters waited":
+        enter = [
+            stay and not one.releases for stay, one in zip(stays, problem.supplies, strict=True)
+        ]
+        waits = tuple(tuple(quarter * counts for quarter in every) for counts in enter)
+        return Aim(goal, waits, still, 100_000), 0
+    if goal == "moves":
+        moves = tuple(1 if demand.origin else 0 for demand in problem.demands)
+        return Aim(goal, nothing, moves, 100_000), 0
+    powers = {
+        pool.node_type: inputs.catalog.nodes[pool.node_type].mean_power_kw for pool in problem.pools
+    }
+    if missing := sorted(name for name, power in powers.items() if power is None):
+        raise ValueError(f"the catalog does not say what {', '.join(missing)} draws")
+    drawn = {name: ceil(power.value * 1000) for name, power in powers.items() if power}
+    watts = [drawn[pool.node_type] for pool in problem.pools]
+    nodes = tuple(
+        tuple(
+            watts[one.pool] * len(one.served(quarter)) * stay * (-1 if one.releases else 1)
+            for quarter in every
+        )
+        for one, stay in zip(problem.supplies, stays, strict=True)
+    )
+    owned = sum(
+        watts[number] * pool.owned_in(quarter)
+        for number, pool in enumerate(problem.pools)
+        for quarter in every
+    )
+    return Aim(goal, nodes, still, 100), owned

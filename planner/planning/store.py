@@ -1,17 +1,36 @@
-"""A plan as a file: complete, versioned, and the same bytes for the same plan."""
+"""A plan as a file: complete, versioned, the same bytes for the same plan; and read again.
+
+It is checked against the inputs that it was made from before anything is made of it, and may say
+what runs today for another.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator
-from hashlib import sha256
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from planner.errors import Finding, InputError
-from planner.planning.plan import FORMAT, Plan
+from planner.errors import CheckError, Finding, InputError
+from planner.inputs.checks.running import not_staying
+from planner.inputs.load import Question
+from planner.inputs.reading.document import YamlDocument
+from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED, InputFile
+from planner.inputs.scenario.places import NodePlace, node_places, plain
+from planner.inputs.scenario.scenario import ResolvedScenario, Running
+from planner.inputs.settled import Inputs
+from planner.planning.plan import FORMAT, Node, Plan, Provenance
+from planner.planning.verify import verify
+from planner.planning.words import some_of
 from planner.sizing.candidate import DerivationStep
+from planner.sizing.sizers import Sizers
 
 _STEPS = TypeAdapter(tuple[DerivationStep, ...])
 _DEPTH = {"placements": 3, "sizings": 4}
@@ -37,11 +56,12 @@ def dumps(plan: Plan) -> str:
 
 def digest_of(document: dict[str, Any]) -> str:
     """The digest that seals a document: that of its content, whatever its spacing."""
-    return _digest(_content(document))
+    return sha256_of(_content(document))
 
 
-def _digest(content: str) -> str:
-    return sha256(content.encode()).hexdigest()
+def sha256_of(text: str) -> str:
+    """Of a text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(document: dict[str, Any] | list[Any]) -> str:
@@ -53,20 +73,16 @@ def _text(value: Any, depth: int, indent: int) -> str:  # noqa: ANN401 - whateve
     """JSON with `depth` levels opened up and the rest compact."""
     if depth <= 1 or not value or not isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    brackets = "{}" if isinstance(value, dict) else "[]"
     margin = " " * (indent + 1)
-    lines = ",\n".join(f"{margin}{item}" for item in _items(value, depth, indent))
-    return f"{brackets[0]}\n{lines}\n{' ' * indent}{brackets[1]}"
-
-
-def _items(value: list[Any] | dict[str, Any], depth: int, indent: int) -> Iterator[str]:
     if isinstance(value, dict):
-        for key, item in value.items():
-            name = json.dumps(key, ensure_ascii=False)
-            yield f"{name}: {_text(item, depth - 1, indent + 1)}"
+        names = (f"{json.dumps(key, ensure_ascii=False)}: " for key in value)
+        brackets, items = "{}", list(zip(names, value.values(), strict=True))
     else:
-        for item in value:
-            yield _text(item, depth - 1, indent + 1)
+        brackets, items = "[]", [("", item) for item in value]
+    lines = ",\n".join(
+        f"{margin}{name}{_text(item, depth - 1, indent + 1)}" for name, item in items
+    )
+    return f"{brackets[0]}\n{lines}\n{' ' * indent}{brackets[1]}"
 
 
 def loads(text: str, shown_as: str) -> Plan:
@@ -93,7 +109,11 @@ def loads(text: str, shown_as: str) -> Plan:
         steps = _STEPS.validate_json(_content(document.pop("steps", [])))
         return Plan.model_validate_json(_content(document), context={"steps": steps})
     except ValidationError as error:
-        raise InputError(*_findings(error, shown_as)) from None
+        told = "does not belong in a plan as it stands"
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)
+        paths = (".".join(map(str, detail["loc"])) or None for detail in wrong)
+        findings = (Finding(told, shown_as, path=path, hint=_AGAIN) for path in paths)
+        raise InputError(*findings) from None
 
 
 def each_once(shown_as: str) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
@@ -139,7 +159,7 @@ def _require_seal(document: dict[str, Any], shown_as: str) -> None:
     if digest is None:
         told = "has no digest of its content: it was edited, or made by an earlier version"
         hint = _AGAIN
-    elif digest != _digest(_content(document)):
+    elif digest != digest_of(document):
         told = "was changed after the planner had written it: its content is not that of its digest"
         hint = "change the scenario and plan again; a plan itself is never edited"
     else:
@@ -147,8 +167,247 @@ def _require_seal(document: dict[str, Any], shown_as: str) -> None:
     raise InputError(Finding(told, shown_as, path="provenance.digest", hint=hint))
 
 
-def _findings(error: ValidationError, shown_as: str) -> Iterator[Finding]:
-    for detail in error.errors(include_url=False, include_context=False, include_input=False):
-        path = ".".join(str(part) for part in detail["loc"])
-        told = "does not belong in a plan as it stands"
-        yield Finding(told, shown_as, path=path or None, hint=_AGAIN)
+_NAMED = 8
+"""Files that a sentence names."""
+_UNSOUND = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(RuntimeError, StopIteration, TypeError, ValueError),
+)
+"""What code meets in a plan whose parts do not fit each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A plan as it was saved, and what of its inputs is still there."""
+
+    label: str
+    plan: Plan
+    question: YamlDocument
+    """The whole scenario as plain data."""
+    inputs: Inputs | None
+    """Those that it was made from; None where they are not all as they were."""
+    missing: str | None = None
+    """Why the plan cannot be made again, or checked; None where it can."""
+    changed: tuple[str, ...] = ()
+    """Files that differ from those that it was made from."""
+    gone: tuple[str, ...] = ()
+    """Files that are not there any more, seen from here."""
+    asked: Question | None = None
+    """The same question, of which variants can be planned."""
+    sizers: Sizers = field(default_factory=Sizers)
+    """They have its jobs, once it is checked."""
+
+    def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
+        """What is not as it was when the plan was made, a sentence each.
+
+        What is `gone` depends on the current folder, and so is left out of files.
+        """
+        said = []
+        for names, verbs in ((self.changed, _CHANGED), (self.gone if gone else (), _GONE)):
+            if names:
+                said.append(f"{some_of(names, _NAMED)} {verbs[len(names) > 1]} {whose} was made")
+        if self.missing:
+            said.append(f"{whose} is not checked against its inputs: {self.missing}")
+        return tuple(said)
+
+
+_CHANGED = ("has changed since", "have changed since")
+_GONE = ("is no longer where it was when", "are no longer where they were when")
+
+
+def read_saved(
+    text: str, label: str, *, catalog: Sequence[Path] = (), rules: Sequence[Path] = ()
+) -> Saved:
+    """Read a plan.json and its inputs, unchecked.
+
+    The files are looked for from the current folder, where the plan records them; `catalog` and
+    `rules` name those of one's own where they have moved. Raises InputError for what is no plan.
+    """
+    plan = loads(text, label)
+    made_from = plan.provenance
+    question = Question(
+        scenario_of(made_from),
+        catalog=catalog or tuple(map(Path, made_from.options.catalog)),
+        rules=rules or tuple(map(Path, made_from.options.rules)),
+        text=plan.question,
+    )
+    (asked,) = question.layers.documents
+    changed, gone = _origins(made_from)
+    try:
+        present = question.inputs()
+    except InputError as error:
+        return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone, question)
+    others, lost = _other_facts(made_from, present)
+    missing = _other_files(label, made_from, present)
+    inputs = None if missing else present
+    differ, lost = (*changed, *others), (*gone, *lost)
+    return Saved(label, plan, asked, inputs, missing, differ, lost, question)
+
+
+def scenario_of(made_from: Provenance) -> Path:
+    """The file that a plan was made from, as it was named."""
+    return made_from.path_of("scenario") or Path()
+
+
+def _unreadable(label: str, error: InputError) -> str:
+    first = error.findings[0]
+    told = f"{label} was made with {first.file}: {first.message}, seen from here"
+    return f"{told}; `--catalog` and `--rules` name it"
+
+
+def _other_files(label: str, made_from: Provenance, present: Inputs) -> str | None:
+    names = sorted({name for names in _other_facts(made_from, present) for name in names})
+    if not names:
+        return None
+    told = f"{label} was made from other catalog or rule files than are here now, such as "
+    return told + names[0]
+
+
+def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Files that a scenario uses that have changed or are new, and those that are gone."""
+    now = {(file.role, file.path): file.sha256 for file in present.files if file.role in USED}
+    then = {(role, path): digest for role, path, digest in made_from.files if role in USED}
+    changed = {path for (role, path), digest in now.items() if then.get((role, path)) != digest}
+    return tuple(sorted(changed)), tuple(sorted({path for _, path in then.keys() - now.keys()}))
+
+
+def _origins(made_from: Provenance) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Files of the question, and an earlier plan that it took over, that have changed or are gone.
+
+    What a base was is not asked where the file that extends it cannot be read.
+    """
+    scenario, now = scenario_of(made_from), dict[str, str]()
+    if scenario.is_file():
+        with suppress(InputError):
+            now = {file.path: file.sha256 for file in Question(scenario).scenario_files}
+    if earlier := made_from.path_of("placement"):
+        with suppress(OSError, UnicodeDecodeError):
+            now[str(earlier)] = sha256_of(earlier.read_text(encoding="utf-8-sig"))
+    roles = {path: role for role, path, _ in made_from.files}
+    then = {
+        path: digest
+        for role, path, digest in made_from.files
+        if role in ("scenario", "base", "placement") and path not in (AS_DICT, AS_TEXT)
+    }
+    known = [path for path in then if str(scenario) in now or roles[path] != "base"]
+    gone = [path for path in known if path not in now and not Path(path).is_file()]
+    changed = [path for path in known if path not in gone and now.get(path) != then[path]]
+    return tuple(sorted(changed)), tuple(sorted(gone))
+
+
+def checked(saved: Saved) -> Saved:
+    """The same, passed by the independent check where its inputs are all there.
+
+    Raises CheckError where anything disagrees.
+    """
+    try:
+        with sound(saved.label):
+            if saved.inputs is not None:
+                verify(saved.inputs, saved.plan, saved.sizers)
+    except CheckError as error:
+        raise CheckError(error.violations, saved.label) from None
+    return saved
+
+
+@contextmanager
+def sound(label: str) -> Iterator[None]:
+    """Work with a plan whose parts may not fit each other; raises CheckError where they do not."""
+    try:
+        yield
+    except _UNSOUND as error:
+        told = f"its parts do not fit each other: {type(error).__name__}: {error}"
+        raise CheckError((told,), label) from error
+
+
+def carried_over(
+    inputs: Inputs, text: str, path: Path, warn: Callable[[str], None] = lambda _: None
+) -> Inputs:
+    """The same question, where units run today as an earlier plan has them before the horizon.
+
+    `text` is that plan's plan.json, read from `path`. What counts is its quarter before the first
+    one of the horizon. Jobs that the scenario no longer has, and units beyond those that it has in
+    its first quarter, have ended, and so have runs of some hours. A node that it does not own, such
+    as a rented one, counts by its pool alone. `warn` is told what of the inputs of that plan is not
+    as it was.
+
+    Raises CheckError where that plan does not pass its check, InputError for a file that is no
+    plan, one without that quarter, a scenario that says itself what runs, and units that are pinned
+    where they may not stay.
+    """
+    shown_as = str(path)
+    saved = checked(read_saved(text, shown_as))
+    earlier = saved.plan
+    for sentence in saved.told(shown_as):
+        warn(sentence)
+    label = str(inputs.scenario.horizon.first_quarter + -1)
+    _require_fitting(inputs.scenario, earlier, label, shown_as)
+    running = tuple(_entries(inputs.scenario, earlier, earlier.quarters.index(label)))
+    scenario = inputs.scenario.model_copy(update={"running": running})
+    kept_off = [Finding(one.message, shown_as, hint=one.hint) for one in not_staying(scenario)]
+    if kept_off:
+        raise InputError(*dict.fromkeys(kept_off))
+    file = InputFile(role="placement", path=shown_as, sha256=sha256_of(text), location=path)
+    return inputs.model_copy(
+        update={
+            "scenario": scenario,
+            "files": (*inputs.files, file),
+            "question": _with_running(inputs.question, running, shown_as),
+        }
+    )
+
+
+def _require_fitting(scenario: ResolvedScenario, earlier: Plan, label: str, shown_as: str) -> None:
+    """Raise InputError where an earlier plan cannot say what runs before the horizon."""
+    if scenario.running:
+        told = "the scenario says itself what runs today"
+        hint = "leave out either `running:` or `--from`"
+    elif label not in earlier.quarters:
+        span = " to ".join(dict.fromkeys((earlier.quarters[0], earlier.quarters[-1])))
+        told = f"plans {span}, and so says nothing of {label}, the quarter before the horizon"
+        hint = "begin the horizon in one of its quarters, or right after the last"
+    else:
+        return
+    raise InputError(Finding(told, shown_as, hint=hint))
+
+
+def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:
+    """The question with the entries as they would stand in it, so that the plan records them."""
+    if not running:
+        return question
+    silent = question.replace("\nrunning: []\n", "\n")
+    lines = [
+        f"  - {json.dumps(entry.model_dump(exclude_defaults=True), ensure_ascii=False)}"
+        for entry in running
+    ]
+    return silent + "\n".join((f"running:  # {shown_as}", *lines, ""))
+
+
+def _entries(scenario: ResolvedScenario, earlier: Plan, quarter: int) -> Iterator[Running]:
+    """One for each sequence of units of a job that are on the same nodes.
+
+    What has run for some hours is over; of a pinned job the first run of each unit says where.
+    """
+    nodes = {node.id: node for node in earlier.nodes}
+    held: dict[str, dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))
+    for use in earlier.placements[quarter]:
+        for occupant in use.occupants:
+            job = scenario.jobs.get(occupant.job)
+            over = occupant.hours is not None and not (job and job.pinned)
+            if over or occupant.replica > 1:
+                continue
+            held[occupant.job][occupant.unit].append(nodes[use.node])
+    owned = node_places(scenario)
+    for name, asked in sorted(scenario.jobs.items()):
+        if asked.load:
+            continue
+        most = asked.units(scenario.horizon)[0]
+        units = [on for unit, on in sorted(held[name].items()) if unit <= most]
+        for entry, group in groupby(_entry(name, on, owned) for on in units):
+            yield entry.model_copy(update={"count": sum(1 for _ in group)})
+
+
+def _entry(job: str, on: list[Node], owned: Mapping[str, NodePlace]) -> Running:
+    names = tuple(sorted(node.id for node in on))
+    if not all(plain(name) in owned for name in names):
+        return Running(job=job, pool=f"{on[0].node_type}/{on[0].site}")
+    return Running(job=job, node=names if len(names) > 1 else names[0])

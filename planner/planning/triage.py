@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from planner.packing.search import Nodes
 from planner.packing.statement.nowhere import claims_of
 from planner.packing.triage import Triage, triage
 from planner.packing.work import spent
-from planner.planning.assemble import second_opinion
+from planner.planning.assemble import Request, second_opinion
 from planner.planning.plan import PriorityUse, ProvedStep, Shortage, ShortJob
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob
@@ -27,9 +27,7 @@ _TIME_S = 10.0
 _UNKNOWN = "what keeps it from fitting could not be told within the time"
 _FITS = "it would fit, but the triage ended at its time limit before that was found"
 
-Jobs = tuple["SizedJob", ...]
-
-
+Jobs = tuple[SizedJob, ...]
 Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
 """Jobs of the scenario that no node in play can run: why, and what would give each one that can."""
 
@@ -40,15 +38,7 @@ def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
 
 
 def give_way(
-    inputs: Inputs,
-    jobs: Jobs,
-    unfit: Unfit,
-    *,
-    asked_gap: float,
-    time_limit_s: float,
-    progress: Callable[[str], None],
-    crosscheck: bool = False,
-    explain: bool = True,
+    request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool
 ) -> tuple[Jobs, Shortage, Nodes]:
     """The jobs as they are kept, with those named and explained that are dropped, delayed or short.
 
@@ -58,6 +48,7 @@ def give_way(
     within the same time. Raises InfeasibleError where the required jobs alone do not fit,
     DisagreementError where another solver refutes a step, or that.
     """
+    inputs, time_limit_s, progress = request.inputs, request.time_limit_s, request.progress
     fit = tuple(job for job in jobs if (job.derived_from or job.name) not in unfit)
     problem, claims = claims_of(inputs, fit)
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
@@ -65,20 +56,21 @@ def give_way(
         found = triage(
             problem,
             claims,
-            asked_gap=asked_gap,
+            asked_gap=request.asked_gap,
             time_limit_s=time_limit_s,
             progress=lambda step: progress(f"triage: {step}"),
-            ask=ask if crosscheck else None,
+            ask=ask if request.crosscheck else None,
         )
     except Infeasible as proved:
-        if crosscheck:
+        if request.crosscheck:
             require_agreement(ask, Assertion.none(proved))
         raise _required_alone(inputs, fit, time_limit_s) from None
     found = replace(found, delays={**found.delays, **dict.fromkeys(unfit)})
     kept = tuple(_as_kept(job, found) for job in jobs)
+    deadline = spent()
     if explain:
         progress("asking what would keep the others")
-    deadline = spent() + (time_limit_s if explain else 0.0)
+        deadline += time_limit_s
     short = tuple(_explained(inputs, jobs, kept, found, unfit, deadline))
     shortage = Shortage(
         priorities=tuple(_priorities(inputs, jobs, short, found)),
@@ -123,12 +115,7 @@ def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> Infeasib
 
 
 def _explained(
-    inputs: Inputs,
-    jobs: Jobs,
-    kept: Jobs,
-    found: Triage,
-    unfit: Unfit,
-    deadline: float,
+    inputs: Inputs, jobs: Jobs, kept: Jobs, found: Triage, unfit: Unfit, deadline: float
 ) -> Iterator[ShortJob]:
     """Each job that gives way, beside all that is kept, the most important first."""
     stated = inputs.scenario.jobs

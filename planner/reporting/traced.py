@@ -10,8 +10,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 
 from planner.inputs.base import Frozen
-from planner.planning.ledger.accounts import Accounts
-from planner.planning.ledger.capacity import Capacity
+from planner.planning.ledger.accounts import Accounts, Capacity
 from planner.planning.ledger.traced import FigureReader, TracedFigure
 from planner.planning.plan import Acquisition, Plan
 from planner.reporting.document import (

@@ -19,7 +19,7 @@ from planner.errors import CheckError, LimitError
 from planner.inputs.layers.override import Override
 from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
-from planner.planning.constrained import Goal
+from planner.planning.make import Goal
 from planner.whatif.results import (
     AlternativePlan,
     Alternatives,

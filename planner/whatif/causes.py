@@ -14,7 +14,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.settled import Inputs
 from planner.planning.plan import Plan
-from planner.planning.saved import Saved
+from planner.planning.store import Saved
 
 
 def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) -> Saved:

@@ -20,9 +20,7 @@ from planner.inputs.text.scalars import flow
 from planner.inputs.text.words import count_of
 from planner.planning.make import make_plan
 from planner.planning.plan import Occupant, Plan, Provenance, ShortJob
-from planner.planning.rolling_horizon import carried_over
-from planner.planning.saved import Saved, read_saved
-from planner.planning.store import loads
+from planner.planning.store import Saved, carried_over, loads, read_saved
 from planner.whatif.actuals import Actual, PlannedAndActual, outcomes
 from planner.whatif.causes import (
     TITLES,

@@ -27,9 +27,8 @@ from planner.packing.pack import attempt
 from planner.packing.statement.hold import Order
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
-from planner.planning.constrained import Goal, NearPlan, committed_plan, near_plan
-from planner.planning.eligible import stuck_jobs
-from planner.planning.make import make_plan
+from planner.planning.jobs import stuck_jobs
+from planner.planning.make import Goal, NearPlan, committed_plan, make_plan, near_plan
 from planner.planning.plan import Plan
 from planner.sizing import SizedJob
 from planner.sizing.candidate import Sizing

@@ -13,8 +13,7 @@ import pytest
 
 from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
-from planner.planning.rolling_horizon import carried_over
-from planner.planning.store import dumps, loads
+from planner.planning.store import carried_over, dumps, loads
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.terminal import TerminalOptions, render
 from tests.plan.edits import changed, refused, within

@@ -11,9 +11,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
-from planner.planning.rolling_horizon import carried_over
-from planner.planning.saved import Saved
-from planner.planning.store import dumps, loads
+from planner.planning.store import Saved, carried_over, dumps, loads
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import planner
-from planner.packing.problem import Choice, Demand, Problem, Shape
-from planner.packing.solution import Solution, Status
-from planner.packing.statement.translate import Translation
-from planner.planning.placing.place import assigned_modes
 from tests.properties.questions import drawing
 
 BOTH, FIRST, THEN = "2027Q1..2027Q2", "2027Q1", "2027Q2"
@@ -110,45 +106,29 @@ def test_nobody_moves_when_nothing_changes(needs):
     assert planned(1, jobs, quarters=3, **bought).moves == (0, 0, 0)
 
 
-def units(job, count, first=1):
-    return [(job, number) for number in range(first, first + count)]
-
-
-def keeping(choices, members, assigned):
-    demands = tuple(
-        Demand(tuple(Choice(name, Shape(1, 1, 1)) for name in choices), (0,), len(units))
-        for units in members
-    )
-    translation = Translation(
-        Problem(1, (), (), demands, 0), tuple(tuple(units) for units in members), ("2027Q1",)
-    )
-    empty = Solution(Status.PROVED, 0, 0, (), (), (), (), (), (), "")
-    solution = replace(empty, assigned=tuple(tuple(row) for row in assigned))
-    return assigned_modes(translation, solution)
-
-
-def test_a_job_stays_on_one_gpu_type_where_the_counts_allow_it():
-    members = [[*units("a", 2), *units("b", 3), *units("c", 1)]]
-    assert keeping(["h100", "l40s"], members, [[3, 3]]) == ((1, 1, 0, 0, 0, 1),)
-
-
-def test_a_job_that_must_be_split_is_split_once():
-    members = [[*units("a", 4), *units("b", 2)]]
-    kept = keeping(["h100", "l40s"], members, [[3, 3]])
-    assert sorted(kept[0][:4]) in ([0, 0, 0, 1], [0, 1, 1, 1])
-    assert len(set(kept[0][4:])) == 1
+@pytest.mark.parametrize(("counts", "split"), [((3, 4, 1), 0), ((5, 3), 1), ((1, 1, 1, 5), 1)])
+def test_jobs_stay_on_one_gpu_type_as_far_as_the_room_on_each_allows(counts, split):
+    """Four units fit each of both servers; a job is split only where it fits neither whole."""
+    fleet = {
+        "old": {"node_type": "xe9680-a100", "count": 1},
+        "own": {"node_type": "xe9680-h100", "count": 1},
+    }
+    jobs = {f"j{at}": job(2, BOTH, count=count) for at, count in enumerate(counts)}
+    plan = planned(1, jobs, fleet=fleet)
+    assert [sum(units for _, units in one.gpu_types) for one in plan.jobs] == list(counts)
+    assert sum(len(one.gpu_types) - 1 for one in plan.jobs) == split
 
 
 def test_later_units_of_a_job_follow_its_first_ones():
-    """The first demand puts `grows` on L40S; in the second both types would do."""
-    members = [units("grows", 1), [*units("grows", 1, first=2), *units("other", 1)]]
-    assert keeping(["h100", "l40s"], members, [[0, 1], [1, 1]]) == ((1,), (1, 0))
-
-
-def test_every_unit_gets_a_choice_and_the_counts_are_met():
-    members = [[*units("a", 5), *units("b", 4), *units("c", 1)]]
-    kept = keeping(["x", "y", "z"], members, [[1, 6, 3]])
-    assert [kept[0].count(index) for index in range(3)] == [1, 6, 3]
+    """In the second quarter another job would do as well beside the first unit of `grows`."""
+    fleet = {
+        "old": {"node_type": "xe9680-a100", "count": 1},
+        "own": {"node_type": "xe9680-h100", "count": 1},
+    }
+    grows = {"fixed": {"gpus": 4}, "count": {"2027Q1": 1, "2027Q2": 2}}
+    jobs = {"grows": grows, "wide": job(8, FIRST), "other": job(4, THEN, count=2)}
+    plan = planned(1, jobs, fleet=fleet)
+    assert all(len(one.gpu_types) == 1 for one in plan.jobs)
 
 
 def test_nodes_are_named_owned_first_then_bought_then_rented_and_serve_in_their_quarters(plan):

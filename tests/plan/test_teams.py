@@ -15,12 +15,9 @@ from hypothesis import strategies as st
 
 import planner
 from planner.errors import InfeasibleError
-from planner.packing import translate
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
-from planner.sizing import Sizer
-from planner.sizing.sizers import size_portfolio
 from tests.plan.edits import changed, entry, pieces, refused, stating, within
 from tests.properties.questions import drawing
 from tests.stated import load_inputs, own_nodes
@@ -114,21 +111,6 @@ def test_a_quota_may_be_of_a_gpu_type_whose_name_begins_as_a_year(tmp_path):
     plan = make_plan(load_inputs(tmp_path / "scenario.yaml"))
     assert held(plan, "red")["4090-24gb", "2027Q1"] == 8
     assert [quota.gpu_type for quota in used(plan, "red").quotas] == ["4090-24gb", "h100-80gb-sxm"]
-
-
-def test_only_units_of_a_team_with_a_quota_are_counted_apart(inputs):
-    """The jobs of three teams are alike; green has no quota and is counted with nobody's."""
-    alike = "fixed: {gpus: 4}, gpu_types: [h100-80gb-sxm, l40s-48gb]"
-    jobs = f"  more: {{{alike}, team: green}}\n  odd: {{{alike}}}\n"
-    quota = "teams: {red: {quota_gpus: 8}, blue: {}, green: {note: none}}\n"
-    found = {}
-    for teams in ("", quota):
-        given = inputs(jobs + teams)
-        sizer = Sizer(given.catalog, given.rules, given.settings, given.scenario.policies, None)
-        problem = translate(given, size_portfolio(sizer, given.scenario)).problem
-        found[teams] = sorted((demand.owner, demand.count) for demand in problem.demands)
-    assert found[""] == [("", 3), ("", 4)]
-    assert found[quota] == [("", 2), ("", 3), ("red", 2)]
 
 
 def test_a_quota_by_quarter_holds_until_the_next(inputs):

@@ -14,8 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from planner.errors import InfeasibleError
 from planner.inputs.load import Question as Asked
 from planner.planning.make import make_plan
-from planner.planning.saved import checked, read_saved
-from planner.planning.store import dumps, loads
+from planner.planning.store import checked, dumps, loads, read_saved
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
 from planner.whatif.causes import planned_side

@@ -13,7 +13,7 @@ import planner
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.reader import parse_document
 from planner.planning.plan import Note, Plan, PriorityUse, Shortage, ShortJob
-from planner.planning.saved import Saved
+from planner.planning.store import Saved
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults

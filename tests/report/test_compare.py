@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from planner.planning.plan import NodeRelease
-from planner.planning.saved import Saved
+from planner.planning.store import Saved
 from planner.reporting import github, markdown
 from planner.reporting.document import Fields, Figure
 from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document

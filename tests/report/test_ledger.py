@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from planner.planning.ledger.accounts import Accounts
-from planner.planning.ledger.capacity import Capacity
+from planner.planning.ledger.accounts import Accounts, Capacity
 from planner.planning.ledger.traced import NOTHING, FigureReader, total, where
 from planner.planning.store import dumps
 from tests.report.sums import again

@@ -10,8 +10,7 @@ from planner.errors import InfeasibleError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.planning.figures.costs import break_evens
-from planner.planning.ledger.accounts import Accounts
-from planner.planning.ledger.capacity import Capacity
+from planner.planning.ledger.accounts import Accounts, Capacity
 from planner.planning.ledger.traced import FigureReader
 from planner.planning.make import make_plan
 from planner.planning.plan import BudgetUse

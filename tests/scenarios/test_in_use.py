@@ -8,8 +8,7 @@ import pytest
 
 from planner.errors import CheckError
 from planner.planning.make import make_plan
-from planner.planning.rolling_horizon import carried_over
-from planner.planning.store import dumps
+from planner.planning.store import carried_over, dumps
 from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document

@@ -7,7 +7,7 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.inputs.layers.override import Override
-from planner.planning.constrained import near_plan
+from planner.planning.make import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers

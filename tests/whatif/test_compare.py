@@ -11,8 +11,7 @@ from planner.inputs.load import Question
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.planning.make import make_plan
 from planner.planning.plan import GpuPart
-from planner.planning.saved import read_saved
-from planner.planning.store import dumps
+from planner.planning.store import dumps, read_saved
 from planner.reporting.markdown import render
 from planner.reporting.sections.comparison import comparison_document
 from planner.whatif.causes import (

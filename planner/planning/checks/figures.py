@@ -25,22 +25,16 @@ def _pools(view: View) -> Findings:
         in_pool[node.pool].append(node)
     listed = [(pool.node_type, pool.site, pool.offer) for pool in view.plan.pools]
     yield from differences("the list of pools", sorted(listed), sorted(in_pool))
-    held = [{use.node: use.occupants for use in uses} for uses in view.plan.placements]
     for pool in view.plan.pools:
         nodes = in_pool[pool.node_type, pool.site, pool.offer]
         for quarter, label in enumerate(view.labels):
             there = [node for node in nodes if label in node.in_service]
-            yield from _pool(view, pool, quarter, there, held[quarter])
+            yield from _pool(view, pool, quarter, there)
     return "utilization is counted from the placements"
 
 
-def _pool(
-    view: View,
-    pool: PoolUse,
-    quarter: int,
-    there: list[Node],
-    held: dict[str, tuple[Occupant, ...]],
-) -> Iterator[str]:
+def _pool(view: View, pool: PoolUse, quarter: int, there: list[Node]) -> Iterator[str]:
+    held = view.held[quarter]
     everybody = [one for node in there for one in held.get(node.id, ())]
     serving = [node for node in there if node.hours is None]
     used = [(node, held[node.id]) for node in serving if node.id in held]
@@ -109,18 +103,15 @@ def _storage(view: View) -> Findings:
 
 def _growth(view: View) -> Findings:
     for gpu_type, share in view.inputs.scenario.policies.growth_reserve.items():
-        of_type = [n for n in view.plan.nodes if n.gpu_type == gpu_type and n.hours is None]
-        names = {node.id for node in of_type}
-        for label, uses in zip(view.labels, view.plan.placements, strict=True):
-            there = sum(node.gpus for node in of_type if label in node.in_service)
-            here = [one for use in uses if use.node in names for one in use.occupants]
-            always = sum(
-                len({gpu for one in use.occupants if not one.hours for gpu in one.gpus})
-                for use in uses
-                if use.node in names
-            )
-            runs = sum(len(one.gpus) * (one.hours[1] - one.hours[0]) for one in here if one.hours)
-            free = there - always - Fraction(runs, RUN_HOURS)
+        for label, serving, held in zip(view.labels, view.serving, view.held, strict=True):
+            of_type = [node for node in serving if node.gpu_type == gpu_type]
+            there, taken = sum(node.gpus for node in of_type), Fraction(0)
+            for here in (held.get(node.id, ()) for node in of_type):
+                taken += len({gpu for one in here if not one.hours for gpu in one.gpus})
+                runs = ((one, one.hours) for one in here if one.hours)
+                hours = sum(len(one.gpus) * (end - start) for one, (start, end) in runs)
+                taken += Fraction(hours, RUN_HOURS)
+            free = there - taken
             if free < Fraction(share) * there:
                 yield (
                     f"{label}: {float(free):.4g} of {there} GPUs of {gpu_type} are free, "

@@ -142,11 +142,10 @@ def _hosts(view: View) -> Findings:
 
 def _seated(view: View) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
     """Each piece: its quarter, what to call it there, its job, and its nodes."""
-    for quarter, seats in zip(view.quarters, view.seats, strict=True):
-        for (job, unit, replica), places in seats.items():
-            kind = "replica" if places[0][1].hours is None else "run"
-            which = f"unit {unit}" if replica == 1 else f"{kind} {replica} of unit {unit}"
-            yield quarter, f"{quarter}: {which} of {job}", job, places
+    for quarter, label, (job, unit, replica), places in view.pieces():
+        kind = "replica" if places[0][1].hours is None else "run"
+        which = f"unit {unit}" if replica == 1 else f"{kind} {replica} of unit {unit}"
+        yield view.quarters[quarter], f"{label}: {which} of {job}", job, places
 
 
 def _runs(view: View) -> Findings:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from math import ceil
+from operator import add
 
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.settled import SettledOffer
@@ -19,39 +19,33 @@ from planner.planning.plan import Node, Origin
 
 Flow = tuple[str, int, int, Fraction]
 """Kind of cost, quarter it is booked in, quarters of discount, US dollars."""
+Amounts = dict[str, list[int]]
+"""By kind of cost: cents by quarter, and last in present value."""
 
 
-@dataclass(slots=True)
-class CostSums:
-    """One kind of cost: cents by quarter and in present value."""
-
-    cents: list[int]
-    present_cents: int = 0
-
-
-def expected_costs(view: View) -> dict[str, CostSums]:
+def expected_costs(view: View) -> Amounts:
     """Every kind of cost that occurs, from the nodes in service and from what moves.
 
     Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
     """
-    quarters = len(view.labels)
-    totals: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * quarters))
-    known: dict[tuple[str, str, tuple[str | None, ...], int], dict[str, CostSums]] = {}
+    totals = _nothing(view)
+    known: dict[tuple[object, ...], Amounts] = {}
     for node in view.plan.nodes:
-        key = (node.entry, node.origin, (*node.in_service, "", *node.off, node.sold), node.steps)
+        key = (node.entry, node.origin, node.in_service, node.off, node.sold, node.steps)
         if key not in known:
             known[key] = node_costs(view, node)
-        for name, sums in known[key].items():
-            totals[name].present_cents += sums.present_cents
-            for quarter, cents in enumerate(sums.cents):
-                totals[name].cents[quarter] += cents
-    moves = sum(moves_cents(view).values())
-    if moves:
-        totals["moves"] = CostSums([moves, *[0] * (quarters - 1)], moves)
+        for kind, amounts in known[key].items():
+            totals[kind] = list(map(add, totals[kind], amounts))
+    if moves := sum(moves_cents(view).values()):
+        totals["moves"][0] = totals["moves"][-1] = moves
     for _, quarter, (cents, present_cents) in costs_of_tokens(view):
-        totals["tokens"].present_cents += present_cents
-        totals["tokens"].cents[quarter] += cents
+        totals["tokens"][quarter] += cents
+        totals["tokens"][-1] += present_cents
     return dict(totals)
+
+
+def _nothing(view: View) -> Amounts:
+    return defaultdict(lambda: [0] * (len(view.labels) + 1))
 
 
 def costs_of_tokens(view: View) -> Iterator[tuple[str, int, tuple[int, int]]]:
@@ -64,7 +58,7 @@ def costs_of_tokens(view: View) -> Iterator[tuple[str, int, tuple[int, int]]]:
                     yield job, quarter, (count * cents, count * present_cents)
 
 
-def node_costs(view: View, node: Node) -> dict[str, CostSums]:
+def node_costs(view: View, node: Node) -> Amounts:
     """Every kind of cost of one node, rounded.
 
     A rent is for one quarter, so that each quarter's present value is rounded by itself.
@@ -76,33 +70,24 @@ def node_costs(view: View, node: Node) -> dict[str, CostSums]:
     entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
     may_go = entry is not None and (entry.may_switch_off or entry.sale is not None)
     apart = node.origin == "rent" or may_go
-    spells = [(flow[1], [flow]) for flow in flows] if apart else [(0, flows)]
-    found: dict[str, CostSums] = defaultdict(lambda: CostSums([0] * len(view.labels)))
-    for _, spell in spells:
-        for name, sums in _rounded(view, spell).items():
-            found[name].present_cents += node.steps * sums.present_cents
-            found[name].cents = [
-                before + node.steps * more
-                for before, more in zip(found[name].cents, sums.cents, strict=True)
-            ]
+    found = _nothing(view)
+    for spell in [[flow] for flow in flows] if apart else [flows]:
+        exact: dict[str, list[Fraction]] = defaultdict(
+            lambda: [Fraction(0)] * (len(view.labels) + 1)
+        )
+        for kind, quarter, delay, paid_usd in spell:
+            exact[kind][quarter] += paid_usd * 100
+            exact[kind][-1] += paid_usd * 100 * view.discount**delay
+        for kind, amounts in exact.items():
+            # The fourth root of a rate is off by far less than 10^-20.
+            cents = (node.steps * round(round(amount, 20)) for amount in amounts)
+            found[kind] = list(map(add, found[kind], cents))
     return dict(found)
 
 
-def _rounded(view: View, flows: list[Flow]) -> dict[str, CostSums]:
-    cents: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction(0)] * len(view.labels))
-    present: dict[str, Fraction] = defaultdict(Fraction)
-    for name, quarter, delay, paid_usd in flows:
-        cents[name][quarter] += paid_usd * 100
-        present[name] += paid_usd * 100 * view.discount**delay
-    return {
-        name: CostSums([_whole(amount) for amount in cents[name]], _whole(present[name]))
-        for name in cents
-    }
-
-
-def _whole(cents: Fraction) -> int:
-    """The nearest cent, half to even; the fourth root of a rate is off by far less than 10^-20."""
-    return round(round(cents, 20))
+def present_cents(costs: Amounts) -> int:
+    """All kinds of cost together, in present value."""
+    return sum(amounts[-1] for amounts in costs.values())
 
 
 def _flows(view: View, node: Node) -> Iterator[Flow]:
@@ -187,17 +172,16 @@ def released_cents(view: View, name: str, label: str, *, sold: bool) -> dict[str
         )
     )
     before, after = node_costs(view, kept), node_costs(view, gone)
-    brought, up = (after.get(kind) for kind in ("sale", "residual value given up"))
+    brought, given_up = (sum(after.get(kind, [0])[:-1]) for kind in _OF_A_SALE)
     paid = [
-        sum(sum(one.cents) for kind, one in costs.items() if kind not in _OF_A_SALE)
+        sum(sum(one[:-1]) for kind, one in costs.items() if kind not in _OF_A_SALE)
         for costs in (before, after)
     ]
-    present = [sum(one.present_cents for one in costs.values()) for costs in (before, after)]
     return {
-        "total_cents": -sum(brought.cents) if brought else 0,
+        "total_cents": -brought,
         "saved_cents": paid[0] - paid[1],
-        "given_up_cents": sum(up.cents) if up else 0,
-        "present_cents": present[0] - present[1],
+        "given_up_cents": given_up,
+        "present_cents": present_cents(before) - present_cents(after),
     }
 
 
@@ -239,9 +223,10 @@ def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flo
 
 def _housing(view: View, node_type: str) -> Iterator[tuple[str, Fraction]]:
     """What a node on the buyer's own floor costs in a quarter."""
-    yield "energy", _energy_usd(view, node_type)
-    price = view.inputs.scenario.finance.colocation_usd_per_kw_month
-    nameplate = view.inputs.catalog.nodes[node_type].max_power_kw
+    node, settings = view.inputs.catalog.nodes[node_type], view.inputs.settings
+    kwh = Fraction(node.mean_power_kw.value if node.mean_power_kw else 0) * view.quarter_hours
+    yield "energy", kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
+    price, nameplate = view.inputs.scenario.finance.colocation_usd_per_kw_month, node.max_power_kw
     if price:
         yield "colocation", 3 * Fraction(price) * Fraction(nameplate.value if nameplate else 0)
 
@@ -261,13 +246,6 @@ def _licence_usd(view: View, node: Node) -> Fraction:
     return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / view.quarter_hours
 
 
-def _energy_usd(view: View, node_type: str) -> Fraction:
-    power = view.inputs.catalog.nodes[node_type].mean_power_kw
-    settings = view.inputs.settings
-    kwh = Fraction(power.value if power else 0) * view.quarter_hours
-    return kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
-
-
 def _lines(view: View) -> Findings:
     expected = expected_costs(view)
     listed = [line.name for line in view.plan.costs]
@@ -276,16 +254,16 @@ def _lines(view: View) -> Findings:
     for name in sorted(expected.keys() - set(listed)):
         yield f"{name} is missing from the costs"
     for line in view.plan.costs:
-        sums = expected.get(line.name, CostSums([0] * len(view.labels)))
-        yield from differences(f"{line.name} by quarter, cents,", line.cents, tuple(sums.cents))
-        yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(sums.cents))
+        *cents, present = expected.get(line.name) or _nothing(view)[line.name]
+        yield from differences(f"{line.name} by quarter, cents,", line.cents, tuple(cents))
+        yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(cents))
         what = f"the present value of {line.name}, cents,"
-        yield from differences(what, line.present_cents, sums.present_cents)
+        yield from differences(what, line.present_cents, present)
     return "every cost line agrees to the cent with prices and parameters"
 
 
 def _cost(view: View) -> Findings:
-    total = sum(sums.present_cents for sums in expected_costs(view).values())
+    total = present_cents(expected_costs(view))
     yield from differences("the net present cost, cents,", view.plan.proof.cost_cents, total)
     return "the net present cost is the sum of its lines"
 
@@ -304,7 +282,7 @@ def _budgets(view: View) -> Findings:
         "the list of budgets", [(use.spend, use.quarter) for use in view.plan.budgets], asked
     )
     for cap in caps:
-        lines = [costs[name].cents for name in _PAID[cap.spend] if name in costs]
+        lines = [costs[name] for name in _PAID[cap.spend] if name in costs]
         places = range(len(view.labels))
         if cap.quarter is not None:
             places = range(view.labels.index(cap.quarter), view.labels.index(cap.quarter) + 1)
@@ -325,8 +303,12 @@ def _break_evens(view: View) -> Findings:
     hours = view.quarter_hours
     expected = []
     for offer, rent, entry, nodes in _comparisons(view):
-        buying, renting = (_present_cents(view, one, entry) for one in (offer, rent))
-        bought, rented = sum(buying.values()), sum(renting.values())
+        labels = view.labels[entry:]
+        buying, renting = (
+            node_costs(view, _compared(one.kind, one.name, one.node_type, one.sites[0], labels))
+            for one in (offer, rent)
+        )
+        bought, rented = present_cents(buying), present_cents(renting)
         expected.append(
             {
                 "offer": offer.name,
@@ -337,9 +319,9 @@ def _break_evens(view: View) -> Findings:
                 "buy_cents": bought,
                 "rent_cents": rented,
                 "buy_price_cents": sum(
-                    buying[name] for name in ("purchase", "residual value", "support")
+                    buying[name][-1] for name in ("purchase", "residual value", "support")
                 ),
-                "rent_price_cents": renting["rent"],
+                "rent_price_cents": renting["rent"][-1],
                 "hours": ceil(hours * bought / rented),
                 "quarter_hours": ceil(hours),
             }
@@ -374,16 +356,9 @@ def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
         order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)
         late = offer.end_of_sale is not None and order_by > offer.end_of_sale
         shut = offer.available is not None and quarter not in offer.available
-        if order_by >= view.earliest_order and not late and not shut:
+        if order_by >= view.inputs.scenario.horizon.earliest_order and not late and not shut:
             return [(entry, 1)]
     return []
-
-
-def _present_cents(view: View, offer: SettledOffer, entry: int) -> dict[str, int]:
-    """Net present cost of one node of an offer from a quarter to the end, by kind."""
-    labels = view.labels[entry:]
-    node = _compared(offer.kind, offer.name, offer.node_type, offer.sites[0], labels)
-    return {name: sums.present_cents for name, sums in node_costs(view, node).items()}
 
 
 CHECKS = (_lines, _cost, _budgets, _break_evens)

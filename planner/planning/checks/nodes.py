@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from datetime import date, timedelta
-from itertools import count as naturals
+from datetime import timedelta
 
 from planner.inputs.scenario.places import plain
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -16,7 +15,7 @@ from planner.planning.checks.view import (
     Findings,
     View,
     differences,
-    field_differences,
+    each_difference,
     most_at_once,
 )
 from planner.planning.plan import Acquisition, Node, Origin
@@ -25,7 +24,7 @@ from planner.planning.plan import Acquisition, Node, Origin
 def _horizon(view: View) -> Findings:
     plan = view.plan
     yield from differences("the horizon", plan.quarters, view.labels)
-    as_of = view.earliest_order
+    as_of = view.inputs.scenario.horizon.earliest_order
     yield from differences("the earliest day of an order", plan.as_of, as_of.isoformat())
     yield from differences("the number of quarters placed", len(plan.placements), len(view.labels))
     return f"{count_of(len(view.labels), 'quarter')} as asked"
@@ -44,15 +43,12 @@ def _figures(view: View) -> Findings:
         expected = (known.gpu_type, known.gpus.value, known.cpu_cores.value, memory_mb)
         found = (node.gpu_type, node.gpus, node.cpus, node.memory_mb)
         yield from differences(f"node {node.id}: (GPU type, GPUs, cores, MB)", found, expected)
-        yield from _in_order(view, node)
+        inside = tuple(label for label in view.labels if label in node.in_service)
+        idle = not (node.in_service or node.off or node.sold)
+        if idle or node.in_service != inside:
+            told = f"is in service in {node.in_service}, not in quarters of the horizon"
+            yield f"node {node.id} {told}"
     return "every node has the GPUs, cores and host memory of its type"
-
-
-def _in_order(view: View, node: Node) -> Iterator[str]:
-    known = tuple(label for label in view.labels if label in node.in_service)
-    let_go = node.off or node.sold
-    if not (node.in_service or let_go) or node.in_service != known:
-        yield f"node {node.id} is in service in {node.in_service}, not in quarters of the horizon"
 
 
 def _owned(view: View) -> Findings:
@@ -146,9 +142,7 @@ def _releases(view: View) -> Iterator[str]:
             "quote": entry.sale.quote if entry.sale and line.action == "sell" else None,
             **each,
         }
-        yield from field_differences(
-            line, due, f"{line.quarter}: ", f" of {line.action} {line.entry}"
-        )
+        yield from each_difference(f"{line.quarter}:", line, due, f" of {line.action} {line.entry}")
 
 
 def _acquired(view: View) -> Findings:
@@ -205,7 +199,7 @@ def _while_there(view: View) -> Findings:
 
 
 def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
-    as_of = view.earliest_order
+    as_of = view.inputs.scenario.horizon.earliest_order
     start = view.quarters[entry].start
     order_by = start - timedelta(weeks=offer.lead_time_weeks)
     if order_by < as_of:
@@ -276,7 +270,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
     price = round(view.price_usd(offer, quarter) * 100)
     left = len(view.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
-    start = view.quarters[quarter].start
+    latest = view.quarters[quarter].start - timedelta(weeks=offer.lead_time_weeks)
     expected = {
         "kind": offer.kind,
         "node_type": offer.node_type,
@@ -286,17 +280,9 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
         "illustrative": offer.illustrative,
-        "order_by": _order_by(view, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+        "order_by": view.inputs.scenario.horizon.order_day(latest).isoformat(),
     }
-    yield from field_differences(line, expected, f"{line.quarter}: ", f" of offer {line.offer}")
-
-
-def _order_by(view: View, latest: date) -> date:
-    """The last day until then that is neither of a weekend nor a holiday; none before the plan."""
-    off = view.inputs.scenario.horizon.holidays
-    days = (latest - timedelta(days=back) for back in naturals())
-    working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
-    return max(view.earliest_order, working)
+    yield from each_difference(f"{line.quarter}:", line, expected, f" of offer {line.offer}")
 
 
 FIRST = (_horizon, _figures)

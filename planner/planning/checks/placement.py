@@ -125,23 +125,19 @@ def _traffic(view: View) -> Findings:
 
 
 def _needs(view: View) -> Findings:
-    for quarter, seats in enumerate(view.seats):
-        for piece, places in seats.items():
-            job, what = piece[0], f"{view.labels[quarter]}: {_told(piece)}"
-            gpu_types = {node.gpu_type for node, _ in places}
-            candidate = view.candidate(job, *places[0])
-            if len(gpu_types) > 1:
-                yield f"{what} is on several GPU types: {', '.join(sorted(gpu_types))}"
-            elif candidate is None:
-                yield f"{what} may not use {_way(*places[0])}"
-            else:
-                yield from _amounts(what, candidate, places)
-                yield from _together(view, what, candidate, places)
+    for _, label, piece, places in view.pieces():
+        what, (node, one) = f"{label}: {_told(piece)}", places[0]
+        gpu_types = {node.gpu_type for node, _ in places}
+        candidate = view.candidate(piece[0], node, one)
+        if len(gpu_types) > 1:
+            yield f"{what} is on several GPU types: {', '.join(sorted(gpu_types))}"
+        elif candidate is None:
+            way = one.way if one.way.startswith(node.gpu_type) else node.gpu_type
+            yield f"{what} may not use {way}"
+        else:
+            yield from _amounts(what, candidate, places)
+            yield from _together(view, what, candidate, places)
     return "each unit has the GPUs, cores and memory that its sizing asks for"
-
-
-def _way(node: Node, occupant: Occupant) -> str:
-    return occupant.way if occupant.way.startswith(node.gpu_type) else node.gpu_type
 
 
 def _amounts(
@@ -214,21 +210,17 @@ def _keeps(view: View) -> Findings:
         yield from differences(f"{what}: ways", planned.ways, _most_first(ways[planned.name]))
         sized = view.sized.get(planned.name)
         if planned.replicas or (sized and sized.shares_traffic):
-            by_way = tuple(
-                (way, _placed_in_way(view, planned.name, way)) for way, _ in planned.ways
+            placed = Counter(
+                (at, places[0][1].way)
+                for at, _, (job, *_), places in view.pieces()
+                if job == planned.name
             )
-            yield from differences(f"{what}: replicas by way", planned.replicas, by_way)
+            every = range(len(view.labels))
+            by_way = ((way, tuple(placed[at, way] for at in every)) for way, _ in planned.ways)
+            yield from differences(f"{what}: replicas by way", planned.replicas, tuple(by_way))
     free = sum(not job.keeps_gpu_type for job in view.jobs)
     but = f", but for those of {count_of(free, 'job')} that may change it" if free else ""
     return f"each unit keeps its GPU type and how it runs there{but}"
-
-
-def _placed_in_way(view: View, job: str, way: str) -> tuple[int, ...]:
-    """Replicas of a job that run in one way, in each quarter."""
-    return tuple(
-        sum(piece[0] == job and places[0][1].way == way for piece, places in seats.items())
-        for seats in view.seats
-    )
 
 
 def _most_first(units: Counter[str]) -> tuple[tuple[str, int], ...]:

@@ -17,7 +17,6 @@ from planner.planning.checks.view import (
     View,
     differences,
     each_difference,
-    field_differences,
     in_force,
 )
 from planner.planning.plan import Node
@@ -160,15 +159,13 @@ def _sites_of_jobs(view: View) -> Findings:
     for planned in view.plan.jobs:
         expected = tuple(sorted(allowed.get(planned.name) or ()))
         yield from differences(f"job {planned.name}: its sites", planned.sites, expected)
-    for label, seats in zip(view.labels, view.seats, strict=True):
-        for (job, unit, _), places in seats.items():
-            sites = {node.site for node, _ in places}
-            may = allowed.get(job)
-            if may is not None and not sites <= may:
-                yield (
-                    f"{label}: unit {unit} of {job} is at {', '.join(sorted(sites - may))}, "
-                    f"it may run at {', '.join(sorted(may))} alone"
-                )
+    for _, label, (job, unit, _), places in view.pieces():
+        sites, may = {node.site for node, _ in places}, allowed.get(job)
+        if may is not None and not sites <= may:
+            yield (
+                f"{label}: unit {unit} of {job} is at {', '.join(sorted(sites - may))}, "
+                f"it may run at {', '.join(sorted(may))} alone"
+            )
     return "each unit runs at a site that its job may use"
 
 
@@ -216,7 +213,7 @@ def _figures(view: View) -> Findings:
         }
         yield from each_difference(f"site {use.site}: taken", use.taken, taken)
         yield from each_difference(f"site {use.site}: allowed", use.allowed, allowed)
-        yield from field_differences(use, expected, f"site {use.site}: ")
+        yield from each_difference(f"site {use.site}:", use, expected)
     return "what the nodes take of their sites is counted rightly"
 
 

@@ -10,40 +10,20 @@ from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.text.words import count_of
 from planner.planning.checks.moves import running_today
 from planner.planning.checks.view import Findings, View
-from planner.planning.plan import Node, Occupant
+from planner.planning.plan import Node
 from planner.sizing.candidate import Candidate
 
-
-class _Quarter(NamedTuple):
-    """One quarter, as the placements have it."""
-
-    number: int
-    """From 0."""
-    label: str
-    serving: tuple[Node, ...]
-    """Those that come and go within the quarter have no spare ones."""
-    held: dict[str, tuple[Occupant, ...]]
-    """By node in use."""
-
-    def empty(self, node_type: str, site: str) -> int:
-        """Nodes of a pool on which nobody is."""
-        here = (node for node in self.serving if (node.node_type, node.site) == (node_type, site))
-        return sum(node.id not in self.held for node in here)
-
-    def one_of(self, node_type: str, site: str) -> Node | None:
-        """A node of a pool, where there is one."""
-        pool = (node_type, site)
-        return next((one for one in self.serving if (one.node_type, one.site) == pool), None)
+_Pool = tuple[str, str]
+"""Node type and site."""
 
 
-def _quarters(view: View) -> Iterator[_Quarter]:
-    for number, (label, uses) in enumerate(zip(view.labels, view.plan.placements, strict=True)):
-        serving = tuple(
-            node for node in view.plan.nodes if label in node.in_service and node.hours is None
-        )
-        known = {node.id for node in serving}
-        held = {use.node: use.occupants for use in uses if use.node in known}
-        yield _Quarter(number, label, serving, held)
+def _here(view: View, quarter: int, pool: _Pool) -> list[Node]:
+    return [node for node in view.serving[quarter] if (node.node_type, node.site) == pool]
+
+
+def _empty(view: View, quarter: int, pool: _Pool) -> int:
+    """Nodes of a pool on which nobody is."""
+    return sum(node.id not in view.held[quarter] for node in _here(view, quarter, pool))
 
 
 def _spares(view: View) -> Findings:
@@ -52,63 +32,62 @@ def _spares(view: View) -> Findings:
         for site, stated in view.inputs.scenario.sites.items()
         for name, group in stated.spare_groups.items()
     ]
-    for quarter in _quarters(view):
+    for quarter, label in enumerate(view.labels):
         yield from _of_each(view, quarter)
         for name, site, group in groups:
-            where = f"{quarter.label}: spare nodes of {name} at {site}"
+            where = f"{label}: spare nodes of {name} at {site}"
             yield from _shared(view, quarter, where, site, group)
     shared = f", and {count_of(len(groups), 'group')} of node types can share theirs"
     return f"spare nodes stay empty{shared if groups else ''}"
 
 
-def _of_each(view: View, quarter: _Quarter) -> Iterator[str]:
-    serving = Counter((node.node_type, node.site) for node in quarter.serving)
-    used = {(node.node_type, node.site) for node in quarter.serving if node.id in quarter.held}
+def _of_each(view: View, quarter: int) -> Iterator[str]:
+    held = view.held[quarter]
+    used = {(one.node_type, one.site) for one in view.serving[quarter] if one.id in held}
     for pool in sorted(used):
-        spare, empty = view.spare(*pool), quarter.empty(*pool)
+        spare, empty = view.spare(*pool), _empty(view, quarter, pool)
         if empty < spare:
             yield (
-                f"{quarter.label}: {pool[0]} at {pool[1]} must keep {spare} spare, "
-                f"{empty} of {serving[pool]} nodes are empty"
+                f"{view.labels[quarter]}: {pool[0]} at {pool[1]} must keep {spare} spare, "
+                f"{empty} of {len(_here(view, quarter, pool))} nodes are empty"
             )
 
 
-def _shared(
-    view: View, quarter: _Quarter, where: str, site: str, group: SpareGroup
-) -> Iterator[str]:
+def _shared(view: View, quarter: int, where: str, site: str, group: SpareGroup) -> Iterator[str]:
     """What is told as spare is empty, and stands in for each node type of the group in use."""
     kept = {
-        pool.node_type: pool.nodes_spare[quarter.number]
+        pool.node_type: pool.nodes_spare[quarter]
         for pool in view.plan.pools
         if pool.site == site and pool.node_type in group.node_types and not pool.offer
     }
     for node_type, nodes in kept.items():
-        empty = quarter.empty(node_type, site)
+        empty = _empty(view, quarter, (node_type, site))
         if nodes > empty:
             yield f"{where}: {nodes} of {node_type} are told, {empty} are empty"
-    needed = group.nodes or (group.racks or 0) * _fullest(quarter, site, group)
+    needed = group.nodes or (group.racks or 0) * _fullest(view, quarter, site, group)
     for node_type in kept:
-        mine = quarter.one_of(node_type, site)
-        units = list(_units(view, quarter, node_type, site))
-        if mine is None or not units:
+        mine = _here(view, quarter, (node_type, site))
+        units = list(_units(view, quarter, mine))
+        if not units:
             continue
         there = sum(
             nodes
             for other, nodes in kept.items()
             if other == node_type
             or (
-                (one := quarter.one_of(other, site)) and _stands_in(view, quarter, units, mine, one)
+                (others := _here(view, quarter, (other, site)))
+                and _stands_in(view, quarter, units, mine[0], others[0])
             )
         )
         if there < needed:
             yield f"{where}: {there} can stand in for {node_type}, {needed} are needed"
 
 
-def _fullest(quarter: _Quarter, site: str, group: SpareGroup) -> int:
+def _fullest(view: View, quarter: int, site: str, group: SpareGroup) -> int:
     """Nodes of a group in the rack that holds most of them."""
     racks = Counter(
-        node.racks[node.in_service.index(quarter.label)]
-        for node in quarter.serving
+        node.racks[node.in_service.index(view.labels[quarter])]
+        for node in view.serving[quarter]
         if node.site == site and node.node_type in group.node_types and node.racks
     )
     return max(racks.values(), default=0)
@@ -123,22 +102,22 @@ class _Unit(NamedTuple):
     """Whether it is pinned, or takes several nodes."""
 
 
-def _units(view: View, quarter: _Quarter, node_type: str, site: str) -> Iterator[_Unit]:
+def _units(view: View, quarter: int, nodes: list[Node]) -> Iterator[_Unit]:
+    """All that is on these nodes."""
     pinned = {unit for unit, place in running_today(view).items() if place.pinned}
-    for node in quarter.serving:
-        if (node.node_type, node.site) == (node_type, site):
-            for one in quarter.held.get(node.id, ()):
-                way = view.candidate(one.job, node, one)
-                if way is not None:
-                    stays = (one.job, one.unit) in pinned or way.gpus > node.gpus
-                    yield _Unit(one.job, way, stays)
+    for node in nodes:
+        for one in view.held[quarter].get(node.id, ()):
+            way = view.candidate(one.job, node, one)
+            if way is not None:
+                stays = (one.job, one.unit) in pinned or way.gpus > node.gpus
+                yield _Unit(one.job, way, stays)
 
 
 def _rate(way: Candidate) -> float:
     return way.serving.planned_requests_per_second if way.serving else 0.0
 
 
-def _stands_in(view: View, quarter: _Quarter, units: list[_Unit], mine: Node, other: Node) -> bool:
+def _stands_in(view: View, quarter: int, units: list[_Unit], mine: Node, other: Node) -> bool:
     """Whether a node of another type can take in all that a node of the first may hold of these.
 
     Each of them has whole GPUs, could run there on no more of them and for no longer, takes no more
@@ -155,7 +134,7 @@ def _stands_in(view: View, quarter: _Quarter, units: list[_Unit], mine: Node, ot
             and not (shared and _rate(way) < _rate(now))
             and not (way.partition or way.shared_mb or now.partition or now.shared_mb)
             and (way.gpus <= now.gpus and in_time)
-            and way.replicas_in(quarter.number) <= now.replicas_in(quarter.number)
+            and way.replicas_in(quarter) <= now.replicas_in(quarter)
             and way.cpus * mine.gpus <= now.gpus * other.cpus
             and way.memory_mb * mine.gpus <= now.gpus * other.memory_mb
         )

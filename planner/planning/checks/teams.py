@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from planner.inputs.text.words import count_of
-from planner.planning.checks.money import costs_of_tokens, node_costs
+from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import (
     Findings,
     View,
     at_once,
     differences,
-    field_differences,
+    each_difference,
     gpu_hours,
-    in_force,
     most_at_once,
     node_hours,
 )
@@ -73,44 +72,27 @@ def _held(view: View) -> dict[str | None, _Held]:
     """By team."""
     found: dict[str | None, _Held] = defaultdict(_Held)
     hours = view.quarter_hours
-    for quarter, seats in enumerate(view.seats):
-        for (job, _, _), places in seats.items():
-            team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
-            for node, one in places:
-                team.occupants[node.gpu_type, quarter].append(one)
-                team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
-                here += gpu_hours(one, hours)
-                gpus += len(one.gpus)
-            candidate = view.candidate(job, *places[0])
-            if job not in view.sized or view.sized[job].kind != "tune":
-                team.delivered += here
-            elif candidate is None or candidate.hours is None:
-                team.unknown += here
-            else:
-                team.delivered += min(here, gpus * Fraction(candidate.hours))
+    for quarter, _, (job, _, _), places in view.pieces():
+        team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
+        for node, one in places:
+            team.occupants[node.gpu_type, quarter].append(one)
+            team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
+            here += gpu_hours(one, hours)
+            gpus += len(one.gpus)
+        candidate = view.candidate(job, *places[0])
+        if job not in view.sized or view.sized[job].kind != "tune":
+            team.delivered += here
+        elif candidate is None or candidate.hours is None:
+            team.unknown += here
+        else:
+            team.delivered += min(here, gpus * Fraction(candidate.hours))
     return found
 
 
-def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
+def _limits(view: View, team: str | None) -> dict[str | None, tuple[int | None, ...]]:
     """What a team may hold, by GPU type (None: of all) and quarter."""
-    stated = view.inputs.scenario.teams[team].quota_gpus
-    if stated is None:
-        return {}
-    by_type: dict[str | None, object] = {None: stated}
-    if isinstance(stated, dict) and not any(map(_is_quarter, stated)):
-        by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
-    return {
-        key: [
-            None if (most := in_force(figure, label)) is None else int(str(most))
-            for label in view.labels
-        ]
-        for key, figure in by_type.items()
-    }
-
-
-def _is_quarter(key: str) -> bool:
-    """Whether it is a quarter, as `2027Q1`, and no GPU type, as `4090-24gb` may be one."""
-    return key[:4].isdigit() and key[4:5] == "Q"
+    stated = view.inputs.scenario.teams.get(team or "")
+    return dict(stated.quotas(view.inputs.scenario.horizon)) if stated else {}
 
 
 def _quotas(view: View) -> Findings:
@@ -165,14 +147,10 @@ def _hours(view: View) -> Findings:
             "delivered_gpu_hours": float(mine.delivered),
             "open_gpu_hours": float(mine.unknown),
         }
-        yield from field_differences(use, figures, f"{_told(use)}: ")
-        limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
+        yield from each_difference(f"{_told(use)}:", use, figures)
         expected = {
-            key: (
-                tuple(limit),
-                tuple(mine.most(key, quarter, parts=parts)[0] for quarter in quarters),
-            )
-            for key, limit in limits.items()
+            key: (limit, tuple(mine.most(key, at, parts=parts)[0] for at in quarters))
+            for key, limit in _limits(view, use.team).items()
         }
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)
@@ -229,8 +207,8 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
         cells[""][quarter] += nobodys
     for job, price in moves_cents(view).items():
         cells[_team_of(view, job)][0] += price
-    for job, quarter, (_, present_cents) in costs_of_tokens(view):
-        cells[_team_of(view, job)][quarter] += present_cents
+    for job, quarter, (_, present) in costs_of_tokens(view):
+        cells[_team_of(view, job)][quarter] += present
     return cells
 
 
@@ -240,12 +218,12 @@ def _let_go(view: View) -> Iterator[tuple[int, int]]:
         nowhere = node.model_copy(update={"in_service": (), "off": (), "sold": None})
         for label in node.off:
             off = node_costs(view, nowhere.model_copy(update={"off": (label,)}))
-            yield view.labels.index(label), sum(one.present_cents for one in off.values())
+            yield view.labels.index(label), present_cents(off)
         if node.sold:
             sold = node_costs(view, nowhere.model_copy(update={"sold": node.sold}))
             for kind, one in sold.items():
                 at = view.labels.index(node.sold) if kind == "sale" else len(view.labels) - 1
-                yield at, one.present_cents
+                yield at, one[-1]
 
 
 def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
@@ -260,8 +238,7 @@ def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuart
             key = (node.entry, node.origin, labels, node.steps)
             if key not in known:
                 alone = node.model_copy(update={"in_service": labels, "off": (), "sold": None})
-                kinds = node_costs(view, alone).values()
-                known[key] = sum(sums.present_cents for sums in kinds)
+                known[key] = present_cents(node_costs(view, alone))
             for label in labels:
                 slot = (*node.pool, view.labels.index(label))
                 costs[slot] += Fraction(known[key], len(labels))
@@ -281,12 +258,11 @@ def _endpoints(view: View) -> Findings:
     hours = Fraction(view.inputs.settings.hours_per_quarter.value)
     costs, gpus = _pool_costs(view)
     held: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
-    for quarter, seats in enumerate(view.seats):
-        for (job, _, _), places in seats.items():
-            for node, one in places:
-                slot = (*node.pool, quarter)
-                share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
-                held[job, quarter] += share * costs[slot]
+    for quarter, _, (job, _, _), places in view.pieces():
+        for node, one in places:
+            slot = (*node.pool, quarter)
+            share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
+            held[job, quarter] += share * costs[slot]
     stated = {name: load for name, job in view.inputs.scenario.jobs.items() if (load := job.load)}
     found = {use.job: use for use in view.plan.endpoints}
     yield from differences("the list of endpoints", sorted(found), sorted(stated))

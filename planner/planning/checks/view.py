@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
@@ -95,19 +94,12 @@ class View:
     @cached_property
     def quarters(self) -> tuple[Quarter, ...]:
         """The horizon of the inputs."""
-        horizon = self.inputs.scenario.horizon
-        return tuple(horizon.first_quarter + step for step in range(horizon.quarters))
+        return self.inputs.scenario.horizon.all_quarters
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The same as labels."""
         return tuple(str(quarter) for quarter in self.quarters)
-
-    @cached_property
-    def earliest_order(self) -> date:
-        """The first day on which an order can be placed."""
-        horizon = self.inputs.scenario.horizon
-        return horizon.as_of or horizon.first_quarter.start
 
     @cached_property
     def discount(self) -> Fraction:
@@ -151,6 +143,25 @@ class View:
             found.append(seats)
         return tuple(found)
 
+    @cached_property
+    def held(self) -> tuple[dict[str, tuple[Occupant, ...]], ...]:
+        """By quarter: who holds each node that is in use, by its id."""
+        return tuple({use.node: use.occupants for use in uses} for uses in self.plan.placements)
+
+    @cached_property
+    def serving(self) -> tuple[tuple[Node, ...], ...]:
+        """By quarter: nodes in service; those that come and go within it are left out."""
+        nodes = [node for node in self.plan.nodes if node.hours is None]
+        return tuple(
+            tuple(node for node in nodes if label in node.in_service) for label in self.labels
+        )
+
+    def pieces(self) -> Iterator[tuple[int, str, Piece, list[tuple[Node, Occupant]]]]:
+        """Quarter from 0, its label, a piece and where it sits then."""
+        for quarter, (label, seats) in enumerate(zip(self.labels, self.seats, strict=True)):
+            for piece, places in seats.items():
+                yield quarter, label, piece, places
+
     def uses(self) -> Iterator[tuple[str, Node, tuple[Occupant, ...]]]:
         """Quarter, node and who holds it; nodes that do not exist have their own check."""
         for label, uses in zip(self.labels, self.plan.placements, strict=True):
@@ -192,9 +203,8 @@ class View:
     def ways_of(self) -> dict[Unit, set[tuple[str, str]]]:
         """GPU types that a unit sits on, and the ways in which it runs, over all quarters."""
         found: dict[Unit, set[tuple[str, str]]] = defaultdict(set)
-        for seats in self.seats:
-            for (job, unit, _), places in seats.items():
-                found[job, unit].update((node.gpu_type, one.way) for node, one in places)
+        for _, _, (job, unit, _), places in self.pieces():
+            found[job, unit].update((node.gpu_type, one.way) for node, one in places)
         return found
 
     def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
@@ -280,17 +290,12 @@ def differences(what: str, found: object, expected: object) -> Iterator[str]:
         yield f"{what} is {found}, the inputs give {expected}"
 
 
-def field_differences(
-    record: Frozen, expected: Mapping[str, object], before: str, after: str = ""
-) -> Iterator[str]:
-    """The same of each of these fields of a record of the plan; its name stands between words."""
-    for name, value in expected.items():
-        yield from differences(f"{before}{name}{after}", getattr(record, name), value)
-
-
 def each_difference(
-    what: str, found: Mapping[str, object], expected: Mapping[str, object]
+    what: str, found: Frozen | Mapping[str, object], expected: Mapping[str, object], after: str = ""
 ) -> Iterator[str]:
-    """The same, figure by figure of those that have a name."""
-    for name in sorted({*found, *expected}):
-        yield from differences(f"{what} {name}", found.get(name), expected.get(name))
+    """The same, figure by figure, of a mapping or of some fields of a record of the plan."""
+    known = (
+        {name: getattr(found, name) for name in expected} if isinstance(found, Frozen) else found
+    )
+    for name in {**expected, **known}:
+        yield from differences(f"{what} {name}{after}", known.get(name), expected.get(name))

@@ -41,13 +41,11 @@ from planner.planning.plan import (
 from planner.planning.words import amount, price
 
 
-def acquisitions(
-    inputs: Inputs, translation: Translation, solution: Solution
-) -> tuple[Acquisition, ...]:
+def acquisitions(inputs: Inputs, acquired: Iterable[Entering]) -> tuple[Acquisition, ...]:
     """One line per offer, site and quarter of entry: by quarter, bought before rented, by offer."""
     quarters = inputs.scenario.horizon.all_quarters
     lines = []
-    for offer, quarter, count, ordered, site in _entering(inputs, translation, solution):
+    for offer, quarter, count, ordered, site in acquired:
         node = inputs.catalog.nodes[offer.node_type]
         level = offer.level(ordered)
         price = in_cents(level.unit_price_usd)
@@ -85,10 +83,10 @@ def acquisitions(
 
 def cost_lines(
     inputs: Inputs,
-    translation: Translation,
-    solution: Solution,
-    current: CurrentPlacement | None = None,
-    others: Iterable[tuple[int, CostStream]] = (),
+    acquired: Iterable[Entering],
+    gone: Iterable[Released],
+    current: CurrentPlacement | None,
+    others: Iterable[tuple[int, CostStream]],
 ) -> tuple[CostLine, ...]:
     """Every kind of cost that occurs, in the order of `_explanations`.
 
@@ -97,8 +95,6 @@ def cost_lines(
     quarters = inputs.scenario.horizon.quarters
     cents: dict[str, list[int]] = defaultdict(lambda: [0] * quarters)
     present: Counter[str] = Counter()
-    acquired = _entering(inputs, translation, solution)
-    gone = _released(inputs, translation, solution)
     for count, stream in chain(portfolio_costs(inputs, acquired, gone), others):
         present[stream.name] += count * stream.present_cents
         for quarter, each_cents in enumerate(stream.cents):
@@ -118,7 +114,9 @@ def cost_lines(
     )
 
 
-def _released(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Released]:
+def released_nodes(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> Iterator[Released]:
     """Owned nodes that are let go: by quarter, sold before switched off, by fleet entry."""
     supplies = translation.problem.supplies
     order = sorted(
@@ -132,12 +130,10 @@ def _released(inputs: Inputs, translation: Translation, solution: Solution) -> I
                 yield Released(inputs.scenario.fleet[name], quarter, nodes, kind == "sell", name)
 
 
-def node_releases(
-    inputs: Inputs, translation: Translation, solution: Solution
-) -> tuple[NodeRelease, ...]:
+def node_releases(inputs: Inputs, released: Iterable[Released]) -> tuple[NodeRelease, ...]:
     """One line for each entry and quarter: by quarter, sold before switched off."""
     lines = []
-    for gone in _released(inputs, translation, solution):
+    for gone in released:
         entry, node = gone.entry, inputs.catalog.nodes[gone.entry.node_type]
         streams = released_costs(inputs, gone)
         saved = sum(sum(one.cents) for one in streams if one.name not in OF_A_SALE)
@@ -174,7 +170,10 @@ def _price_text(inputs: Inputs, sale: Sale) -> str:
     return f"what {life} leave of {price(sale.paid_usd)} paid in {sale.bought}"
 
 
-def _entering(inputs: Inputs, translation: Translation, solution: Solution) -> Iterator[Entering]:
+def entering_nodes(
+    inputs: Inputs, translation: Translation, solution: Solution
+) -> Iterator[Entering]:
+    """Nodes that are acquired: by quarter, bought before rented, by offer."""
     offers, problem = {offer.name: offer for offer in inputs.offers}, translation.problem
     order = [
         (offers[supply.name], number, problem.pools[supply.pool].site)
@@ -197,6 +196,9 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     support = amount(settings.support_share_per_year.value, "share")
     fleet = inputs.scenario.fleet.values()
     licence, colocation, network = (price_stated(inputs, key) for key in _PER)
+    contracts = any(entry.support_usd_per_year for entry in fleet)
+    cap = inputs.scenario.finance.residual_at_most
+    capped = "" if cap is None else f", at most {amount(cap, 'share')} of it"
     off = " or switched off" if any(entry.may_switch_off for entry in fleet) else ""
     return {
         "purchase": f"price of each node in the quarter it enters service, {rate}",
@@ -206,15 +208,15 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
         ),
         "residual value": (
             "what is left of each price at the end of the horizon, straight line over "
-            f"{_plain(settings.useful_life_years)} years{_cap_text(inputs)}, {rate}"
+            f"{_plain(settings.useful_life_years)} years{capped}, {rate}"
         ),
         "sale": f"what owned nodes that are sold bring, in the quarter of the sale, {rate}",
         "residual value given up": (
             f"what they would have brought right after the horizon if they were kept, {rate}"
         ),
         "support": (
-            f"{support} of the price a year from entry into service, {rate}; "
-            f"owned nodes {_owned_support(inputs)}"
+            f"{support} of the price a year from entry into service, {rate}; owned nodes "
+            f"{'by their contracts, where these are stated' if contracts else 'not counted'}"
         ),
         "energy": (
             f"mean power × PUE {_plain(settings.pue)} × {_plain(settings.hours_per_quarter)} h a "
@@ -248,12 +250,6 @@ def _explanations(inputs: Inputs) -> dict[CostName, str]:
     }
 
 
-def _owned_support(inputs: Inputs) -> str:
-    if any(entry.support_usd_per_year for entry in inputs.scenario.fleet.values()):
-        return "by their contracts, where these are stated"
-    return "not counted"
-
-
 _PER = {
     "licence_usd_per_gpu_year": "per GPU and year",
     "colocation_usd_per_kw_month": "per kW and month",
@@ -268,12 +264,6 @@ def price_stated(inputs: Inputs, key: str) -> str:
         return f"{price(stated or Decimal(0))} {_PER[key]}"
     each = (f"{price(usd)} ({gpu_type})" for gpu_type, usd in sorted(stated.items()))
     return f"{', '.join(each)} {_PER[key]}"
-
-
-def _cap_text(inputs: Inputs) -> str:
-    """`, at most 50 %`; nothing where the scenario states no cap."""
-    cap = inputs.scenario.finance.residual_at_most
-    return "" if cap is None else f", at most {amount(cap, 'share')} of it"
 
 
 def _plain(setting: Setting) -> str:
@@ -320,11 +310,9 @@ def _orders(
     for line in acquisitions:
         if line.offer == offer.name:
             taken[line.quarter] += line.count
-    for label, nodes in taken.items():
-        yield inputs.scenario.horizon.labels.index(label), nodes
-    possible = entry_quarters(inputs, offer)
-    if not taken and possible:
-        yield possible[0], 1
+    labels = inputs.scenario.horizon.labels
+    orders = [(labels.index(label), nodes) for label, nodes in taken.items()]
+    yield from orders or ((entry, 1) for entry in entry_quarters(inputs, offer)[:1])
 
 
 def _break_even(

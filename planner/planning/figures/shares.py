@@ -1,4 +1,4 @@
-"""What each job adds to the bound, what endpoints cost, and what each team holds and is charged.
+"""How nodes and sites are used, what endpoints and APIs cost, and what each team is charged.
 
 The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
 costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory
@@ -12,15 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
-from typing import TypeVar
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from planner.costs import OF_A_SALE, node_costs, owned_costs, present_cents, token_costs
 from planner.inputs.scenario.load import HOUR_SECONDS, Load
+from planner.inputs.scenario.site import SITE_LIMITS, Site, SiteLimit
 from planner.inputs.settled import Inputs
-from planner.packing import Translation
-from planner.packing.solution import RUNNING_COST, TOKENS, WHOLE_NODES, Solution
-from planner.planning.figures.use import at_peak
+from planner.packing.problem import Pool
+from planner.planning.jobs import largest_remainder
 from planner.planning.plan import (
     ApiComparison,
     ApiUse,
@@ -30,77 +30,41 @@ from planner.planning.plan import (
     Node,
     NodeUse,
     Occupant,
+    PoolUse,
     QuotaUse,
+    SiteUse,
     TeamUse,
 )
 from planner.sizing.candidate import SizedJob
 
-Key = TypeVar("Key")
 
+class Occupancy(NamedTuple):
+    """Jobs on the nodes of a plan."""
 
-def largest_remainder(
-    amounts: Mapping[Key, Fraction] | Mapping[Key, float], total: int
-) -> dict[Key, int]:
-    """Round each amount down, and those cut most up again until all add up to the total.
+    inputs: Inputs
+    jobs: tuple[SizedJob, ...]
+    nodes: Sequence[Node]
+    placements: Sequence[Sequence[NodeUse]]
+    """By quarter."""
 
-    Of two cut alike the first is rounded up. A total that no rounding of these amounts has
-    leaves all of them rounded down.
-    """
-    whole = {key: floor(amount) for key, amount in amounts.items()}
-    missing = total - sum(whole.values())
-    if not 0 <= missing <= len(whole):
-        return whole
-    for key in sorted(whole, key=lambda key: whole[key] - amounts[key])[:missing]:
-        whole[key] += 1
-    return whole
+    @property
+    def hours(self) -> Fraction:
+        """Of a quarter."""
+        return Fraction(self.inputs.settings.hours_per_quarter.value)
 
+    def served(self, node: Node) -> tuple[int, ...]:
+        """Quarters in which a node is in service, from 0."""
+        labels = self.inputs.scenario.horizon.labels
+        return tuple(place for place, label in enumerate(labels) if label in node.in_service)
 
-JOB_TAGS = "job price tags"
-"""Name of the first bound term: the tags of all jobs in sum."""
-
-_UNATTRIBUTED = "not attributed"
-
-Bill = tuple[dict[str, int], tuple[tuple[str, int], ...]]
-"""Cents by job, and the terms of the bound, the jobs' sum first."""
-
-
-def bill(translation: Translation, solution: Solution, apis: Iterable[ApiUse]) -> Bill:
-    """Tag each job and state the other terms, so that all of them add up to the bound.
-
-    The tag of a job on an API is, or holds, what its tokens cost there.
-    """
-    exact: dict[str, float] = {}
-    terms_of = dict(solution.bound_terms)
-    for use in apis:
-        exact[use.job] = exact.get(use.job, 0.0) + use.present_cents
-        terms_of[TOKENS] -= use.present_cents
-    if not round(terms_of.get(TOKENS, 1.0)):
-        del terms_of[TOKENS]
-    for members, tag in zip(translation.members, solution.tags, strict=True):
-        for job, units in Counter(job for job, _ in members).items():
-            exact[job] = exact.get(job, 0.0) + units * tag.cents
-    jobs = sorted(exact)
-    amounts = [exact[job] for job in jobs] + [*terms_of.values()]
-    cents = [*largest_remainder(dict(enumerate(amounts)), solution.bound_cents).values()]
-    tags = dict(zip(jobs, cents, strict=False))
-    terms = [(JOB_TAGS, sum(tags.values()))]
-    terms += zip(terms_of, cents[len(jobs) :], strict=True)
-    if rest := solution.bound_cents - sum(cents):
-        terms.append((_UNATTRIBUTED, rest))
-    return tags, tuple(terms)
-
-
-def most_saved(solution: Solution, tags_cents: int) -> int:
-    """Cents by which the cost could fall at most if jobs with these tags in sum took less.
-
-    Without them the duals of the relaxation still bound what is left, by the tags less. Beyond the
-    relaxation, the cost holds what whole nodes add and what is not proved. What owned nodes cost in
-    any case stays.
-    """
-    terms = dict(solution.bound_terms)
-    beyond = solution.cost_cents - solution.bound_cents + terms[WHOLE_NODES]
-    decided = solution.cost_cents - terms[RUNNING_COST]
-    return max(0, round(min(tags_cents + beyond, decided)))
+    def there(self) -> dict[PoolQuarter, Fraction]:
+        """GPUs in service, on the average of each quarter."""
+        there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
+        hours = self.hours
+        for node in self.nodes:
+            for quarter in self.served(node):
+                there[node.pool, quarter] += node.gpu_hours(hours) / hours
+        return there
 
 
 PoolQuarter = tuple[tuple[str, str, str], int]
@@ -118,10 +82,8 @@ class _Held:
 
     gpus: dict[PoolQuarter, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
     """On the average of the quarter."""
-    occupants: dict[tuple[str, int], list[Occupant]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    """By GPU type and quarter: its units."""
+    occupants: list[tuple[str, int, Occupant]] = field(default_factory=list)
+    """GPU type, quarter, and who is there."""
     delivered: Fraction = Fraction(0)
     """GPU-hours; likewise `open`."""
     open: Fraction = Fraction(0)
@@ -137,90 +99,68 @@ class _Held:
 
         Of parts their share, if asked.
         """
-        found = []
-        for at in range(quarters):
-            here = [
-                one
-                for (kind, quarter), occupants in self.occupants.items()
-                if quarter == at and gpu_type in (None, kind)
-                for one in occupants
-            ]
-            peak = at_peak(here, lambda one: one.gpus_at_once if parts else len(one.gpus))
-            found.append(int(peak) if peak == int(peak) else float(peak))
-        return tuple(found)
+        here: dict[int, list[Occupant]] = defaultdict(list)
+        for kind, quarter, one in self.occupants:
+            if gpu_type in (None, kind):
+                here[quarter].append(one)
+        peaks = (
+            at_peak(here[at], lambda one: one.gpus_at_once if parts else len(one.gpus))
+            for at in range(quarters)
+        )
+        return tuple(int(peak) if peak == int(peak) else float(peak) for peak in peaks)
 
 
-def chargeback(
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    nodes: Sequence[Node],
-    placements: Sequence[Sequence[NodeUse]],
-    current: CurrentPlacement | None,
-) -> Chargeback | None:
+def chargeback(placed: Occupancy, current: CurrentPlacement | None) -> Chargeback | None:
     """Share the cost of a plan among its teams; None where neither a job nor a list names any.
 
     Moves are charged to the teams of the jobs that move, in the first quarter; tokens of APIs to
     those of their jobs.
     """
+    inputs, jobs, _, placements = placed
     named = {job.team for job in jobs} | set(inputs.scenario.teams)
     lines: list[Line] = [*sorted(team for team in named if team is not None)]
     if not lines:
         return None
     if None in named:
         lines.append(None)
-    hours = Fraction(inputs.settings.hours_per_quarter.value)
-    held = _held(jobs, nodes, placements, hours, lambda job: job.team)
-    there = _there(inputs, nodes)
+    held = _held(placed, lambda job: job.team)
     spread = inputs.scenario.policies.charge_idle == "spread"
-    shares = _shares(inputs, nodes, held, there, spread=spread)
+    shares = _shares(placed, held, spread=spread)
     team_of = {job.name: job.team for job in jobs}
     for move in current.moves if current else ():
         shares[team_of[move.job], 0] += move.cost_cents
     for job in jobs:
-        for quarter, present in _token_cents(inputs, job):
-            shares[job.team, quarter] += present
+        for api, units in job.on_apis:
+            for quarter, cost in enumerate(token_costs(inputs, job.name, api)):
+                shares[job.team, quarter] += units[quarter] * cost.present_cents
     cents = largest_remainder(shares, int(sum(shares.values())))
     quarters = range(len(placements))
-    idle = sum(there.values(), Fraction(0)) - sum(held[line].total for line in lines)
+    idle = sum(placed.there().values(), Fraction(0)) - sum(held[line].total for line in lines)
     return Chargeback(
         idle=inputs.scenario.policies.charge_idle,
         teams=tuple(
             _team_use(inputs, line, held[line], tuple(cents.get((line, q), 0) for q in quarters))
             for line in lines
         ),
-        idle_gpu_hours=float(idle * hours),
+        idle_gpu_hours=float(idle * placed.hours),
         idle_cents=tuple(cents.get((_IDLE, quarter), 0) for quarter in quarters),
     )
 
 
-def _token_cents(inputs: Inputs, job: SizedJob) -> Iterator[tuple[int, int]]:
-    """Quarter, and the net present cost of the tokens of a job on an API in it."""
-    for api, units in job.on_apis:
-        costs = token_costs(inputs, job.name, api)
-        for quarter, (count, cost) in enumerate(zip(units, costs, strict=True)):
-            yield quarter, count * cost.present_cents
-
-
-def endpoint_uses(
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    nodes: Sequence[Node],
-    placements: Sequence[Sequence[NodeUse]],
-) -> tuple[EndpointUse, ...]:
+def endpoint_uses(placed: Occupancy) -> tuple[EndpointUse, ...]:
     """Tokens of each serving job with a load, and what the GPUs that it holds cost, by quarter."""
+    inputs, jobs, _, placements = placed
     stated = inputs.scenario.jobs
     loads = [(job, load) for job in jobs if job.name in stated and (load := stated[job.name].load)]
     if not loads:
         return ()
-    hours = Fraction(inputs.settings.hours_per_quarter.value)
-    held = _held(jobs, nodes, placements, hours, lambda job: job.name)
-    shares = _shares(inputs, nodes, held, _there(inputs, nodes), spread=False)
+    shares = _shares(placed, _held(placed, lambda job: job.name), spread=False)
     return tuple(
         EndpointUse(
             job=job.name,
             million_tokens=_mean_million_tokens(inputs, job.name, job.endpoints()),
             full_million_tokens=_million_tokens(
-                inputs, load, (_taken(job, uses) for uses in placements)
+                inputs, load, (_planned(job, uses) for uses in placements)
             ),
             cost_cents=tuple(round(shares[job.name, at]) for at in range(len(placements))),
         )
@@ -284,22 +224,6 @@ def _million_tokens(inputs: Inputs, load: Load, rates: Iterable[Fraction]) -> tu
     return tuple(float(round(rate * each, 6)) for rate in rates)
 
 
-def _there(inputs: Inputs, nodes: Sequence[Node]) -> dict[PoolQuarter, Fraction]:
-    """GPUs in service, on the average of each quarter."""
-    hours = Fraction(inputs.settings.hours_per_quarter.value)
-    there: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
-    for node in nodes:
-        for quarter in _quarters(inputs, node):
-            there[node.pool, quarter] += node.gpu_hours(hours) / hours
-    return there
-
-
-def _quarters(inputs: Inputs, node: Node) -> tuple[int, ...]:
-    """In service, from 0."""
-    labels = inputs.scenario.horizon.labels
-    return tuple(place for place, label in enumerate(labels) if label in node.in_service)
-
-
 def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -> TeamUse:
     hours, quarters = Fraction(inputs.settings.hours_per_quarter.value), len(cents)
     listed = inputs.scenario.teams.get(team) if team else None
@@ -320,7 +244,7 @@ def _team_use(inputs: Inputs, team: Line, held: _Held, cents: tuple[int, ...]) -
     )
 
 
-def _taken(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
+def _planned(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
     """Requests per second that the replicas placed in a quarter are planned to take."""
     serving = {one.way: one.serving for one in job.sizing.candidates}
     ways = {
@@ -333,27 +257,23 @@ def _taken(job: SizedJob, uses: Sequence[NodeUse]) -> Fraction:
     return sum((Fraction(one.planned_requests_per_second) for one in rates if one), Fraction())
 
 
-def _held(
-    jobs: tuple[SizedJob, ...],
-    nodes: Sequence[Node],
-    placements: Sequence[Sequence[NodeUse]],
-    quarter_hours: Fraction,
-    line_of: Callable[[SizedJob], Line],
-) -> dict[Line, _Held]:
+def _held(placed: Occupancy, line_of: Callable[[SizedJob], Line]) -> dict[Line, _Held]:
     """By line; of the hours that it holds, a tuning job delivers its run, any other job all."""
     found: dict[Line, _Held] = defaultdict(_Held)
-    of_job, of_id = {job.name: job for job in jobs}, {node.id: node for node in nodes}
+    quarter_hours = placed.hours
+    of_job = {job.name: job for job in placed.jobs}
+    of_id = {node.id: node for node in placed.nodes}
     run_hours = {
         (job.name, candidate.way): candidate.hours
-        for job in jobs
+        for job in placed.jobs
         for candidate in job.sizing.candidates
     }
-    for quarter, uses in enumerate(placements):
+    for quarter, uses in enumerate(placed.placements):
         for node, one in ((of_id[use.node], one) for use in uses for one in use.occupants):
             job = of_job[one.job]
             team, hours = found[line_of(job)], one.gpu_hours(quarter_hours)
             team.gpus[node.pool, quarter] += hours / quarter_hours
-            team.occupants[node.gpu_type, quarter].append(one)
+            team.occupants.append((node.gpu_type, quarter, one))
             run = run_hours[one.job, one.way]
             if job.kind != "tune":
                 team.delivered += hours
@@ -365,19 +285,15 @@ def _held(
 
 
 def _shares(
-    inputs: Inputs,
-    nodes: Sequence[Node],
-    held: Mapping[Line, _Held],
-    there: Mapping[PoolQuarter, Fraction],
-    *,
-    spread: bool,
+    placed: Occupancy, held: Mapping[Line, _Held], *, spread: bool
 ) -> dict[ChargeCell, Fraction]:
-    """Cents by line and quarter, exactly; `there` are all GPUs, on the average of the quarter.
+    """Cents by line and quarter, exactly.
 
     What is idle is shared by those who hold GPUs if it is `spread`, and stands apart else.
     """
     cells: dict[ChargeCell, Fraction] = defaultdict(Fraction)
-    charges, nobodys = _charges(inputs, nodes)
+    charges, nobodys = _charges(placed)
+    there = placed.there()
     for slot, cents in charges.items():
         here = {line: use.gpus[slot] for line, use in held.items()}
         if spread and not any(here.values()):
@@ -392,23 +308,21 @@ def _shares(
     return cells
 
 
-def _charges(
-    inputs: Inputs, nodes: Sequence[Node]
-) -> tuple[dict[PoolQuarter, Fraction], Counter[int]]:
+def _charges(placed: Occupancy) -> tuple[dict[PoolQuarter, Fraction], Counter[int]]:
     """What each pool costs in each quarter, net present cents, and by quarter what is nobody's.
 
     The latter is what owned nodes bring that are sold, and cost while they are off.
     """
     alike: Counter[tuple[tuple[str, str, str], _Alike]] = Counter()
     orders: Counter[tuple[str, int]] = Counter()
-    for node in nodes:
-        served = _quarters(inputs, node)
+    for node in placed.nodes:
+        served = placed.served(node)
         alike[node.pool, (node.origin, node.entry, served, node.off, node.sold)] += node.steps
         orders.update((node.entry, q) for q in (served if node.origin == "rent" else served[:1]))
     charges: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     nobodys: Counter[int] = Counter()
     for (pool, one), count in alike.items():
-        for quarters, cents, is_on in _spells(inputs, one, orders):
+        for quarters, cents, is_on in _spells(placed.inputs, one, orders):
             for quarter in quarters:
                 if is_on:
                     charges[pool, quarter] += Fraction(count * cents, len(quarters))
@@ -440,3 +354,143 @@ def _spells(
             quarter = next((place for place, cents in enumerate(stream.cents) if cents), 0)
             is_on = quarter in served and stream.name not in OF_A_SALE
             yield (quarter,), stream.present_cents, is_on
+
+
+def pool_uses(
+    placed: Occupancy, pools: Sequence[Pool], shared_spares: Sequence[Sequence[int]] = ()
+) -> tuple[PoolUse, ...]:
+    """Capacity and use per pool and quarter; pools that never have a node are left out.
+
+    `shared_spares` are the nodes that stand in for others, by quarter and pool, or nothing.
+    """
+    nodes: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
+    pool_of: dict[str, tuple[str, str, str]] = {}
+    for node in placed.nodes:
+        nodes[node.pool].append(node)
+        pool_of[node.id] = node.pool
+    used: dict[tuple[int, tuple[str, str, str]], list[NodeUse]] = defaultdict(list)
+    for quarter, uses in enumerate(placed.placements):
+        for use in uses:
+            used[quarter, pool_of[use.node]].append(use)
+    found = []
+    for number, pool in enumerate(pools):
+        key = (pool.node_type, pool.site, pool.offer)
+        if pool.held or key not in nodes:
+            continue
+        rows = [
+            _figures(
+                pool,
+                [node for node in nodes[key] if label in node.in_service],
+                used[quarter, key],
+                placed.hours,
+                shared_spares[quarter][number] if shared_spares else 0,
+            )
+            for quarter, label in enumerate(placed.inputs.scenario.horizon.labels)
+        ]
+        columns: dict[str, Any] = {name: tuple(row[name] for row in rows) for name in rows[0]}
+        found.append(
+            PoolUse(
+                node_type=pool.node_type,
+                site=pool.site,
+                gpu_type=pool.gpu_type,
+                offer=pool.offer,
+                **columns,
+            )
+        )
+    return tuple(found)
+
+
+def _figures(
+    pool: Pool,
+    serving: Sequence[Node],
+    uses: list[NodeUse],
+    hours: Fraction,
+    shared_spare: int,
+) -> dict[str, float]:
+    """Of one pool in one quarter; of nodes that come and go within it, GPU-hours alone."""
+    everybody = [occupant for use in uses for occupant in use.occupants]
+    gpu_hours = float(sum((node.gpu_hours(hours) for node in serving), Fraction(0)))
+    held_hours = float(sum((one.gpu_hours(hours) for one in everybody), Fraction(0)))
+    spare = max(shared_spare, pool.spare if uses else 0)
+    if pool.hire:
+        serving, uses, everybody = [], [], []
+    gpus_used = cpus_used = memory_used_mb = 0
+    for use in uses:
+        gpus_used += len({gpu for occupant in use.occupants for gpu in occupant.gpus})
+        cpus_used += int(at_peak(use.occupants, lambda occupant: occupant.cpus))
+        memory_used_mb += int(at_peak(use.occupants, lambda occupant: occupant.memory_mb))
+    return {
+        "nodes": len(serving),
+        "nodes_used": len(uses),
+        "nodes_spare": spare,
+        "gpus": len(serving) * pool.node.gpus,
+        "gpus_used": gpus_used,
+        "gpus_peak": float(at_peak(everybody, lambda one: one.gpus_at_once)),
+        "gpu_hours": gpu_hours,
+        "gpu_hours_used": held_hours,
+        "cpus": len(serving) * pool.node.cpus,
+        "cpus_used": cpus_used,
+        "memory_mb": len(serving) * pool.node.memory_mb,
+        "memory_used_mb": memory_used_mb,
+    }
+
+
+def at_peak(
+    occupants: Sequence[Occupant], amount: Callable[[Occupant], int | Fraction]
+) -> int | Fraction:
+    """The sum of what is held at the hour at which it is largest."""
+    changes: dict[int, int | Fraction] = defaultdict(int)
+    for occupant in occupants:
+        start, end = occupant.held_hours
+        changes[start] += amount(occupant)
+        changes[end] -= amount(occupant)
+    return max(accumulate(changes[hour] for hour in sorted(changes)), default=0)
+
+
+def site_uses(inputs: Inputs, nodes: Sequence[Node]) -> tuple[SiteUse, ...]:
+    """Every site that the scenario lists, by name."""
+    return tuple(
+        _site_use(inputs, name, site, [one for one in nodes if one.site == name and not one.hours])
+        for name, site in sorted(inputs.scenario.sites.items())
+    )
+
+
+def _site_use(inputs: Inputs, name: str, site: Site, nodes: Sequence[Node]) -> SiteUse:
+    horizon, racks = inputs.scenario.horizon, site.racks
+    serving = [[node for node in nodes if label in node.in_service] for label in horizon.labels]
+    standing = [[node for node in nodes if label in node.standing] for label in horizon.labels]
+    in_racks = [
+        {node.racks[node.standing.index(label)] for node in there if node.racks}
+        for label, there in zip(horizon.labels, standing, strict=True)
+    ]
+    return SiteUse(
+        site=name,
+        cooling=tuple(sorted(site.cooling or ())),
+        labels=tuple(sorted(site.labels)),
+        nodes=tuple(map(len, serving)),
+        taken={
+            limit.need: _taken(inputs, serving if limit.drawn else standing, limit)
+            for limit in SITE_LIMITS
+        },
+        allowed={
+            limit.need: tuple(site.allows(limit, quarter) for quarter in horizon.all_quarters)
+            for limit in site.limits
+        },
+        racks=racks.count if racks else None,
+        racks_used=tuple(map(len, in_racks)),
+        units_per_rack=racks.units if racks else None,
+        power_per_rack_w=int(racks.power_kw * 1000) if racks and racks.power_kw else None,
+        spare_nodes=site.spare_nodes_in_order,
+    )
+
+
+def _taken(
+    inputs: Inputs, serving: Sequence[Sequence[Node]], limit: SiteLimit
+) -> tuple[int, ...] | None:
+    """What the nodes in service take by quarter; None where the catalog lacks one of them."""
+    types = {node.node_type for there in serving for node in there}
+    each = {name: limit.taken_by(inputs.catalog.nodes[name]) for name in types}
+    known = {name: taken for name, taken in each.items() if taken is not None}
+    if len(known) < len(each):
+        return None
+    return tuple(sum(known[node.node_type] for node in there) for there in serving)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import add
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.inputs.settled import Inputs
@@ -15,20 +15,6 @@ from planner.packing.limits import RackSpace
 from planner.packing.solution import Racked, Solution
 from planner.packing.statement.translate import held_name
 from planner.planning.plan import Node, Origin
-
-
-class NodeTerm(NamedTuple):
-    """What a server is from, and when it is there; quarters from 0."""
-
-    origin: Origin
-    entry: str
-    """Fleet entry or offer."""
-    in_service: tuple[int, ...]
-    hours: tuple[int, int] | None = None
-    """From when to when of the one quarter, where it comes and goes."""
-    off: tuple[int, ...] = ()
-    sold: int | None = None
-
 
 _MARKS: dict[Origin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}
 """What stands before the number of a node: `03`, `r03`, `v03`, `h03`."""
@@ -77,35 +63,16 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
         marks = Counter(_MARKS[slot.origin] for slot in slots)
         named: Counter[str] = Counter()
         for number, slot in enumerate(slots, start=1):
-            mark, hours = _MARKS[slot.origin], slot.hours
+            mark = _MARKS[slot.origin]
             named[mark] += 1
             width = max(2, len(str(marks[mark])))
             held = numbered.get((pool.node_type, pool.site, number))
             part = index if held is None else parts[held]
-            for quarter in slot.in_service:
-                serving[quarter][part].append(len(nodes))
-            for quarter in slot.off:
-                off[quarter][part].append(len(nodes))
-            nodes.append(
-                Node(
-                    id=f"{pool.home}/{mark}{named[mark]:0{width}d}",
-                    node_type=pool.node_type,
-                    gpu_type=pool.gpu_type,
-                    gpus=pool.node.gpus,
-                    cpus=pool.node.cpus,
-                    memory_mb=pool.node.memory_mb,
-                    site=pool.site,
-                    origin=slot.origin,
-                    entry=slot.entry,
-                    in_service=tuple(labels[quarter] for quarter in slot.in_service),
-                    hours=hours,
-                    steps=(hours[1] - hours[0]) // pool.hire.step_hours
-                    if hours and pool.hire
-                    else 1,
-                    off=tuple(labels[quarter] for quarter in slot.off),
-                    sold=None if slot.sold is None else labels[slot.sold],
-                )
-            )
+            for there, quarters in ((serving, slot.in_service), (off, slot.off)):
+                for label in quarters:
+                    there[labels.index(label)][part].append(len(nodes))
+            name = f"{pool.home}/{mark}{named[mark]:0{width}d}"
+            nodes.append(slot.model_copy(update={"id": name}))
             pool_of.append(index)
     return Fleet(
         tuple(nodes),
@@ -117,56 +84,68 @@ def build_fleet(inputs: Inputs, translation: Translation, solution: Solution) ->
     )
 
 
-def with_racks(fleet: Fleet, racks: Mapping[int, tuple[int, ...]]) -> Fleet:
-    """The same servers, each in its rack."""
-    nodes = tuple(
-        node.model_copy(update={"racks": racks[place]}) if place in racks else node
-        for place, node in enumerate(fleet.nodes)
-    )
-    return replace(fleet, nodes=nodes)
-
-
 def _slots(
     inputs: Inputs, translation: Translation, solution: Solution, index: int
-) -> Iterator[NodeTerm]:
-    """Nodes of a pool: owned by fleet entry, bought, rented, reserved, and those had for hours.
+) -> Iterator[Node]:
+    """Nodes of a pool, yet without a name: owned, bought, rented, reserved, and had for hours.
 
     The last ones in the order of the layouts, which say when each is there.
     """
     problem, pool = translation.problem, translation.problem.pools[index]
-    end = problem.quarters
-    if not pool.hire:
-        yield from _owned(inputs, translation, solution, index)
+    labels = inputs.scenario.horizon.labels
+
+    def node(origin: Origin, entry: str, quarters: Iterable[int]) -> Node:
+        return Node(
+            id="",
+            node_type=pool.node_type,
+            gpu_type=pool.gpu_type,
+            gpus=pool.node.gpus,
+            cpus=pool.node.cpus,
+            memory_mb=pool.node.memory_mb,
+            site=pool.site,
+            origin=origin,
+            entry=entry,
+            in_service=tuple(labels[quarter] for quarter in quarters),
+        )
+
     supplies = sorted(
         (supply.name, number)
         for number, supply in enumerate(problem.supplies)
         if supply.pool == index and not supply.releases
     )
-    entries = [(quarter, *supply) for quarter in range(end) for supply in supplies]
-    for quarter, name, supply in entries:
-        for _ in range(solution.bought[supply][quarter]):
-            yield NodeTerm("buy", name, tuple(range(quarter, end)))
-    for name, supply in supplies:
-        counts = solution.rented[supply]
-        for place in range(max(counts, default=0)):
-            quarters = tuple(q for q, count in enumerate(counts) if count > place)
-            yield NodeTerm("rent", name, quarters)
-    for quarter, name, supply in entries if solution.reserved else ():
-        for _ in range(solution.reserved[supply][quarter]):
-            yield NodeTerm("reserve", name, tuple(problem.supplies[supply].served(quarter)))
     if pool.hire:
         ((name, _),) = supplies
         for quarter, layouts in enumerate(solution.layouts):
-            for layout in layouts[index]:
-                yield NodeTerm("hourly", name, (quarter,), layout.hours)
+            for start, end in (layout.hours for layout in layouts[index] if layout.hours):
+                steps = (end - start) // pool.hire.step_hours
+                had = {"hours": (start, end), "steps": steps}
+                yield node("hourly", name, (quarter,)).model_copy(update=had)
+        return
+    for name, on, off, sold in _owned(inputs, translation, solution, index):
+        gone: dict[str, object] = {"off": tuple(labels[at] for at in off)}
+        gone |= {} if sold is None else {"sold": labels[sold]}
+        yield node("owned", name, on).model_copy(update=gone)
+    end = problem.quarters
+    entries = [(quarter, *supply) for quarter in range(end) for supply in supplies]
+    for quarter, name, supply in entries:
+        for _ in range(solution.bought[supply][quarter]):
+            yield node("buy", name, range(quarter, end))
+    for name, supply in supplies:
+        counts = solution.rented[supply]
+        for place in range(max(counts, default=0)):
+            yield node("rent", name, (q for q, count in enumerate(counts) if count > place))
+    for quarter, name, supply in entries if solution.reserved else ():
+        for _ in range(solution.reserved[supply][quarter]):
+            yield node("reserve", name, problem.supplies[supply].served(quarter))
 
 
 def _owned(
     inputs: Inputs, translation: Translation, solution: Solution, index: int
-) -> Iterator[NodeTerm]:
-    """The owned nodes of a pool by number; of an entry, those go first on which nothing runs today.
+) -> Iterator[tuple[str, list[int], list[int], int | None]]:
+    """The owned nodes of a pool by number: fleet entry, quarters in service and off, and of sale.
 
-    Then those of the highest numbers, the same ones again where a node goes off more than once.
+    Of an entry, those go first on which nothing runs today. Then those of the highest numbers, the
+    same ones again where a node goes off more than once.
     """
     scenario, pool = inputs.scenario, translation.problem.pools[index]
     owned = fleet_by_pool(scenario).get((pool.node_type, pool.site), [])
@@ -193,19 +172,17 @@ def _owned(
     for number, (name, entry) in enumerate(owned, 1):
         until = end if entry.retires is None else min(end, entry.retires - first)
         until = min(until, sold.get(number, until))
-        on = tuple(quarter for quarter in range(until) if quarter not in off[number])
-        yield NodeTerm("owned", name, on, None, tuple(off[number]), sold.get(number))
+        on = [quarter for quarter in range(until) if quarter not in off[number]]
+        yield name, on, off[number], sold.get(number)
 
 
 Stand = dict[int, int]
 """Position of a node -> rack number, from 1."""
 
 
-def racks_by_node(
-    translation: Translation, solution: Solution, fleet: Fleet
-) -> dict[int, tuple[int, ...]]:
-    """Rack numbers of each node at a site with racks, one for each quarter in which it stands."""
-    found: dict[int, list[int]] = defaultdict(list)
+def with_racks(translation: Translation, solution: Solution, fleet: Fleet) -> Fleet:
+    """The same servers, those of sites with racks each in its rack, quarter by quarter."""
+    racks: dict[int, tuple[int, ...]] = defaultdict(tuple)
     problem = translation.problem
     for index, space in enumerate(problem.racks):
         filled = [quarter[index] for quarter in solution.racks]
@@ -215,11 +192,14 @@ def racks_by_node(
             if group.racks and group.site == space.site
         ]
         floor = _Floor(space, fleet, groups, filled)
-        stands = floor.for_good(filled) or list(floor.by_quarter(filled))
-        for stand in stands:
+        for stand in floor.for_good() or floor.by_quarter():
             for node, rack in stand.items():
-                found[node].append(rack)
-    return {node: tuple(racks) for node, racks in sorted(found.items())}
+                racks[node] += (rack,)
+    nodes = (
+        node.model_copy(update={"racks": racks[place]}) if place in racks else node
+        for place, node in enumerate(fleet.nodes)
+    )
+    return replace(fleet, nodes=tuple(nodes))
 
 
 _Loads: TypeAlias = "list[dict[int, list[int]]]"
@@ -237,7 +217,7 @@ class _Floor:
         filled: Sequence[Sequence[Racked]],
     ) -> None:
         """`groups` of pools outlast racks: none may hold more of them than the fullest does."""
-        self._space = space
+        self._space, self._filled = space, filled
         sizes = {
             pool: (units, watts, *(int(pool in group) for group in groups))
             for pool, units, watts in space.nodes
@@ -270,33 +250,26 @@ class _Floor:
             {node for nodes in serving.values() for node in nodes} for serving in self._serving
         ]
 
-    def for_good(self, filled: Sequence[Sequence[Racked]]) -> list[Stand] | None:
+    def for_good(self) -> list[Stand] | None:
         """The racks of the fullest quarter, and every other node where it fits all its time."""
         counts = [len(nodes) for nodes in self._nodes]
         fullest = max(range(len(counts)), key=lambda quarter: (counts[quarter], quarter))
-        stand = self._arranged(filled[fullest], fullest, {})
+        stand = self._arranged(self._filled[fullest], fullest, {})
         load: _Loads = [defaultdict(lambda: [0] * len(self._room[0])) for _ in counts]
-        for node, rack in stand.items():
-            self._add(node, rack, load)
+        if not all(self._put(node, rack, load) for node, rack in stand.items()):
+            return None  # nodes of the fullest quarter, in another with fewer empty ones
         for node in sorted(self._size.keys() - stand.keys(), key=self._largest_first):
-            found = self._first_rack(node, load)
+            racks = range(1, self._space.count + 1)
+            found = next((rack for rack in racks if self._put(node, rack, load)), None)
             if found is None:
                 return None
             stand[node] = found
-            self._add(node, found, load)
-        if not all(
-            taken <= there
-            for racks, room in zip(load, self._room, strict=True)
-            for rack in racks.values()
-            for taken, there in zip(rack, room, strict=True)
-        ):
-            return None  # nodes of the fullest quarter, in another with fewer empty ones
         return [{node: stand[node] for node in sorted(nodes)} for nodes in self._nodes]
 
-    def by_quarter(self, filled: Sequence[Sequence[Racked]]) -> Iterator[Stand]:
+    def by_quarter(self) -> Iterator[Stand]:
         """Each quarter's own arrangement, where as many nodes as can be stay in their rack."""
         before: Stand = {}
-        for quarter, racks in enumerate(filled):
+        for quarter, racks in enumerate(self._filled):
             before = self._arranged(racks, quarter, before)
             yield before
 
@@ -304,27 +277,19 @@ class _Floor:
         units, watts, *_ = self._size[node]
         return -units, -watts, node
 
-    def _add(self, node: int, rack: int, load: _Loads) -> None:
-        for quarter, nodes in enumerate(self._nodes):
-            if node in nodes:
-                taken = load[quarter][rack]
-                load[quarter][rack] = list(map(add, taken, self._size[node]))
-
-    def _first_rack(self, node: int, load: _Loads) -> int | None:
-        """The first rack with room for a node in every quarter in which it serves."""
-        served = [
-            (taken, room)
-            for nodes, taken, room in zip(self._nodes, load, self._room, strict=True)
+    def _put(self, node: int, rack: int, load: _Loads) -> bool:
+        """Put a node into a rack if that has room in every quarter in which the node stands."""
+        sums = {
+            quarter: list(map(add, load[quarter][rack], self._size[node]))
+            for quarter, nodes in enumerate(self._nodes)
             if node in nodes
-        ]
-        for rack in range(1, self._space.count + 1):
-            if all(
-                before + more <= there
-                for taken, room in served
-                for before, more, there in zip(taken[rack], self._size[node], room, strict=True)
-            ):
-                return rack
-        return None
+        }
+        for quarter, taken in sums.items():
+            if any(more > there for more, there in zip(taken, self._room[quarter], strict=True)):
+                return False
+        for quarter, taken in sums.items():
+            load[quarter][rack] = taken
+        return True
 
     def _arranged(self, racks: Iterable[Racked], quarter: int, before: Stand) -> Stand:
         """A node for each place of these racks; those that stood in a rack before come first."""

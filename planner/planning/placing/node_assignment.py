@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
 from planner.packing.node_packing.gpu_patterns import starts
-from planner.packing.problem import Part, Problem, Shape
+from planner.packing.problem import WHOLE, Part, Pool, Problem, Shape
 from planner.packing.solution import Bundle, Layout, Member
 from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.shared_nodes import Group, SharedNode, empty_node, seat_all
 
+Group = tuple[int, int]
+"""Demand and choice: units of one group are interchangeable in a layout."""
 Signature = tuple[tuple[Group, int], ...]
 Residents: TypeAlias = "Mapping[tuple[int, ...], Mapping[Group, int]]"
 """Nodes -> units of each group."""
@@ -278,19 +279,75 @@ def _by_overlap(
         yield index, contents[position]
 
 
+@lru_cache(maxsize=4096)
+def _one_gpu_holds(pool: Pool, parts: tuple[Part, ...]) -> bool:
+    """Whether these parts fit one GPU of a pool together."""
+    profiles = Counter(part.profile for part in parts)
+    if not profiles[""]:
+        divisions = (Counter(name for name, _ in one.slots) for one in pool.divisions)
+        return any(profiles <= division for division in divisions)
+    return len(profiles) == 1 and sum(part.memory_mb for part in parts) <= pool.shared_mb
+
+
 @dataclass(slots=True)
-class _PoolNodes:
-    """The nodes of one pool."""
+class _SharedNode:
+    """One node that units share, while they are seated one by one."""
 
-    limit: int
-    """Nodes that may run units; the others are spare."""
-    empty: list[int]
-    shared: dict[int, SharedNode] = field(default_factory=dict)
-    spanned: dict[tuple[int, ...], Group] = field(default_factory=dict)
+    number: int
+    """Of its pool."""
+    pool: Pool
+    gpus: int
+    """Free; likewise `cpus` and `memory_mb`."""
+    cpus: int
+    memory_mb: int
+    units: list[Group] = field(default_factory=list)
+    opened: list[tuple[Part, ...]] = field(default_factory=list)
+    """GPUs that parts are taken of, by these parts."""
 
-    def open(self) -> int:
-        """How many more nodes may be used."""
-        return self.limit - len(self.shared) - sum(len(nodes) for nodes in self.spanned)
+    def fits(self, shape: Shape) -> bool:
+        """Whether the unit fits into what is free."""
+        return (
+            shape.cpus <= self.cpus
+            and shape.memory_mb <= self.memory_mb
+            and (shape.gpus <= self.gpus or self._opened_for(shape.part) is not None)
+            and self._mixes(shape)
+        )
+
+    def put(self, unit: Group, shape: Shape) -> None:
+        """Seat a unit."""
+        self.units.append(unit)
+        self.cpus -= shape.cpus
+        self.memory_mb -= shape.memory_mb
+        gpu = self._opened_for(shape.part)
+        if gpu is not None:
+            self.opened[gpu] = tuple(sorted((*self.opened[gpu], shape.part)))
+            return
+        self.gpus -= shape.gpus
+        if shape.part != WHOLE:
+            self.opened.append((shape.part,))
+
+    def room_beside(self, shape: Shape) -> float:
+        """How much is left beside a unit: the less, the tighter it fits."""
+        node = self.pool.node
+        memory = (self.memory_mb - shape.memory_mb) / max(node.memory_mb, 1)
+        opens = shape.part != WHOLE and self._opened_for(shape.part) is None
+        return memory + (self.gpus - shape.gpus) / node.gpus + opens
+
+    def _mixes(self, shape: Shape) -> bool:
+        """Where partitions keep to nodes of their own, whether this is one of them."""
+        if self.pool.mixes or not self.units:
+            return True
+        partitioned = any(part.profile for parts in self.opened for part in parts)
+        return partitioned == bool(shape.part.profile)
+
+    def _opened_for(self, part: Part) -> int | None:
+        """The fullest of the opened GPUs that hold one part more."""
+        fitting = [
+            (len(parts), -gpu)
+            for gpu, parts in enumerate(self.opened if part != WHOLE else ())
+            if _one_gpu_holds(self.pool, tuple(sorted((*parts, part))))
+        ]
+        return -max(fitting)[1] if fitting else None
 
 
 class _StableAssignment:
@@ -310,18 +367,20 @@ class _StableAssignment:
         self._problem = quarter.problem
         self._shape = quarter.shape
         self._groups = sorted(units)
-        self._pools = {
-            pool: _PoolNodes(max(0, limits[pool]), list(those)) for pool, those in nodes.items()
-        }
+        self._empty = {pool: list(those) for pool, those in nodes.items()}
+        self._left = {pool: max(0, limits[pool]) for pool in nodes}
+        """Nodes of each pool that may still be used; the others are spare."""
+        self._shared: dict[int, _SharedNode] = {}
+        self._spanned: dict[tuple[int, ...], Group] = {}
         self._pool_of = {node: pool for pool, those in nodes.items() for node in those}
         self._waiting = Counter(units)
 
     def found(self, here: Residents) -> list[NodeAssignment] | None:
         """Nodes with their units; None where somebody is left without a place."""
         self._keep(here)
-        if any(held.open() < 0 for held in self._pools.values()):
+        if min(self._left.values()) < 0:
             return None  # fewer nodes may be used than before
-        return list(self._assigned()) if self._span_all() and self._seat_all() else None
+        return self._assigned() if self._span_all() and self._seat_all() else None
 
     def _keep(self, here: Residents) -> None:
         """Leave those who go on where they are, as far as the nodes may still be used."""
@@ -332,7 +391,7 @@ class _StableAssignment:
             if len(nodes) > 1:
                 group = next(iter(mine))
                 if self._waiting[group]:
-                    self._span(self._pool_of[nodes[0]], nodes, group)
+                    self._span(nodes, group)
                 continue
             seat = self._open(nodes[0])
             for group in sorted(mine, key=lambda group: (self._shape(group).part, group)):
@@ -346,7 +405,7 @@ class _StableAssignment:
         """Give whole nodes to the units that can run in no other way, the largest first."""
         ordered = sorted(self._groups, key=lambda group: (-self._shape(group).gpus, group))
         for group in ordered:
-            spans = {pool: self._span_in(pool, group) for pool in self._pools}
+            spans = {pool: self._span_in(pool, group) for pool in self._empty}
             whole = {pool: span for pool, span in spans.items() if span}
             if 0 in spans.values() or not whole:
                 continue
@@ -357,35 +416,54 @@ class _StableAssignment:
 
     def _seat_all(self) -> bool:
         """Fit the others in: those who go on first where nodes last, then everybody anywhere."""
-        for held in self._pools.values():
-            for node in held.empty[: held.open()]:
+        for pool, empty in self._empty.items():
+            for node in empty[: self._left[pool]]:
                 self._open(node)
         waiting = [group for group in self._groups for _ in range(self._waiting[group])]
         going_on = [group for group in waiting if group[0] in self._quarter.staying]
         ending = [group for group in waiting if group[0] not in self._quarter.staying]
-        seats = {node: seat for held in self._pools.values() for node, seat in held.shared.items()}
-        lasting = [seat for node, seat in seats.items() if node in self._quarter.lasting]
-        left = seat_all(self._problem, lasting, going_on)
-        return not seat_all(self._problem, list(seats.values()), [*left, *ending])
+        seats = sorted(self._shared.items(), key=lambda one: one[1].number)
+        lasting = [seat for node, seat in seats if node in self._quarter.lasting]
+        left = self._seat(lasting, going_on)
+        return not self._seat([seat for _, seat in seats], [*left, *ending])
 
-    def _assigned(self) -> Iterator[NodeAssignment]:
-        """What each node holds now."""
-        for held in self._pools.values():
-            for nodes, group in held.spanned.items():
-                yield NodeAssignment(nodes, ((group, 1),))
-            for node, seat in held.shared.items():
-                if units := Counter(seat.units):
-                    bundles = tuple(sorted(self._bundles(seat)))
-                    yield NodeAssignment((node,), tuple(sorted(units.items())), bundles)
+    def _seat(self, nodes: Sequence[_SharedNode], waiting: Sequence[Group]) -> list[Group]:
+        """Seat units, the largest first, each where it fits tightest; those that found no room."""
+        open_to: dict[Group, list[_SharedNode]] = {}
+        left = []
 
-    def _bundles(self, seat: SharedNode) -> Iterator[Bundle]:
+        def size(group: Group) -> tuple[int, int, Group]:
+            return self._shape(group).gpus, self._shape(group).memory_mb, group
+
+        for group in sorted(waiting, key=size, reverse=True):
+            shape = self._shape(group)
+            if group not in open_to:
+                able = {pool for pool in self._empty if self._span_in(pool, group) == 0}
+                open_to[group] = [node for node in nodes if node.number in able]
+            fitting = (node for node in open_to[group] if node.fits(shape))
+            best = min(fitting, key=lambda node: node.room_beside(shape), default=None)
+            if best is None:
+                left.append(group)
+            else:
+                best.put(group, shape)
+        return left
+
+    def _assigned(self) -> list[NodeAssignment]:
+        """What each node holds now, pool by pool."""
+        found = [NodeAssignment(nodes, ((group, 1),)) for nodes, group in self._spanned.items()]
+        for node, seat in self._shared.items():
+            if units := Counter(seat.units):
+                bundles = tuple(sorted(self._bundles(seat)))
+                found.append(NodeAssignment((node,), tuple(sorted(units.items())), bundles))
+        return sorted(found, key=lambda one: self._pool_of[one.nodes[0]])
+
+    def _bundles(self, seat: _SharedNode) -> Iterator[Bundle]:
         """The GPUs of a node that units take parts of."""
-        pool = self._problem.pools[seat.pool]
         waiting: dict[Part, list[Group]] = defaultdict(list)
         for group in sorted(seat.units):
             waiting[self._shape(group).part].append(group)
         for parts in sorted(seat.opened):
-            slots = starts(pool, [part.profile for part in parts])
+            slots = starts(seat.pool, [part.profile for part in parts])
             held = [waiting[part].pop(0) for part in parts]
             members = (Member(*unit, 0, 0, slot) for unit, slot in zip(held, slots, strict=True))
             yield Bundle(1, tuple(sorted(members)))
@@ -393,25 +471,28 @@ class _StableAssignment:
     def _span_in(self, pool: int, group: Group) -> int | None:
         return self._problem.pools[pool].nodes_taken(self._shape(group))
 
-    def _open(self, node: int) -> SharedNode:
+    def _open(self, node: int) -> _SharedNode:
         """Begin to share an empty node."""
-        pool = self._pool_of[node]
-        held = self._pools[pool]
-        held.empty.remove(node)
-        held.shared[node] = empty_node(pool, self._problem.pools[pool])
-        return held.shared[node]
+        number = self._pool_of[node]
+        self._empty[number].remove(node)
+        self._left[number] -= 1
+        pool = self._problem.pools[number]
+        free = pool.node.gpus, pool.node.cpus, pool.node.memory_mb
+        self._shared[node] = _SharedNode(number, pool, *free)
+        return self._shared[node]
 
-    def _span(self, pool: int, nodes: tuple[int, ...], group: Group) -> None:
-        held = self._pools[pool]
-        held.spanned[nodes] = group
-        held.empty = [node for node in held.empty if node not in nodes]
+    def _span(self, nodes: tuple[int, ...], group: Group) -> None:
+        pool = self._pool_of[nodes[0]]
+        self._spanned[nodes] = group
+        self._empty[pool] = [node for node in self._empty[pool] if node not in nodes]
+        self._left[pool] -= len(nodes)
         self._waiting[group] -= 1
 
     def _span_new(self, pool: int, span: int, group: Group) -> bool:
         """Whole empty nodes for one unit, if there are so many."""
-        held = self._pools[pool]
-        if span > min(held.open(), len(held.empty)):
+        empty = self._empty[pool]
+        if span > min(self._left[pool], len(empty)):
             return False
         goes_on = group[0] in self._quarter.staying
-        self._span(pool, tuple(held.empty[:span] if goes_on else held.empty[-span:]), group)
+        self._span(tuple(empty[:span] if goes_on else empty[-span:]), group)
         return True

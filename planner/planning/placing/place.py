@@ -1,4 +1,4 @@
-"""From layouts to units on GPUs: in which way each unit runs, and who sits where when."""
+"""From layouts to units on GPUs: in which way each unit runs, who sits where, and who moves."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from itertools import groupby
 from typing import TypeAlias
 
 from planner.inputs.catalog.catalog import GpuType
+from planner.inputs.scenario.places import NodePlace, running_units
+from planner.inputs.settled import Inputs
+from planner.inputs.text.words import usd
 from planner.packing import Translation
 from planner.packing.problem import WHOLE, Choice, Part, Pool
 from planner.packing.solution import Bundle, Solution
 from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.node_assignment import NodeAssignment, QuarterNodes
-from planner.planning.placing.shared_nodes import Group
-from planner.planning.plan import GpuPart, NodeUse, Occupant
+from planner.planning.placing.node_assignment import Group, NodeAssignment, QuarterNodes
+from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant
+from planner.sizing.candidate import SizedJob
 
 Piece = tuple[int, int, int]
 """Demand, position among its members, and replica from 1."""
@@ -23,6 +26,8 @@ Unit = tuple[str, int]
 """Job and unit number."""
 Way = tuple[str, str]
 """GPU type, and the name of a choice."""
+Kept = tuple[tuple[int, ...], ...]
+"""demand × member: choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class GpuAssignment:
 GpuAssignments = dict[Piece, GpuAssignment]
 
 
-def assigned_modes(translation: Translation, solution: Solution) -> tuple[tuple[int, ...], ...]:
+def assigned_modes(translation: Translation, solution: Solution) -> Kept:
     """Choice of each member of each demand, so that a job runs in one way where it can.
 
     Units that have run before go on as they did, as many as can. Then large jobs choose first; a
@@ -100,10 +105,7 @@ def _take(choices: list[Way], left: list[int], seen: Counter[Way], units: int) -
 
 
 def _seats_today(
-    translation: Translation,
-    fleet: Fleet,
-    kept: tuple[tuple[int, ...], ...],
-    today: Mapping[tuple[str, int], tuple[int, ...]],
+    translation: Translation, fleet: Fleet, kept: Kept, today: Mapping[Unit, tuple[int, ...]]
 ) -> GpuAssignments:
     """Seats of the units that run today with the choice that they take from now on.
 
@@ -166,26 +168,24 @@ class UnitPlacement:
     """By quarter."""
     moves: tuple[int, ...]
     """By quarter: pieces, runs apart, that change node when it begins."""
-    kept: tuple[tuple[int, ...], ...]
-    """demand × member: choice."""
+    kept: Kept
 
 
 def place(
-    translation: Translation,
-    solution: Solution,
-    fleet: Fleet,
-    gpu_types: Mapping[str, GpuType],
-    today: Mapping[tuple[str, int], tuple[int, ...]] | None = None,
+    inputs: Inputs, translation: Translation, solution: Solution, fleet: Fleet
 ) -> UnitPlacement:
     """Put every piece on numbered GPUs of named nodes, quarter by quarter.
 
-    `gpu_types` are those of the catalog, which know the sizes of partitions. `today` gives the
-    nodes of units, by job and number, that run already: where their pool keeps them, they keep
-    their nodes as far as the others leave them room. Runs go where the layouts of each quarter have
-    them.
+    Units that run today keep their nodes, where their pool keeps them and the others leave them
+    room. Runs go where the layouts of each quarter have them.
     """
     kept = assigned_modes(translation, solution)
-    seats = _seats_today(translation, fleet, kept, today or {})
+    today = {
+        unit: _positions(running.place, _owned(fleet))
+        for unit, running in running_units(inputs.scenario).items()
+        if running.place.numbers
+    }
+    seats = _seats_today(translation, fleet, kept, today)
     uses, moves = [], []
     for quarter, layouts in enumerate(solution.layouts):
         before, left = _going_on(translation, kept, seats, quarter)
@@ -193,12 +193,12 @@ def place(
         nodes = QuarterNodes(translation.problem, fleet, kept, quarter, seating.counted())
         seats = seating.seat_all(nodes.assigned(layouts), quarter)
         moves.append(_moved(before | left, seats) if quarter else 0)
-        uses.append(seating.node_uses(gpu_types))
+        uses.append(seating.node_uses(inputs.catalog.gpus))
     return UnitPlacement(tuple(uses), tuple(moves), kept)
 
 
 def _going_on(
-    translation: Translation, kept: tuple[tuple[int, ...], ...], seats: GpuAssignments, quarter: int
+    translation: Translation, kept: Kept, seats: GpuAssignments, quarter: int
 ) -> tuple[GpuAssignments, GpuAssignments]:
     """Seats of the pieces that go on as they are, in canonical order, and of those in another way.
 
@@ -244,7 +244,7 @@ class _Seating:
         self,
         translation: Translation,
         fleet: Fleet,
-        kept: tuple[tuple[int, ...], ...],
+        kept: Kept,
         before: GpuAssignments,
     ) -> None:
         self.demands = translation.problem.demands
@@ -435,3 +435,102 @@ def _even(amount: int, nodes: int) -> list[int]:
     """Split into whole parts that differ by one at most, the larger ones first."""
     share, rest = divmod(amount, nodes)
     return [share + (index < rest) for index in range(nodes)]
+
+
+def current_placement(
+    inputs: Inputs,
+    jobs: tuple[SizedJob, ...],
+    translation: Translation,
+    fleet: Fleet,
+    placement: UnitPlacement,
+) -> CurrentPlacement | None:
+    """What becomes of the units that run today; None where the scenario lists none.
+
+    A unit that holds nodes for some hours only is where its first run is, on whatever node there.
+    """
+    running = running_units(inputs.scenario)
+    if not running:
+        return None
+    positions = _owned(fleet)
+    place_of = {node.id: place for place, node in enumerate(fleet.nodes)}
+    now: dict[Unit, list[int]] = defaultdict(list)
+    runs: set[Unit] = set()
+    for use in placement.uses[0]:
+        for occupant in use.occupants:
+            if occupant.replica == 1:
+                now[occupant.job, occupant.unit].append(place_of[use.node])
+            if occupant.hours is not None:
+                runs.add((occupant.job, occupant.unit))
+    sized = {job.name: job for job in jobs}
+    moves = []
+    for (job, unit), today in sorted(running.items()):
+        if (job, unit) not in now:
+            continue
+        nodes = sorted(now[job, unit])
+        first = fleet.nodes[nodes[0]]
+        leaves = (first.node_type, first.site) != (today.place.node_type, today.place.site)
+        before = sorted(_positions(today.place, positions)) if today.place.numbers else []
+        if not leaves and (not before or before == nodes or (job, unit) in runs):
+            continue
+        reason = "makes room within its pool, where moves cost nothing"
+        if leaves:
+            reason = next(_why_it_moves(inputs, sized[job], translation, today.place))
+        moves.append(
+            Move(
+                job=job,
+                unit=unit,
+                origin=tuple(fleet.nodes[node].id for node in before) or (today.place.pool,),
+                nodes=tuple(fleet.nodes[node].id for node in nodes),
+                leaves_pool=leaves,
+                cost_cents=inputs.scenario.move_cents(job) if leaves else 0,
+                reason=reason,
+            )
+        )
+    return CurrentPlacement(
+        units=len(running),
+        stopped=sum(unit not in now for unit in running),
+        pinned=sum(unit.pinned for unit in running.values()),
+        moves=tuple(moves),
+        cost_cents=sum(move.cost_cents for move in moves),
+    )
+
+
+def _owned(fleet: Fleet) -> dict[tuple[str, str, int], int]:
+    """Type, site and number of each owned node -> its position."""
+    return {
+        (node.node_type, node.site, int(node.id.rpartition("/")[2])): position
+        for position, node in enumerate(fleet.nodes)
+        if node.origin == "owned"
+    }
+
+
+def _positions(place: NodePlace, owned: Mapping[tuple[str, str, int], int]) -> tuple[int, ...]:
+    return tuple(owned[place.node_type, place.site, number] for number in place.numbers)
+
+
+def _why_it_moves(
+    inputs: Inputs, job: SizedJob, translation: Translation, place: NodePlace
+) -> Iterator[str]:
+    """What speaks against staying in a pool; last, that it is cheaper elsewhere."""
+    problem, label = translation.problem, translation.quarters[0]
+    pools = [pool for pool in problem.pools if pool.home == place.pool]
+    owned = sum(pool.owned_in(0) for pool in pools)
+    offered = any(
+        problem.pools[supply.pool].home == place.pool and supply.unit_cost_cents[0] is not None
+        for supply in problem.supplies
+    )
+    if not owned and not offered:
+        yield f"no node of {place.pool} can be in service in {label}"
+        return
+    if not offered and owned <= max(pool.spare for pool in pools if not pool.held):
+        yield f"every node of {place.pool} is kept spare in {label}"
+    if job.sites and place.site not in job.sites:
+        yield f"it may not run at {place.site}"
+    for rejection in job.sizing.rejections:
+        if rejection.gpu_type == pools[0].gpu_type:
+            told = f"{rejection.message} ({rejection.rule})"
+            yield f"it may not use {rejection.gpu_type}: {told}"
+    cents = inputs.scenario.move_cents(job.name)
+    if cents:
+        yield f"the cheapest plan found moves it, though that costs {usd(cents)}"
+    yield "the cheapest plan found moves it; no price of a move is stated"

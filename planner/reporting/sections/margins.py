@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.ledger.accounts import Meets, Price
-from planner.planning.ledger.capacity import LimitMargin
+from planner.planning.ledger.accounts import LimitMargin, Meets, Price
 from planner.planning.ledger.traced import TracedFigure
 from planner.reporting.document import (
     Block,

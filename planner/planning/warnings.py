@@ -18,8 +18,8 @@ from planner.inputs.settled import Inputs, SettledOffer
 from planner.inputs.text.words import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.facility import spare_nodes
-from planner.planning.annotations.doubtful import unit_slips, unlikely_figures
-from planner.planning.figures.shares import most_saved
+from planner.planning.doubtful import unit_slips, unlikely_figures
+from planner.planning.jobs import most_saved
 from planner.planning.plan import Note, Occupant, Plan
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob, Sizing
@@ -155,8 +155,11 @@ def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
     Such a figure is seldom meant: it takes owned nodes out of use, or buys nodes to stand empty.
     """
-    for pool in sorted(_without_room(inputs, plan)):
-        if kept := spare_nodes(inputs, *pool):
+    owned = {(node.node_type, node.site) for node in plan.nodes if node.origin == "owned"}
+    most = {(one.node_type, one.site): max(one.nodes) for one in plan.pools if not one.offer}
+    for pool in sorted(owned):
+        kept = spare_nodes(inputs, *pool)
+        if kept and most[pool] <= kept:
             yield Note(
                 text=f"nothing can run on {pool[0]} @ {pool[1]}, as "
                 f"{count_of(kept, 'spare node')} must stay empty in a pool that runs a job and it "
@@ -175,19 +178,11 @@ def _dear_spares(inputs: Inputs, plan: Plan) -> Iterator[Note]:
 
 
 def _spares(inputs: Inputs, plan: Plan, at_work: Counter[_Pool]) -> Iterator[_Spares]:
-    """Those of each group, and of each other pool that runs anything."""
-    groups = list(_groups(inputs, plan))
-    yield from groups
-    for pool in sorted(at_work.keys() - {pool for one in groups for pool in one.pools}):
-        place, kept = f"{pool[0]} @ {pool[1]}", spare_nodes(inputs, *pool)
-        yield _Spares(place, _asked_by(inputs, pool), kept, [pool])
-
-
-def _groups(inputs: Inputs, plan: Plan) -> Iterator[_Spares]:
-    """Of groups that share them, as many as may fail at once.
+    """Those of each group, as many as may fail at once, and of each other pool that runs anything.
 
     Where racks may fail: as many as the fullest holds, in the quarter in which that is least.
     """
+    shared: set[_Pool] = set()
     for site, stated in sorted(inputs.scenario.sites.items()):
         for name, group in sorted(stated.spare_groups.items()):
             pools = [(node_type, site) for node_type in group.node_types]
@@ -198,20 +193,17 @@ def _groups(inputs: Inputs, plan: Plan) -> Iterator[_Spares]:
                         racks[label][rack] += 1
             fullest = min((max(held.values()) for held in racks.values() if held), default=0)
             kept = group.nodes or (group.racks or 0) * fullest
+            shared.update(pools)
             yield _Spares(name, f"sites.{site}.spare_nodes.{name}", kept, pools)
+    for pool in sorted(at_work.keys() - shared):
+        place, kept = f"{pool[0]} @ {pool[1]}", spare_nodes(inputs, *pool)
+        yield _Spares(place, _asked_by(inputs, pool), kept, [pool])
 
 
 def _most_at_work(plan: Plan) -> Counter[_Pool]:
     """Nodes of each pool that run anything, in the quarter in which most do."""
     most = {(one.node_type, one.site): max(one.nodes_used) for one in plan.pools if not one.offer}
     return +Counter(most)
-
-
-def _without_room(inputs: Inputs, plan: Plan) -> set[_Pool]:
-    """Pools with owned nodes that have no more than are kept spare."""
-    owned = {(node.node_type, node.site) for node in plan.nodes if node.origin == "owned"}
-    most = {(one.node_type, one.site): max(one.nodes) for one in plan.pools if not one.offer}
-    return {pool for pool in owned if most[pool] <= spare_nodes(inputs, *pool)}
 
 
 def _asked_by(inputs: Inputs, pool: _Pool) -> str:
@@ -447,9 +439,5 @@ def from_sizing(
         for text in dict.fromkeys(texts(job.sizing)):
             concerned[text].append(job.name)
     for text, names in sorted(concerned.items()):
-        yield Note(text=text, origin=_names(names))
-
-
-def _names(names: list[str]) -> str:
-    kind = "job" if len(names) == 1 else "jobs"
-    return f"{kind} {some_of(names, _JOBS_NAMED)}"
+        kind = "job" if len(names) == 1 else "jobs"
+        yield Note(text=text, origin=f"{kind} {some_of(names, _JOBS_NAMED)}")

@@ -1,1 +1,0 @@
-"""What a reader must be told beside the plan: its jobs, warnings, assumptions and sources."""

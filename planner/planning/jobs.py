@@ -1,0 +1,540 @@
+"""Jobs: where each runs and why, what other ways would cost, and jobs that nothing can run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain
+from math import ceil, floor
+from typing import NamedTuple, TypeVar
+
+from planner.errors import InfeasibleError
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
+from planner.inputs.text.words import count_of, usd
+from planner.packing import Problem, Translation
+from planner.packing.problem import Choice, Pool
+from planner.packing.solution import RUNNING_COST, TOKENS, WHOLE_NODES, Solution
+from planner.planning.placing.place import Kept
+from planner.planning.plan import Alternative, ApiUse, PlannedJob
+from planner.planning.words import gpus_text, some_of
+from planner.sizing.candidate import Candidate, SizedJob, Sizing
+
+Key = TypeVar("Key")
+
+_QUARTERS_NAMED = 3
+_WAIVE = "change it, or waive a rule under policies.waived_rules with the reason"
+_ADVICE = {
+    "capacity/fits": "ask for less memory of each GPU: a smaller model, shorter sequences or "
+    "contexts, a smaller batch or fewer requests at once, fewer bits",
+    "exclusions/deadline": "give it more hours, or less data",
+    "exclusions/run-within-window": "give it more time, or less data",
+}
+"""By the rule that rejects a GPU type: what to change where waiving the rule helps nobody."""
+
+_JOBS_NAMED = 3
+_OTHERS_NAMED = 6
+_SITES_NAMED = 4
+_WHOLE_FROM = 10
+"""Factors from here on are told without decimals."""
+
+
+class Stage(NamedTuple):
+    """A unit of a job in the quarters in which it runs in one way."""
+
+    unit: int
+    """From 1."""
+    demand: int
+    choice: Choice
+    quarters: tuple[int, ...]
+
+
+def stages_by_job(translation: Translation, kept: Kept) -> dict[str, list[Stage]]:
+    """What the units of each job do, in the order of the demands."""
+    found: dict[str, list[Stage]] = defaultdict(list)
+    for number, (demand, members) in enumerate(
+        zip(translation.problem.demands, translation.members, strict=True)
+    ):
+        for (job, unit), choice in zip(members, kept[number], strict=True):
+            found[job].append(Stage(unit, number, demand.choices[choice], demand.quarters))
+    return found
+
+
+def planned_jobs(
+    jobs: tuple[SizedJob, ...],
+    scenario: ResolvedScenario,
+    translation: Translation,
+    solution: Solution,
+    stages: Mapping[str, Sequence[Stage]],
+    tags: Mapping[str, int],
+) -> tuple[PlannedJob, ...]:
+    """All jobs in the order of sizing, which is by name."""
+    known: dict[object, tuple[Alternative, ...]] = {}
+    planned = []
+    for job in jobs:
+        mine = stages.get(job.name, ())
+        ways = _most_first({(one.unit, one.choice.way) for one in mine})
+        first = tuple(one.demand for one in mine if one.unit == 1)
+        chosen = frozenset(way for way, _ in ways)
+        key = (job.sizing.id, first, chosen, bool(job.on_apis))
+        if key not in known:
+            known[key] = _alternatives(job, translation, solution, first, chosen)
+        in_way = Counter((one.choice.way, at) for one in mine for at in one.quarters)
+        quarters = range(translation.problem.quarters)
+        stated = scenario.jobs.get(job.name)
+        planned.append(
+            PlannedJob(
+                name=job.name,
+                kind=job.kind,
+                derived_from=job.derived_from,
+                derived_by=job.derived_by,
+                team=job.team,
+                owner=stated.owner if stated else None,
+                benefit=stated.benefit if stated else None,
+                if_not_met=stated.if_not_met if stated else None,
+                sites=tuple(site for site in job.sites if site != NO_SITE),
+                sizing=job.sizing.id,
+                units=job.units,
+                on_apis=job.on_apis,
+                runs=job.runs,
+                gpu_types=_most_first({(one.unit, one.choice.gpu_type) for one in mine}),
+                ways=ways,
+                replicas=tuple(
+                    (way, tuple(in_way[way, at] for at in quarters))
+                    for way, _ in (ways if job.shares_traffic else ())
+                ),
+                tag_cents=tags.get(job.name, 0),
+                alternatives=known[key],
+            )
+        )
+    return tuple(planned)
+
+
+def _most_first(units: Iterable[tuple[int, str]]) -> tuple[tuple[str, int], ...]:
+    """Names that units go by, with how many do."""
+    counted = Counter(name for _, name in units)
+    return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+
+def stored_assets(
+    jobs: Iterable[SizedJob], stages: Mapping[str, Sequence[Stage]], quarters: int
+) -> tuple[int, ...]:
+    """Storage for tuned assets by the end of each quarter, MB.
+
+    Each unit keeps one asset from its first active quarter on; tuning it again replaces the asset.
+    """
+    stored = [0] * quarters
+    for job in jobs:
+        sizes = {one.way: one.storage_mb for one in job.sizing.candidates}
+        begun: dict[int, dict[int, int]] = defaultdict(dict)
+        for one in stages.get(job.name, ()):
+            begun[one.unit][one.quarters[0]] = sizes[one.choice.way]
+        for sizes_mb in begun.values():
+            size_mb = 0
+            for quarter in range(min(sizes_mb), quarters):
+                size_mb = sizes_mb.get(quarter, size_mb)
+                stored[quarter] += size_mb
+    return tuple(stored)
+
+
+def _alternatives(
+    job: SizedJob,
+    translation: Translation,
+    solution: Solution,
+    stages: tuple[int, ...],
+    chosen: frozenset[str],
+) -> tuple[Alternative, ...]:
+    """Candidates that are owned or offered, as the job's first unit sees them.
+
+    The first unit is active in every quarter in which the job is; `stages` are its demands. What
+    it would cost to stay on a GPU type over all of them is the sum of theirs.
+    """
+    problem = translation.problem
+    in_play = {pool.gpu_type for pool in problem.pools}
+    choices: tuple[Choice, ...] = problem.demands[stages[0]].choices if stages else ()
+    extra_of: dict[str, int | None] = {}
+    for place, choice in enumerate(choices):
+        extras = [solution.tags[one].extra_cents_by_choice[place] for one in stages]
+        known = [extra for extra in extras if extra is not None]
+        extra_of[choice.way] = max(0, round(sum(known))) if len(known) == len(extras) else None
+    allowed = sum(choice.gpu_type in in_play for choice in choices)
+    found = []
+    for one in job.sizing.candidates:
+        if one.gpu_type not in in_play:
+            continue
+        cents = extra_of.get(one.way)
+        if one.way in chosen:
+            cents, reason = 0, _why_chosen(cents or 0, allowed)
+        elif not stages:
+            on_api = "an API answers all its requests, which costs less than GPUs"
+            cents, reason = None, on_api if job.on_apis else "the job has no unit in any quarter"
+        elif told := _obstacle(one, translation, stages, job.sites):
+            cents, reason = None, told
+        else:
+            reason = _why_not_chosen(cents, solution)
+        found.append(
+            Alternative(gpu_type=one.gpu_type, way=one.way, extra_cents=cents, reason=reason)
+        )
+    return tuple(found)
+
+
+def _why_chosen(cents: int, allowed: int) -> str:
+    if cents:
+        return f"dearer by {usd(cents)} by the bound alone, but whole nodes fill better with it"
+    if allowed == 1:
+        return "the only GPU type in play that the job may use"
+    return "no other GPU type adds less to the bound"
+
+
+def _why_not_chosen(cents: int | None, solution: Solution) -> str:
+    """Of a GPU type that would be allowed; one that is no dearer by the bound is no better."""
+    if cents is None:
+        return "its nodes are not to be had in the quarters of the job"
+    if cents:
+        return f"one unit on it would raise the proved bound by {usd(cents)}"
+    left = solution.cost_cents - solution.bound_cents
+    by = f" by more than {usd(left)}" if left else ""
+    return (
+        "costs no more by the bound, which fills nodes in fractions; on whole nodes no plan with "
+        f"it is cheaper than this one{by}"
+    )
+
+
+def _obstacle(
+    candidate: Candidate, translation: Translation, stages: tuple[int, ...], sites: tuple[str, ...]
+) -> str | None:
+    """What keeps the first unit off in some of its quarters, and in which, if not in all."""
+    problem = translation.problem
+    stays = problem.demands[stages[0]].choices[0].shape.stays
+    if stays:
+        return f"the job is pinned to {stays}, where it runs"
+    told: dict[str, str] = {}
+    for stage in stages:
+        quarters = problem.demands[stage].quarters
+        against = obstacle(candidate, problem, quarters, sites)
+        alone = [one for one in quarters if against and obstacle(candidate, problem, (one,), sites)]
+        if against := against or beyond_quota(candidate.way, problem, stage):
+            told |= {translation.quarters[one]: against for one in alone or quarters}
+    every = {one for stage in stages for one in problem.demands[stage].quarters}
+    if not told or len(told) == len(every):
+        return next(iter(told.values()), None)
+    return f"not in {some_of(list(told), _QUARTERS_NAMED)}: {next(iter(told.values()))}"
+
+
+def shortfalls(candidate: Candidate, pool: Pool) -> list[str]:
+    """What a unit asks for beyond one node, or beyond the whole nodes that it may span."""
+    nodes = 1
+    if candidate.gpus > pool.node.gpus:
+        nodes, rest = divmod(candidate.gpus, pool.node.gpus)
+        cannot_span = _cannot_span(candidate, pool, rest)
+        if cannot_span:
+            return [f"{count_of(candidate.gpus, 'GPU')}, {cannot_span}"]
+    short = []
+    if candidate.cpus > nodes * pool.node.cpus:
+        short.append(f"{candidate.cpus:,} cores of {nodes * pool.node.cpus:,}")
+    if candidate.memory_mb > nodes * pool.node.memory_mb:
+        has = _gb(nodes * pool.node.memory_mb)
+        short.append(f"{_gb(candidate.memory_mb)} GB of host memory of {has}")
+    return short
+
+
+def _gb(megabytes: int) -> str:
+    return f"{Decimal(megabytes) / 1000:,f}".removesuffix(".000")
+
+
+def _cannot_span(candidate: Candidate, pool: Pool, rest: int) -> str | None:
+    """Why a unit that one node does not hold cannot take several."""
+    if not candidate.may_span:
+        said = (step.rule for step in candidate.trace if step.result.name == "nodes_at_most")
+        rules = "".join(f" ({rule})" for rule in said)
+        return f"a node has {pool.node.gpus}, and a unit stays within one node{rules}"
+    if not pool.fabric:
+        return f"a node has {pool.node.gpus} and no fabric to span"
+    return f"which is not a whole number of nodes of {pool.node.gpus}" if rest else None
+
+
+def obstacle(
+    candidate: Candidate, problem: Problem, quarters: Iterable[int], sites: Sequence[str] = ()
+) -> str | None:
+    """Why no nodes in play can take one unit in these quarters; None if some can.
+
+    `sites` are those at which it may run; any if empty.
+    """
+    active = tuple(quarters)
+    reasons = []
+    for index, pool in enumerate(problem.pools):
+        if pool.gpu_type != candidate.gpu_type or (sites and pool.site not in sites):
+            continue
+        if short := shortfalls(candidate, pool):
+            reasons.append(f"on {pool.name} it needs {' and '.join(short)}")
+        elif (reason := _too_few(candidate, problem, index, active)) is None:
+            return None
+        else:
+            reasons.append(reason)
+    where = f" at {' or '.join(sites)}" if sites else ""
+    return "; ".join(reasons) or f"no such node is owned or offered{where}"
+
+
+def beyond_quota(way: str, problem: Problem, number: int) -> str | None:
+    """Why no unit of a demand can run in this way within its quotas; None if one can."""
+    demand = problem.demands[number]
+    chosen = next((one for one in demand.choices if one.way == way), None)
+    if chosen is None:
+        return None
+    for quota in problem.quotas:
+        if quota.owner != demand.owner:
+            continue
+        for quarter in demand.quarters:
+            taken, most = quota.taken(chosen, quarter), quota.at_most[quarter]
+            if most is not None and taken > most:
+                return f"one unit takes {gpus_text(taken)}, {quota.name} is {most:,}"
+    return None
+
+
+def _too_few(
+    candidate: Candidate, problem: Problem, index: int, quarters: tuple[int, ...]
+) -> str | None:
+    """Why too few whole nodes of a pool can be had for one unit; None if enough can."""
+    pool = problem.pools[index]
+    needed = max(1, candidate.gpus // pool.node.gpus)
+    most = [_obtainable(problem, index, quarter) for quarter in quarters]
+    least = min((nodes for nodes in most if nodes is not None), default=needed)
+    if least >= needed:
+        return None
+    wanted = count_of(needed, "whole node")
+    return f"it needs {wanted} of {pool.name}, which can have {least:,} at most"
+
+
+def _obtainable(problem: Problem, index: int, quarter: int) -> int | None:
+    """Nodes that can run units in a quarter, the spare ones apart; None if there is no maximum."""
+    nodes = problem.pools[index].owned_in(quarter) - problem.pools[index].spare
+    counted: set[int] = set()
+    for supply in problem.supplies:
+        costs = [supply.unit_cost_cents[entry] for entry in supply.entries(quarter)]
+        if supply.pool != index or all(cost is None for cost in costs):
+            continue
+        if supply.offer in counted:
+            continue
+        if supply.offer is not None:
+            counted.add(supply.offer)
+        caps = [] if supply.maximum is None else [supply.maximum]
+        if supply.deliveries is not None:
+            caps.append(sum(supply.deliveries[entry] for entry in supply.entries(quarter)))
+        if not caps:
+            return None
+        nodes += min(caps)
+    return max(0, nodes)
+
+
+def largest_remainder(
+    amounts: Mapping[Key, Fraction] | Mapping[Key, float], total: int
+) -> dict[Key, int]:
+    """Round each amount down, and those cut most up again until all add up to the total.
+
+    Of two cut alike the first is rounded up. A total that no rounding of these amounts has
+    leaves all of them rounded down.
+    """
+    whole = {key: floor(amount) for key, amount in amounts.items()}
+    missing = total - sum(whole.values())
+    if not 0 <= missing <= len(whole):
+        return whole
+    for key in sorted(whole, key=lambda key: whole[key] - amounts[key])[:missing]:
+        whole[key] += 1
+    return whole
+
+
+JOB_TAGS = "job price tags"
+"""Name of the first bound term: the tags of all jobs in sum."""
+
+_UNATTRIBUTED = "not attributed"
+
+Bill = tuple[dict[str, int], tuple[tuple[str, int], ...]]
+"""Cents by job, and the terms of the bound, the jobs' sum first."""
+
+
+def bill(translation: Translation, solution: Solution, apis: Iterable[ApiUse]) -> Bill:
+    """Tag each job and state the other terms, so that all of them add up to the bound.
+
+    The tag of a job on an API is, or holds, what its tokens cost there.
+    """
+    exact: dict[str, float] = {}
+    terms_of = dict(solution.bound_terms)
+    for use in apis:
+        exact[use.job] = exact.get(use.job, 0.0) + use.present_cents
+        terms_of[TOKENS] -= use.present_cents
+    if not round(terms_of.get(TOKENS, 1.0)):
+        del terms_of[TOKENS]
+    for members, tag in zip(translation.members, solution.tags, strict=True):
+        for job, units in Counter(job for job, _ in members).items():
+            exact[job] = exact.get(job, 0.0) + units * tag.cents
+    jobs = sorted(exact)
+    amounts = [exact[job] for job in jobs] + [*terms_of.values()]
+    cents = [*largest_remainder(dict(enumerate(amounts)), solution.bound_cents).values()]
+    tags = dict(zip(jobs, cents, strict=False))
+    terms = [(JOB_TAGS, sum(tags.values()))]
+    terms += zip(terms_of, cents[len(jobs) :], strict=True)
+    if rest := solution.bound_cents - sum(cents):
+        terms.append((_UNATTRIBUTED, rest))
+    return tags, tuple(terms)
+
+
+def most_saved(solution: Solution, tags_cents: int) -> int:
+    """Cents by which the cost could fall at most if jobs with these tags in sum took less.
+
+    Without them the duals of the relaxation still bound what is left, by the tags less. Beyond the
+    relaxation, the cost holds what whole nodes add and what is not proved. What owned nodes cost in
+    any case stays.
+    """
+    terms = dict(solution.bound_terms)
+    beyond = solution.cost_cents - solution.bound_cents + terms[WHOLE_NODES]
+    decided = solution.cost_cents - terms[RUNNING_COST]
+    return max(0, round(min(tags_cents + beyond, decided)))
+
+
+def stuck_jobs(jobs: tuple[SizedJob, ...], translation: Translation) -> tuple[SizedJob, ...]:
+    """Jobs with units that fit no node that is owned or offered, however many there were."""
+    fit: dict[tuple[str, tuple[str, ...]], bool] = {}
+    for job in jobs:
+        kind = (job.sizing.id, job.sites)
+        if kind not in fit:
+            pools = _open_to(job.sites, translation.problem.pools)
+            pairs = ((one, pool) for one in job.sizing.candidates for pool in pools)
+            fit[kind] = any(
+                one.gpu_type == pool.gpu_type and not shortfalls(one, pool) for one, pool in pairs
+            )
+    return tuple(job for job in jobs if any(job.units) and not fit[job.sizing.id, job.sites])
+
+
+def require_eligible(
+    stuck: tuple[SizedJob, ...], translation: Translation, catalog: Catalog
+) -> None:
+    """Refuse a portfolio in which some job fits no node that is owned or offered.
+
+    `stuck` are those jobs, sized on every GPU type of the catalog. Raises InfeasibleError with one
+    line per job, and per GPU type in play the rule or the figure that rules it out.
+    """
+    pools = translation.problem.pools
+    reasons: list[str] = []
+    for sizing, sites, names in _by_sizing(stuck):
+        where = f" at {some_of(sites, _SITES_NAMED)}, where it may run" if sites else ""
+        reasons.append(
+            f"{_named(names)} ({sizing.summary}) fits nothing that is owned or offered{where}"
+        )
+        reasons += (f"  {line}" for line in _why(sizing, _open_to(sites, pools)))
+        if not sizing.candidates:
+            reasons += (f"  worth a second look: {warning}" for warning in sizing.warnings)
+    if reasons:
+        what = "1 job has" if len(stuck) == 1 else f"{len(stuck):,} jobs have"
+        headline = f"no plan exists: {what} no GPU type to run on"
+        raise InfeasibleError(headline, tuple(reasons), remedies(stuck, translation, catalog))
+
+
+def remedies(
+    stuck: Sequence[SizedJob], translation: Translation, catalog: Catalog
+) -> tuple[str, ...]:
+    """What would let some node run them, once for those that are specified alike."""
+    pools = translation.problem.pools
+    told = (
+        _remedies(names[0], sizing, _open_to(sites, pools), catalog)
+        for sizing, sites, names in _by_sizing(stuck)
+    )
+    return tuple(dict.fromkeys(chain.from_iterable(told)))
+
+
+def _open_to(sites: tuple[str, ...], pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
+    """Pools at sites where a job may run; all where it asks for none."""
+    return tuple(pool for pool in pools if not sites or pool.site in sites)
+
+
+def _by_sizing(jobs: Sequence[SizedJob]) -> list[tuple[Sizing, tuple[str, ...], list[str]]]:
+    """Jobs that are specified alike, and may run at the same sites, together."""
+    found: dict[tuple[str, tuple[str, ...]], tuple[Sizing, tuple[str, ...], list[str]]] = {}
+    for job in jobs:
+        found.setdefault((job.sizing.id, job.sites), (job.sizing, job.sites, []))[2].append(
+            job.name
+        )
+    return list(found.values())
+
+
+def _why(sizing: Sizing, pools: tuple[Pool, ...]) -> Iterator[str]:
+    """For each GPU type in play what speaks against it."""
+    in_play = sorted({pool.gpu_type for pool in pools})
+    if not in_play:
+        yield "no node is owned and none is offered"
+    for gpu_type in in_play:
+        for rejection in sizing.rejections:
+            if rejection.gpu_type == gpu_type:
+                yield f"{gpu_type}: {rejection.message} ({rejection.rule})"
+        for candidate in sizing.candidates:
+            if candidate.gpu_type == gpu_type:
+                for pool in pools:
+                    if pool.gpu_type == gpu_type:
+                        short = " and ".join(shortfalls(candidate, pool))
+                        yield f"{gpu_type}: on {pool.name} it needs {short}"
+
+
+def _remedies(job: str, sizing: Sizing, pools: tuple[Pool, ...], catalog: Catalog) -> Iterator[str]:
+    in_play = {pool.gpu_type for pool in pools}
+    host = any(one.gpu_type in in_play for one in sizing.candidates)
+    held = [one for one in sizing.candidates if not host or _some_node_holds(one, catalog)]
+    others = [f"{one.gpus} × {one.gpu_type}" for one in held if one.gpu_type not in in_play]
+    stated = [one for one in sizing.candidates if one.decided_by == "stated"]
+    counts = _countable(stated, pools)
+    if counts:
+        yield f"{job}: state {counts}, or offer a node type whose GPUs divide it"
+    if others:
+        shown = some_of(others, _OTHERS_NAMED)
+        yield f"{job}: offer nodes of a GPU type that it can use: {shown}"
+    elif sizing.candidates:
+        fabric = any(candidate.may_span for candidate in sizing.candidates)
+        or_fabric = ", or with a fabric" if fabric else ""
+        none = "" if held else "; the catalog has none with so much, so ask for less"
+        yield f"{job}: offer a node type with more GPUs, cores or host memory{or_fabric}{none}"
+    elif (nearest := sizing.nearest(in_play)) is not None:
+        longer = nearest.times_as_long
+        times = f"{longer:,.0f}" if longer >= _WHOLE_FROM else f"{longer:.2g}"
+        text = (
+            f"{job}: {nearest.gpu_type} comes nearest, {times} times as "
+            f"long as is asked for: `{nearest.kept}` would let it run there"
+        )
+        fastest = sizing.nearest()
+        if fastest is not None and fastest.gpu_type not in in_play:
+            text += f"; {fastest.gpu_type}, which is not offered, would keep `{fastest.kept}`"
+        yield text
+    else:
+        said = {one.rule for one in sizing.rejections if one.gpu_type in in_play}
+        yield from dict.fromkeys(f"{job}: {_ADVICE.get(rule, _WAIVE)}" for rule in sorted(said))
+
+
+def _some_node_holds(one: Candidate, catalog: Catalog) -> bool:
+    """Whether a node type of the catalog has its GPUs with its cores and its host memory."""
+    return any(
+        one.cpus <= (nodes := ceil(one.gpus / node.gpus.value)) * node.cpu_cores.value
+        and one.memory_mb <= nodes * node.host_memory_gb.value * 1000
+        for node in catalog.nodes.values()
+        if node.gpu_type == one.gpu_type
+    )
+
+
+def _countable(stated: Sequence[Candidate], pools: tuple[Pool, ...]) -> str:
+    """The nearest GPU counts, below and above, that whole nodes in play give; empty if none do."""
+    odd = {
+        (pool.node.gpus, one.gpus)
+        for pool in pools
+        for one in stated
+        if pool.fabric and one.gpu_type == pool.gpu_type and one.gpus > pool.node.gpus
+        if one.gpus % pool.node.gpus
+    }
+    if not odd:
+        return ""
+    size, asked = max(odd)
+    below = asked // size * size
+    return f"{below} or {count_of(below + size, 'GPU')}, whole nodes of {size}"
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - _JOBS_NAMED
+    shown = ", ".join(names[:_JOBS_NAMED])
+    return f"{shown} and {count_of(more, 'more job')} specified alike" if more > 0 else shown
