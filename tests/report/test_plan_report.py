@@ -6,7 +6,7 @@ from planner.planning.plan import Note
 from planner.reporting import markdown
 from planner.reporting.document import Verbatim
 from planner.reporting.plan import FULL, SCREEN, Detail, plan_document
-from planner.reporting.sections.nodemap import node_map
+from planner.reporting.sections.placement import node_map
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.terminal import TerminalOptions, render
 

@@ -38,7 +38,7 @@ from planner.reporting.format import (
     quarter_runs,
     quarter_span,
 )
-from planner.reporting.sections.nodemap import range_of_ids
+from planner.reporting.sections.placement import range_of_ids
 from planner.reporting.traced import TracedPlan
 
 _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
