@@ -103,7 +103,7 @@ class ComparisonResult(Result):
     def _document(self) -> Document:
         return comparison_document(self._found, _IN_FULL)
 
-    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - rows are cut alone
+    def _on_screen(self) -> Document:
         return comparison_document(self._found, _ON_SCREEN)
 
     def _pictures(self) -> dict[str, Picture]:
@@ -211,7 +211,7 @@ class ReplayResult(Result):
     def _document(self) -> Document:
         return replay_document(self._found, _IN_FULL)
 
-    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - rows are cut alone
+    def _on_screen(self) -> Document:
         return replay_document(self._found, _ON_SCREEN)
 
 

@@ -30,7 +30,7 @@ from planner.reporting.sections import (
     sites,
     sizing,
 )
-from planner.reporting.traced import Section, TracedPlan, numbered_sections
+from planner.reporting.traced import Section, TracedPlan, closed, numbered_sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,6 @@ class Detail:
     """Rules listed with their sources; errata are shown in any case."""
     whole: bool
     """Whether sources of prices and every check are written out."""
-    page: int = 78
-    """Cells that a line of the node map may take, so that it reads on paper, too."""
 
 
 SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
@@ -62,33 +60,37 @@ FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 def brief_document(plan: Plan, detail: Detail) -> Document:
     """What a person wants first: the ask, orders, who runs where, the cost, and three warnings."""
     traced, lines = TracedPlan(plan), detail.map_lines
-    return (
-        Heading(plan.scenario, 1),
-        Paragraph(purchases.ask_sentence(plan), tone="strong"),
-        *titled(
-            (
-                ("Changes to the scenario", proof.changes_section(plan.changes)),
-                ("Jobs that give way", _unexplained(explain.shortage_section(plan))),
-                ("Purchases and rents", _unlisted(purchases.bill_section(traced, full=False))),
-                ("Owned nodes let go", _unlisted(purchases.releases_section(traced))),
-                ("Moves", placement.moves_section(plan, lines)),
-                ("Node map", _unexplained(placement.node_map(plan, lines, detail.page))),
-                ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
-                ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
-                ("APIs", serving.apis_section(traced)),
-                ("Cost", _unexplained(cost.cost_by_quarter(traced))),
-                (_NEAR, proof.near_miss_section(plan)),
+    return closed(
+        (
+            Heading(plan.scenario, 1),
+            Paragraph(purchases.ask_sentence(plan), tone="strong"),
+            *titled(
                 (
-                    "Warnings",
-                    proof.notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
-                ),
-                *(
-                    [("Proof and provenance", proof.proof_section(traced, every_check=False))]
-                    if plan.proof.second_opinions
-                    else []
-                ),
-            )
-        ),
+                    ("Changes to the scenario", proof.changes_section(plan.changes)),
+                    ("Jobs that give way", _unexplained(explain.shortage_section(plan))),
+                    ("Purchases and rents", _unlisted(purchases.bill_section(traced, full=False))),
+                    ("Owned nodes let go", _unlisted(purchases.releases_section(traced))),
+                    ("Moves", placement.moves_section(plan, lines)),
+                    ("Node map", placement.node_map(traced, lines)),
+                    ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
+                    ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
+                    ("APIs", serving.apis_section(traced)),
+                    ("Cost", _unexplained(cost.cost_by_quarter(traced))),
+                    (_NEAR, proof.near_miss_section(plan)),
+                    (
+                        "Warnings",
+                        proof.notes_section(
+                            plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False
+                        ),
+                    ),
+                    *(
+                        [("Proof and provenance", proof.proof_section(traced, every_check=False))]
+                        if plan.proof.second_opinions
+                        else []
+                    ),
+                )
+            ),
+        )
     )
 
 
@@ -154,7 +156,7 @@ _DRAWN: dict[str, Section] = {
             *purchases.releases_section(traced),
         ),
     ),
-    "map": ("Who runs where", placement.node_map_picture),
+    "map": ("Who runs where", placement.node_map),
     "runs": ("Runs, sharing and moves", _drawn_runs),
     "jobs": ("Jobs", _drawn_jobs),
     "use": ("Demand against capacity", _drawn_use),
@@ -232,7 +234,7 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Purchases and rents", purchases.bill_section(traced, full=False, sources=whole)),
                 ("Owned nodes let go", purchases.releases_section(traced)),
                 ("Moves", placement.moves_section(plan, lines)),
-                ("Node map", placement.node_map(plan, lines, detail.page)),
+                ("Node map", placement.node_map(traced, lines)),
                 ("Schedule", placement.schedule_section(plan, lines)),
                 ("Shared GPUs", placement.shared_section(plan, lines)),
                 ("Jobs", jobs.jobs_section(traced, detail.jobs, full=False)),

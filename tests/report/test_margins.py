@@ -211,7 +211,8 @@ def test_a_price_that_breaks_a_budget_says_which_and_that_nobody_planned_what_th
     assert "| everything that is bought, together | +5.0 % | breaks the capital of 2027Q2" in told
     assert "| Power at hall, kW | 2027Q1 | 20.4 | 21 | 0.6 | 10.2 |" in told
     assert "| Quota of a, GPUs | 2027Q2 | 24 | 24 | 0 | – |" in told
-    assert "| near | 2027Q2 | 2027-01-07 | 45 | 13 |" in told
+    drawn = markdown.render(justification_document(tight))
+    assert "by near | hall | 2027Q2 | 300,000 | 45 | 13 |" in drawn
     assert "may be dearer by" not in told
 
 

@@ -333,7 +333,10 @@ def _width(names: Iterable[str]) -> int:
 
 def node_map_svg(picture: NodeMap) -> Element:
     """Rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
-    gpus = max((len(held) for _, cells in picture.rows for held in cells if held), default=1)
+    gpus = max(
+        (len(held) for _, cells in picture.rows for held in cells if isinstance(held, tuple)),
+        default=1,
+    )
     names, each = _width(name for name, _ in picture.rows), gpus * _GPU + _GAP
     strips = _strips(len(picture.columns), names, each)
     width, down = names + each * max(map(len, strips)), _GRID_TOP + _GRID_ROW * len(picture.rows)
@@ -346,8 +349,10 @@ def node_map_svg(picture: NodeMap) -> Element:
             y = top + _GRID_TOP + _GRID_ROW * row
             put(svg, "text", name, x=0, y=y + 13)
             for at, place in enumerate(places):
-                if (held := cells[place]) is not None:
+                if isinstance(held := cells[place], tuple):
                     _node(svg, held, names + each * at, y, picture)
+                elif held:
+                    put(svg, "text", held, x=names + each * at, y=y + 13)
     return svg
 
 

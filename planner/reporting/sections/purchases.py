@@ -39,6 +39,8 @@ Line = TypeVar("Line", Acquisition, NodeRelease)
 
 _JOBS = 6
 _MOST_NAMED = 4
+ORDERS_ON_PAGE_1 = 7
+_OF_SALE = "Days then left of the sale"
 _KINDS = ("buy", "rent", "reserve", "hourly")
 _FOR_PEOPLE = (
     "Route: competition, framework or single source, with the authority for it",
@@ -237,10 +239,15 @@ def _licences(traced: TracedPlan) -> Cell:
 
 
 def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
-    """Orders, the most urgent first; of more than so many the first ones."""
+    """Orders, the most urgent first, with the days left; of more than so many the first ones."""
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
     left = len(traced.orders) - len(orders)
     more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
+    first = {one.line: one for one in traced.capacity.first_orders()}
+
+    def days(place: int, name: str) -> Cell:
+        known = getattr(first.get(place), name, None)
+        return "" if known is None else traced.figure(known, "count", "how-margins")
 
     def what(place: int) -> str:
         line = lines[place]
@@ -255,26 +262,33 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
-        caption=f"Orders, the most urgent first{more}",
+        *columns_for((("Days left", "days"), (_OF_SALE, "days_of_sale")), days),
+        caption="Orders, the most urgent first, with the days from that of the plan to the first "
+        "order of each offer: by more, neither the approval may be late nor the lead time longer, "
+        f"or its nodes miss their quarter{more}",
+        without=() if any(one.days_of_sale for one in first.values()) else (_OF_SALE,),
     )
 
 
+def later_orders(traced: TracedPlan) -> Iterator[Table]:
+    """All orders, where page 1 has not all of them."""
+    if len(traced.orders) > ORDERS_ON_PAGE_1:
+        yield orders_table(traced)
+
+
 def milestones_section(traced: TracedPlan) -> Iterator[Block]:
-    """Entries into service and retirements by quarter, and what acceptance still needs."""
-    dated = [
-        (line.quarter, f"Accepted and in service: {nodes_of(line)} at {line.site}, by {line.offer}")
-        for _, line in traced.bill
-    ]
-    dated += _leaving(traced.plan)
-    if dated:
-        yield table(
-            sorted(dated, key=lambda entry: entry[0]),
-            ("Start of", "name", lambda row: row[0]),
-            ("Milestone", "text", lambda row: row[1]),
-            caption="What enters and leaves service; orders stand on page 1 with their days",
-        )
-    else:
+    """Orders that page 1 has not, what leaves service and when, and what acceptance still needs."""
+    yield from later_orders(traced)
+    if not traced.bill:
         yield Paragraph("There is nothing to order.")
+    leaving = sorted(_leaving(traced.plan))
+    if leaving:
+        yield table(
+            leaving,
+            ("Start of", "name", lambda row: row[0]),
+            ("Leaves service", "text", lambda row: row[1]),
+            caption="What leaves service; what enters it stands in the bill with its quarter",
+        )
     answers = traced.plan.owner or Blank(f"{code('owner:')} of the scenario")
     yield Fields(
         (

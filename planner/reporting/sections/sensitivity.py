@@ -19,7 +19,6 @@ from planner.reporting.document import (
     End,
     Fields,
     Heading,
-    Link,
     Paragraph,
     Table,
     Tornado,
@@ -309,9 +308,9 @@ _ROOMS: dict[str, tuple[str, Style]] = {
 
 
 def flips_table(traced: TracedPlan) -> Iterator[Table]:
-    """For page 1: the three nearest switching values, the tightest limit, and the first order.
+    """For page 1: the three nearest switching values, and the tightest limit.
 
-    Nothing where no price, limit or day stands against the plan.
+    Nothing where no price or limit stands against the plan.
     """
     found = traced.beside.sensitivity
     rows = sorted([*_prices(traced, found), *_levers(found)], key=lambda row: abs(row[0]))
@@ -324,11 +323,6 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
         left = traced.figure(room.left, style, "how-margins")
         takes = traced.figure(_one(room), style, "how-margins").text
         flips.append((_title(room), left, f"is left in {quarter}; one more node takes {takes}"))
-    for order in list(traced.capacity.first_orders())[:1]:
-        line = traced.plan.acquisitions[order.line]
-        days = traced.figure(order.days, "count", "how-margins")
-        late = f"until the first order ({line.offer}) is due; later, {line.quarter} lacks its nodes"
-        flips.append(("Days from that of the plan", days, late))
     anew = "planned anew where it says so" if found else "worked out from the plan as it is"
     yield from [
         table(
@@ -337,7 +331,7 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
             ("How far", "number", lambda row: row[1]),
             ("Then", "text", lambda row: row[2]),
             caption=f"Switching values, the nearest first, {anew}; then the tightest limit that is "
-            "no money, and the time left",
+            "no money",
         )
     ][: len(flips)]
 
@@ -358,7 +352,7 @@ def _levers(found: Sensitivity | None) -> Iterator[tuple[float, tuple[Cell, ...]
 
 
 def margins_section(traced: TracedPlan) -> Iterator[Block]:
-    """Prices until a budget is exhausted; then what is left under limits, and until orders."""
+    """Prices until a budget is exhausted; then what is left under limits."""
     found = traced.beside.sensitivity
     yield Heading("What ends this plan first", 3)
     rows = sorted(_prices(traced, found), key=lambda row: (row[0] < 0, abs(row[0])))
@@ -384,7 +378,7 @@ def margins_section(traced: TracedPlan) -> Iterator[Block]:
             "tells."
         )
     yield from _rooms(traced)
-    yield from _orders(traced, found)
+    yield from _late(found)
 
 
 def _prices(
@@ -502,26 +496,8 @@ def _rooms(traced: TracedPlan) -> Iterator[Table]:
         )
 
 
-def _orders(traced: TracedPlan, found: Sensitivity | None) -> Iterator[Block]:
-    orders, lines = list(traced.capacity.first_orders()), traced.plan.acquisitions
-    if not orders:
-        return
-
-    def days(of: TracedFigure | None) -> Cell:
-        return "–" if of is None else traced.figure(of, "count", "how-margins")
-
-    for_sale = "Days then left of the sale"
-    yield table(
-        orders,
-        ("Offer", "text", lambda one: Link(lines[one.line].offer, f"how-price-{one.line}")),
-        ("First for", "name", lambda one: lines[one.line].quarter),
-        ("Order by", "name", lambda one: traced.order_by(one.line)),
-        ("Days left", "number", lambda one: days(one.days)),
-        (for_sale, "number", lambda one: days(one.days_of_sale)),
-        caption="Days from that of the plan to the first order of each offer: by more, neither the "
-        "approval may be late nor the lead time longer, or its nodes miss their quarter",
-        without=() if any(one.days_of_sale is not None for one in orders) else (for_sale,),
-    )
+def _late(found: Sensitivity | None) -> Iterator[Paragraph]:
+    """From which delay on all lead times together make another plan."""
     late = next((one for one in found.swings if one.name == "lead times"), None) if found else None
     turn = next((one for one in late.turns if one.after.by > 0), None) if late else None
     if late is not None and turn is not None:
