@@ -27,12 +27,6 @@ def test_what_is_cut_is_counted(compared):
     assert "11 more rows, all of them in compare.json" in text
 
 
-def test_no_line_of_a_comparison_is_wider_than_the_page(compared):
-    text = render(comparison_document(compared, 40), TerminalOptions(40, unicode=False))
-    assert max(map(len, text.splitlines())) <= 40
-    assert text.isascii()
-
-
 def test_reservations_of_one_node_type_are_told_apart_by_their_terms(plan):
     line = plan.acquisitions[0].model_copy(update={"kind": "reserve"})
     terms = (

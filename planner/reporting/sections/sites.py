@@ -24,6 +24,7 @@ from planner.reporting.document import (
     Fields,
     Heading,
     Paragraph,
+    Table,
     cell_text,
     columns_for,
     rest,
@@ -46,8 +47,8 @@ _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "cooling": "cooling",
 }
 _RACKS = 400
-_IN_FULL = (" before", "kW mean", "Heat, kBTU/h", "Ports")
-"""How titles end of columns that a short page leaves out."""
+_DRAWN = ("Nodes", "kW mean", "Heat, kBTU/h", "Ports")
+"""Titles of what stands in a table of its own, so that both print in the size of all others."""
 _BTU_PER_WH = TracedFigure(Fraction(3412, 1000), "3.412")
 
 
@@ -98,24 +99,28 @@ def sites_section(
     if any(node.off for node in plan.nodes):
         off = ", and all but power by those that are switched off"
     rows = [row for site in sites for row in _site_rows(traced, site, stated.get(site))]
-    titles = [title for title in rows[0][2] if full or not title.endswith(_IN_FULL)]
-    yield table(
-        rows,
-        ("Site", "text", lambda row: row[0]),
-        ("Quarter", "name", lambda row: row[1]),
-        *columns_for(
-            ((title if full else title.removesuffix(" after"), title) for title in titles),
-            lambda row, title: row[2][title],
-        ),
-        caption="Taken by the nameplates of all nodes in service, owned and spare ones too"
-        + off
-        + (
-            "; before is what is owned already, mean is the draw under load; all power becomes "
-            "heat that the room must carry away"
-            if full
-            else ""
-        ),
-    )
+    apart = _DRAWN if full else _DRAWN[1:]
+    taken = [title for title in rows[0][2] if title not in apart]
+    if not full:
+        taken = [title for title in taken if not title.endswith(" before")]
+
+    def by_site(titles: Sequence[str], caption: str) -> Table:
+        return table(
+            rows,
+            ("Site", "text", lambda row: row[0]),
+            ("Quarter", "name", lambda row: row[1]),
+            *columns_for(
+                ((title if full else title.removesuffix(" after"), title) for title in titles),
+                lambda row, title: row[2][title],
+            ),
+            caption=caption,
+        )
+
+    told = f"Taken by the nameplates of all nodes in service, owned and spare ones too{off}"
+    yield by_site(taken, f"{told}{'; before is what is owned already' if full else ''}")
+    if full:
+        told = "Nodes in service, their draw under load (mean), the heat of all their power, which"
+        yield by_site(_DRAWN, f"{told} the room must carry away, and the network ports they take")
     lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
