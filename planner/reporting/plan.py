@@ -113,16 +113,6 @@ def _about(plan: Plan) -> Iterator[Block]:
         yield Paragraph(" ".join(plan.description.split()))
 
 
-def _drawn_runs(traced: TracedPlan) -> tuple[Block, ...]:
-    plan, lines = traced.plan, FULL.map_lines
-    parts = (
-        ("Schedule of runs", placement.schedule_section(plan, lines)),
-        ("Shared GPUs", placement.shared_section(plan, lines)),
-        ("Moves", placement.moves_section(plan, lines)),
-    )
-    return titled(parts, 3)
-
-
 def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((("Dropped and delayed", explain.shortage_section(traced.plan)),), 3)
     yield from jobs.jobs_section(traced, FULL.jobs, full=False)
@@ -157,7 +147,10 @@ _DRAWN: dict[str, Section] = {
         ),
     ),
     "map": ("Who runs where", placement.node_map),
-    "runs": ("Runs, sharing and moves", _drawn_runs),
+    "runs": (
+        "Runs, sharing and moves",
+        lambda traced: titled(placement.placement_parts(traced), 3),
+    ),
     "jobs": ("Jobs", _drawn_jobs),
     "use": ("Demand against capacity", _drawn_use),
     "cost": ("Cost", _drawn_cost),
