@@ -17,7 +17,7 @@ from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import Saved
-from planner.reporting import github
+from planner.reporting import markdown
 from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, record, usd
 from planner.reporting.sections.comparison import (
@@ -99,12 +99,12 @@ class ComparisonResult(Result):
         Money and nodes are open, all else opens on a click; long tables are cut, and say so.
         """
         document = comparison_document(self._found, _ALL)
-        return github.render(document, OPEN, "`planner compare --format json` has all.")
+        return markdown.comment(document, OPEN, "`planner compare --format json` has all.")
 
     def _document(self) -> Document:
         return comparison_document(self._found, _IN_FULL)
 
-    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - rows are cut alone
+    def _on_screen(self) -> Document:
         return comparison_document(self._found, _ON_SCREEN)
 
     def _pictures(self) -> dict[str, Picture]:
@@ -212,7 +212,7 @@ class ReplayResult(Result):
     def _document(self) -> Document:
         return replay_document(self._found, _IN_FULL)
 
-    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - rows are cut alone
+    def _on_screen(self) -> Document:
         return replay_document(self._found, _ON_SCREEN)
 
 

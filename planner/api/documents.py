@@ -117,7 +117,7 @@ class ReportResult(Result):
     def _document(self) -> Document:
         return self._documents["justification"]
 
-    def _brief(self, page: int = 0) -> Document:  # noqa: ARG002 - the first page says the most
+    def _brief(self) -> Document:
         return self._document()
 
 

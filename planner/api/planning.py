@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf
 from os import PathLike
 from pathlib import Path
@@ -222,14 +221,14 @@ class PlanResult(Result):
     def _document(self) -> Document:
         return plan_document(self._plan, FULL)
 
-    def _on_screen(self, page: int) -> Document:
-        return plan_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
+    def _on_screen(self) -> Document:
+        return plan_document(self._plan, SCREEN)
 
     def _on_page(self) -> Document:
         return drawn_document(self._plan)
 
-    def _brief(self, page: int = SCREEN.page) -> Document:
-        return brief_document(self._plan, replace(SCREEN, page=min(SCREEN.page, page)))
+    def _brief(self) -> Document:
+        return brief_document(self._plan, SCREEN)
 
 
 PlanSource: TypeAlias = PlanResult | str | PathLike[str] | Mapping[str, Any]

@@ -58,17 +58,17 @@ class Result(ABC):
         cells = tuple(tuple(map(str, row.values())) for row in rows)
         return (Heading(self.title, 1), Table(tuple(map(Column, rows[0] if rows else ())), cells))
 
-    def _on_screen(self, page: int) -> Document:  # noqa: ARG002 - the same on most
-        """As much as anybody reads on a screen of so many cells."""
+    def _on_screen(self) -> Document:
+        """As much as anybody reads on a screen."""
         return self._document()
 
     def _pictures(self) -> Mapping[str, Picture]:
         """By file name."""
         return {}
 
-    def _brief(self, page: int = _PAGE) -> Document:
+    def _brief(self) -> Document:
         """What a notebook shows."""
-        return with_pictures(self._on_screen(page), self._pictures())
+        return with_pictures(self._on_screen(), self._pictures())
 
     def __repr__(self) -> str:
         """One to five lines."""
@@ -91,7 +91,7 @@ class Result(ABC):
         from planner.reporting import terminal  # noqa: PLC0415 - `check` needs no rich
 
         look = terminal.TerminalOptions(width=width, colour=colour, unicode=unicode)
-        return terminal.render(self._brief(width) if brief else self._on_screen(width), look)
+        return terminal.render(self._brief() if brief else self._on_screen(), look)
 
     def to_html(self) -> str:
         """The whole result as a page that needs no network."""

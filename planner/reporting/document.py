@@ -9,10 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from itertools import islice, product
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from planner.reporting.format import Style, count_of, styled
+from planner.reporting.format import Style, cells_of, count_of, filled, styled
 
 AnyRow = TypeVar("AnyRow")
 Key = TypeVar("Key")
@@ -20,6 +22,16 @@ Getter = Callable[[AnyRow], "Cell"]
 
 SPARE = ""
 """Stands for a job on the GPUs of a node that is kept empty."""
+
+PAPER = 78
+"""Characters of a line that reads on paper, too."""
+NODE_WORDS = {
+    "": "blank=not in service",
+    "off": "off=switched off for the quarter",
+    "sold": "sold=gone from then on",
+}
+"""What stands in the map of nodes in place of GPUs, and what it means."""
+_FREE, _SEVERAL, _KEPT, _GAP, _IN_USE = "·", "+", "-", "  ", "nodes in use"
 
 Tone = Literal["plain", "strong", "warning", "faint"]
 """Emphasis only: the words must say the same without it."""
@@ -224,6 +236,10 @@ class Chart:
     """Whether each bar starts where the last one ended; a bar named in `marks` starts at zero."""
 
 
+HeldGpus = tuple[tuple[str, ...], ...]
+"""The jobs on each GPU of a node, or `SPARE`."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeMap:
     """Who holds each GPU of each node, quarter by quarter."""
@@ -231,13 +247,20 @@ class NodeMap:
     title: str
     says: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[tuple[str, ...], ...] | None, ...]], ...]
-    """Name of the node or nodes; by column the jobs on each GPU, or `SPARE`; None: not in
-    service."""
+    """Quarters, those that look alike together."""
+    in_use: tuple[str, ...]
+    """How many nodes are in use in each column."""
+    rows: tuple[tuple[str, tuple[HeldGpus | str, ...]], ...]
+    """Name of the node or nodes; by column who holds what, or a word: empty where the node is not
+    in service."""
     numbers: Mapping[str, int]
     """The number that stands for each job."""
     told: Mapping[str, str]
     """What is said of a job where its GPUs are pointed at."""
+    spanning: frozenset[str]
+    """Jobs with units that sit on several nodes at once."""
+    key: Table
+    """Which number is which job."""
 
 
 End = tuple[float, str]
@@ -308,18 +331,21 @@ def beneath(document: Document) -> Document:
     )
 
 
-def in_words(document: Iterable[Block]) -> Document:
-    """The same for a page without pictures, folds and forms: their words and tables remain."""
-    return tuple(plain for block in document for plain in _in_words(block))
+def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
+    """The same for a page without pictures, folds and forms: their words and tables remain.
+
+    `page` is the width in characters that a map of nodes may take.
+    """
+    return tuple(plain for block in document for plain in _in_words(block, page))
 
 
-def _in_words(block: Block) -> Document:
+def _in_words(block: Block, page: int) -> Document:
     if isinstance(block, Fold):
-        return (Heading(block.title, 3, block.anchor), *in_words(block.blocks))
+        return (Heading(block.title, 3, block.anchor), *in_words(block.blocks, page))
     if isinstance(block, Gantt):
         return (Paragraph(f"{block.title}:", "faint"), _bars(block))
     if isinstance(block, NodeMap):
-        return (Paragraph(f"{block.title}. {block.says}", "faint"), _nodes(block))
+        return _map_in_letters(block, page)
     if isinstance(block, Picture):
         return (Paragraph(f"{block.title}. {block.says}", "faint"),)
     if isinstance(block, Fields):
@@ -340,22 +366,66 @@ def _bars(picture: Gantt) -> Table:
     )
 
 
-def _nodes(picture: NodeMap) -> Table:
-    """A row for each node, or several that look alike, with the number of the job on each GPU."""
+def _map_in_letters(picture: NodeMap, page: int) -> Document:
+    """A line for each node with a letter for each job, then what each sign stands for.
 
-    def held(row: tuple[str, tuple[tuple[tuple[str, ...], ...] | None, ...]], place: int) -> str:
-        """`11 11 42 ·`, or `spare`; nothing where it is not in service."""
-        cells = row[1][place] or ()
-        if (SPARE,) in cells:
-            return "spare"
-        marks = (str(picture.numbers[jobs[0]]) if jobs else "·" for jobs in cells)
-        return " ".join(
-            "+" if len(jobs) > 1 else mark for jobs, mark in zip(cells, marks, strict=True)
-        )
+    As many quarters stand side by side as the page holds, the next ones below.
+    """
+    held = [
+        cells
+        for place in range(len(picture.columns))
+        for _, row in picture.rows
+        if isinstance(cells := row[place], tuple)
+    ]
+    jobs = dict.fromkeys(job for cells in held for on in cells for job in on if job != SPARE)
+    marks = dict(zip(jobs, _letters(len(jobs)), strict=True))
+    wide = max(map(len, marks.values()), default=1)
 
-    quarters = ((title, place) for place, title in enumerate(picture.columns))
-    return table(
-        picture.rows,
-        ("Node", "text", lambda row: row[0]),
-        *columns_for(quarters, held, "name"),
-    )
+    def cell(on: tuple[str, ...]) -> str:
+        if len(on) == 1 and on[0] != SPARE:
+            return marks[on[0]]
+        return (_SEVERAL if len(on) > 1 else _KEPT if on else _FREE) * wide
+
+    def shown(cells: HeldGpus | str) -> str:
+        return cells if isinstance(cells, str) else f"[{''.join(map(cell, cells))}]"
+
+    rows = [
+        ("", picture.columns),
+        *((name, tuple(map(shown, row))) for name, row in picture.rows),
+        (_IN_USE, picture.in_use),
+    ]
+    names = max(cells_of(name) for name, _ in rows)
+    width = max(len(one) for _, row in rows for one in row)
+    abreast = max(1, (page - names) // (width + len(_GAP)))
+    lines: list[str] = []
+    for first in range(0, len(picture.columns), abreast):
+        lines += [""] * bool(lines)
+        for name, row in rows:
+            part = row[first : first + abreast]
+            if any(part):
+                padded = _GAP.join(f"{one:<{width}}" for one in part)
+                lines.append(f"{filled(name, names)}{_GAP}{padded}".rstrip())
+    return (Verbatim(tuple(lines)), Paragraph(f"{', '.join(_signs(picture, held, marks))}."))
+
+
+def _signs(picture: NodeMap, held: Iterable[HeldGpus], marks: Mapping[str, str]) -> Iterator[str]:
+    together = {on for cells in held for on in cells}
+    words = {cells for _, row in picture.rows for cells in row if isinstance(cells, str)}
+    yield f"{_FREE}=free"
+    if any(len(on) > 1 for on in together):
+        yield f"{_SEVERAL}=shared by jobs, in time or in parts"
+    if (SPARE,) in together:
+        yield f"{_KEPT}=spare, kept empty"
+    for word in sorted(words):
+        yield NODE_WORDS[word]
+    for job, mark in marks.items():
+        yield f"{mark}={job}{' (spans nodes)' if job in picture.spanning else ''}"
+
+
+def _letters(count: int) -> list[str]:
+    """`A` to `Z` and `a` to `z`; of more jobs than that `Aa`, `Ab` to `Zz`, and so on."""
+    if count <= len(ascii_letters):
+        return [*ascii_uppercase, *ascii_lowercase][:count]
+    width = next(width for width in range(2, count) if len(ascii_lowercase) ** width >= count)
+    every = product(ascii_lowercase, repeat=width)
+    return ["".join(letters).capitalize() for letters in islice(every, count)]

@@ -32,13 +32,10 @@ from planner.reporting.sections import (
     cost,
     explain,
     jobs,
-    margins,
-    nodemap,
     options,
     placement,
     proof,
     purchases,
-    releases,
     sensitivity,
     serving,
     sites,
@@ -46,7 +43,7 @@ from planner.reporting.sections import (
 )
 from planner.reporting.traced import RelatedResults, Section, TracedPlan, numbered_sections
 
-_ORDERS, _RULES = 7, 40
+_RULES = 40
 _QUARTERS = 8
 """A table of more of them counts years."""
 
@@ -57,7 +54,7 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(options.why_recommended(traced))
     yield from options.cheaper_warnings(traced)
     illustrative = [line.offer for _, line in traced.bill if line.illustrative]
-    illustrative += releases.unquoted_sales(traced.plan)
+    illustrative += purchases.unquoted_sales(traced.plan)
     if illustrative:
         names = listed(list(dict.fromkeys(illustrative)))
         yield Paragraph(
@@ -67,10 +64,10 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
         )
     yield _sites(traced)
     if traced.bill:
-        yield purchases.orders_table(traced, _ORDERS)
+        yield purchases.orders_table(traced, purchases.ORDERS_ON_PAGE_1)
     yield _paid(traced)
     yield options.options_brief(traced)
-    yield from margins.flips_table(traced)
+    yield from sensitivity.flips_table(traced)
     yield Fields((*cost.money_rows(traced), *_case(traced)))
 
 
@@ -235,7 +232,7 @@ def _of_shared(plan: Plan) -> str:
 def _existing(traced: TracedPlan) -> Iterator[Block]:
     yield from capacity.existing_section(traced)
     yield from titled(
-        (("What leaves, when, and what it brings", releases.releases_section(traced)),), 3
+        (("What leaves, when, and what it brings", purchases.releases_section(traced)),), 3
     )
 
 
@@ -253,7 +250,7 @@ def _trace(traced: TracedPlan) -> Iterator[Block]:
     parts = (
         ("Traffic and latency", serving.traffic_section(traced)),
         ("APIs", serving.apis_section(traced)),
-        ("Who runs where", nodemap.node_map_picture(traced)),
+        ("Who runs where", placement.node_map(traced)),
     )
     yield from titled(parts, 3)
 
@@ -290,7 +287,7 @@ def _need_in_short(traced: TracedPlan) -> Iterator[Block]:
     yield from capacity.forecast_section(traced)
     yield from titled((("What does not fit", explain.shortage_section(traced.plan)),), 3)
     yield from serving.runs_section(traced)
-    yield from nodemap.node_map_picture(traced)
+    yield from placement.node_map(traced)
 
 
 def _options_in_short(traced: TracedPlan) -> Iterator[Block]:
@@ -341,7 +338,7 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
     yield capacity.pools_table(traced)
     asked = "Measured use of the GPUs, waiting time, service levels met, nodes that failed"
     yield Fields(((asked, Blank("monitoring")),))
-    yield from nodemap.node_map_picture(traced)
+    yield from placement.node_map(traced)
     yield from titled(placement.placement_parts(traced), 3)
     yield from sites.facility_section(traced)
 
@@ -357,13 +354,12 @@ def _options_by_quarter(traced: TracedPlan) -> Iterator[Block]:
 
 def _orders(traced: TracedPlan) -> Iterator[Block]:
     """Where page 1 has not all orders: all of them; then who places them, and what is let go."""
-    if len(traced.orders) > _ORDERS:
-        yield purchases.orders_table(traced)
+    yield from purchases.later_orders(traced)
     if traced.orders:
         yield Fields((("Orders placed, by whom and when", Blank()),))
     else:
         yield Paragraph("There is nothing to order. Buy and rent nothing.")
-    yield from releases.releases_section(traced)
+    yield from purchases.releases_section(traced)
 
 
 _QUARTERLY: dict[str, Section] = {

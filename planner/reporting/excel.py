@@ -9,7 +9,6 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from fractions import Fraction
 from functools import cache
 from math import ceil
 from typing import NamedTuple
@@ -37,45 +36,15 @@ from planner.reporting.document import (
     cell_text,
     in_words,
 )
-from planner.reporting.format import Style, towards_zero, visible
+from planner.reporting.format import WRITTEN, Style, seen, visible
 
 _A4 = 9
-
-
-_WRITTEN: dict[Style, tuple[int | Fraction, str]] = {
-    "usd": (100, "#,##0"),
-    "thousands": (100_000, "#,##0"),
-    "cents": (100, "#,##0.00"),
-    "rate": (100, "#,##0.00##"),
-    "count": (1, "#,##0"),
-    "share": (1, "0.0 %"),
-    "per_cent": (1, "0 %"),
-    "margin": (1, "+0.0 %;-0.0 %;0.0 %"),
-    "kw": (1000, "#,##0.000"),
-    "gb": (1000, "#,##0.0"),
-    "hours": (1, "#,##0"),
-    "weeks": (1, '0 "weeks"'),
-    "more_usd": (100, "+#,##0;-#,##0;0"),
-    "more_count": (1, "+#,##0;-#,##0;0"),
-    "more_kw": (1000, "+#,##0.000;-#,##0.000;0"),
-    "points": (Fraction(1, 100), '+0.0 "points";-0.0 "points";0 "points"'),
-    "tenths": (1, "#,##0.0"),
-    "three_digits": (1, "General"),
-    "seconds": (1000, "#,##0.0"),
-    "number": (1, "General"),
-    "gap": (1, "0.0000 %"),
-    "day": (1, "yyyy-mm-dd"),
-}
-"""How a style is written: what of plan.json makes one, and Excel's format."""
 
 
 def number(figure: Figure) -> float | None:
     """The figure in the unit that a reader sees; None for a day."""
     value = figure.value
-    if isinstance(value, date):
-        return None
-    shown = towards_zero(value) if figure.style == "margin" else value
-    return float(shown / _WRITTEN[figure.style][0])
+    return None if isinstance(value, date) else float(seen(value, figure.style))
 
 
 class Looks:
@@ -106,7 +75,7 @@ class Looks:
 
     def figure(self, style: Style, *, strong: bool = False) -> Format:
         """A number of this style."""
-        return self.make(num_format=_WRITTEN[style][1], valign="top", bold=strong, align="right")
+        return self.make(num_format=WRITTEN[style].excel, valign="top", bold=strong, align="right")
 
     def write_figure(
         self, sheet: Worksheet, row: int, column: int, figure: Figure, *, strong: bool = False

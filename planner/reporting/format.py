@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text.words import count_of, usd
@@ -86,17 +86,33 @@ Style = Literal[
 """How a figure of plan.json is written: whole dollars, dollars and cents, dollars per hour, …"""
 
 
-@lru_cache(maxsize=4096, typed=True)  # each document draws the same figure three times
 def in_usd(cents: float | None) -> float | None:
     """US dollars; None stays None."""
     return None if cents is None else cents / 100
 
 
+class WrittenStyle(NamedTuple):
+    """How a figure of one style is written."""
+
+    per: int | Fraction
+    """How much of plan.json is one of what a reader sees: 100 cents."""
+    text: Callable[[Fraction], str]
+    """What a reader sees, in words."""
+    excel: str
+    """Excel's number format."""
+
+
+def seen(value: Fraction, style: Style) -> Fraction:
+    """A figure in the unit that a reader sees."""
+    return towards_zero(value) if style == "margin" else value / WRITTEN[style].per
+
+
+@lru_cache(maxsize=4096, typed=True)  # each document draws the same figure three times
 def styled(value: Fraction | date, style: Style) -> str:
     """A figure in the unit of plan.json, as a reader sees it."""
     if isinstance(value, date):
         return value.isoformat()
-    return _STYLED[style](value)
+    return WRITTEN[style].text(seen(value, style))
 
 
 def dollars(cents: int) -> str:
@@ -327,28 +343,46 @@ def _signed(text: str) -> str:
     return text if text.startswith("-") or not text.strip("0.") else f"+{text}"
 
 
-_DIME = 10
-"""Cents from which on the price of one unit is told to the cent, and below to a hundredth of it."""
-_STYLED: dict[Style, Callable[[Fraction], str]] = {
-    "usd": lambda cents: _rounded(cents / 100, 0),
-    "thousands": lambda cents: _rounded(cents / 100_000, 0),
-    "cents": lambda cents: _rounded(cents / 100, 2),
-    "rate": lambda cents: _rounded(cents / 100, 2 if abs(cents) >= _DIME or not cents else 4),
-    "count": lambda number: _rounded(number, 0),
-    "share": lambda share: f"{_rounded(share * 100, 1)} %",
-    "per_cent": lambda share: f"{_rounded(share * 100, 0)} %",
-    "margin": lambda share: f"{_signed(_rounded(towards_zero(share) * 100, 1))} %",
-    "kw": lambda watts: _trimmed(watts / 1000, 3),
-    "gb": lambda megabytes: _trimmed(megabytes / 1000, 1),
-    "hours": lambda hours: _rounded(hours, 0),
-    "weeks": lambda weeks: f"{_rounded(weeks, 0)} {'week' if abs(weeks) == 1 else 'weeks'}",
-    "more_usd": lambda cents: _signed(_rounded(cents / 100, 0)),
-    "more_count": lambda number: _signed(_rounded(number, 0)),
-    "more_kw": lambda watts: _signed(_trimmed(watts / 1000, 3)),
-    "points": lambda share: f"{_signed(_rounded(share * 100, 1))} points",
-    "tenths": lambda number: _trimmed(number, 1),
-    "three_digits": lambda number: f"{float(number):{',.0f' if abs(number) >= 100 else '.3g'}}",
-    "seconds": lambda milliseconds: _rounded(milliseconds / 1000, 1),
-    "number": lambda number: _trimmed(number, 4),
-    "gap": lambda gap: gap_percent(float(gap)),
+_DIME = Fraction(1, 10)
+"""Dollars from which on the price of one unit is told to the cent, and below to a hundredth."""
+WRITTEN: Mapping[Style, WrittenStyle] = {
+    "usd": WrittenStyle(100, lambda dollars: _rounded(dollars, 0), "#,##0"),
+    "thousands": WrittenStyle(100_000, lambda thousands: _rounded(thousands, 0), "#,##0"),
+    "cents": WrittenStyle(100, lambda dollars: _rounded(dollars, 2), "#,##0.00"),
+    "rate": WrittenStyle(
+        100,
+        lambda dollars: _rounded(dollars, 2 if abs(dollars) >= _DIME or not dollars else 4),
+        "#,##0.00##",
+    ),
+    "count": WrittenStyle(1, lambda number: _rounded(number, 0), "#,##0"),
+    "share": WrittenStyle(1, lambda share: f"{_rounded(share * 100, 1)} %", "0.0 %"),
+    "per_cent": WrittenStyle(1, lambda share: f"{_rounded(share * 100, 0)} %", "0 %"),
+    "margin": WrittenStyle(
+        1, lambda share: f"{_signed(_rounded(share * 100, 1))} %", "+0.0 %;-0.0 %;0.0 %"
+    ),
+    "kw": WrittenStyle(1000, lambda kw: _trimmed(kw, 3), "#,##0.000"),
+    "gb": WrittenStyle(1000, lambda gb: _trimmed(gb, 1), "#,##0.0"),
+    "hours": WrittenStyle(1, lambda hours: _rounded(hours, 0), "#,##0"),
+    "weeks": WrittenStyle(
+        1,
+        lambda weeks: f"{_rounded(weeks, 0)} {'week' if abs(weeks) == 1 else 'weeks'}",
+        '0 "weeks"',
+    ),
+    "more_usd": WrittenStyle(100, lambda dollars: _signed(_rounded(dollars, 0)), "+#,##0;-#,##0;0"),
+    "more_count": WrittenStyle(1, lambda number: _signed(_rounded(number, 0)), "+#,##0;-#,##0;0"),
+    "more_kw": WrittenStyle(1000, lambda kw: _signed(_trimmed(kw, 3)), "+#,##0.000;-#,##0.000;0"),
+    "points": WrittenStyle(
+        Fraction(1, 100),
+        lambda points: f"{_signed(_rounded(points, 1))} points",
+        '+0.0 "points";-0.0 "points";0 "points"',
+    ),
+    "tenths": WrittenStyle(1, lambda number: _trimmed(number, 1), "#,##0.0"),
+    "three_digits": WrittenStyle(
+        1, lambda number: f"{float(number):{',.0f' if abs(number) >= 100 else '.3g'}}", "General"
+    ),
+    "seconds": WrittenStyle(1000, lambda seconds: _rounded(seconds, 1), "#,##0.0"),
+    "number": WrittenStyle(1, lambda number: _trimmed(number, 4), "General"),
+    "gap": WrittenStyle(1, lambda gap: gap_percent(float(gap)), "0.0000 %"),
+    "day": WrittenStyle(1, str, "yyyy-mm-dd"),
 }
+"""Every style, once for all outputs."""

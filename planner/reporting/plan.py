@@ -23,16 +23,14 @@ from planner.reporting.sections import (
     cost,
     explain,
     jobs,
-    nodemap,
     placement,
     proof,
     purchases,
-    releases,
     serving,
     sites,
     sizing,
 )
-from planner.reporting.traced import Section, TracedPlan, numbered_sections
+from planner.reporting.traced import Section, TracedPlan, closed, numbered_sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +45,6 @@ class Detail:
     """Rules listed with their sources; errata are shown in any case."""
     whole: bool
     """Whether sources of prices and every check are written out."""
-    page: int = 78
-    """Cells that a line of the node map may take, so that it reads on paper, too."""
 
 
 SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
@@ -64,33 +60,37 @@ FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
 def brief_document(plan: Plan, detail: Detail) -> Document:
     """What a person wants first: the ask, orders, who runs where, the cost, and three warnings."""
     traced, lines = TracedPlan(plan), detail.map_lines
-    return (
-        Heading(plan.scenario, 1),
-        Paragraph(purchases.ask_sentence(plan), tone="strong"),
-        *titled(
-            (
-                ("Changes to the scenario", proof.changes_section(plan.changes)),
-                ("Jobs that give way", _unexplained(explain.shortage_section(plan))),
-                ("Purchases and rents", _unlisted(purchases.bill_section(traced, full=False))),
-                ("Owned nodes let go", _unlisted(releases.releases_section(traced))),
-                ("Moves", placement.moves_section(plan, lines)),
-                ("Node map", _unexplained(nodemap.node_map(plan, lines, detail.page))),
-                ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
-                ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
-                ("APIs", serving.apis_section(traced)),
-                ("Cost", _unexplained(cost.cost_by_quarter(traced))),
-                (_NEAR, proof.near_miss_section(plan)),
+    return closed(
+        (
+            Heading(plan.scenario, 1),
+            Paragraph(purchases.ask_sentence(plan), tone="strong"),
+            *titled(
                 (
-                    "Warnings",
-                    proof.notes_section(plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False),
-                ),
-                *(
-                    [("Proof and provenance", proof.proof_section(traced, every_check=False))]
-                    if plan.proof.second_opinions
-                    else []
-                ),
-            )
-        ),
+                    ("Changes to the scenario", proof.changes_section(plan.changes)),
+                    ("Jobs that give way", _unexplained(explain.shortage_section(plan))),
+                    ("Purchases and rents", _unlisted(purchases.bill_section(traced, full=False))),
+                    ("Owned nodes let go", _unlisted(purchases.releases_section(traced))),
+                    ("Moves", placement.moves_section(plan, lines)),
+                    ("Node map", placement.node_map(traced, lines)),
+                    ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
+                    ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
+                    ("APIs", serving.apis_section(traced)),
+                    ("Cost", _unexplained(cost.cost_by_quarter(traced))),
+                    (_NEAR, proof.near_miss_section(plan)),
+                    (
+                        "Warnings",
+                        proof.notes_section(
+                            plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False
+                        ),
+                    ),
+                    *(
+                        [("Proof and provenance", proof.proof_section(traced, every_check=False))]
+                        if plan.proof.second_opinions
+                        else []
+                    ),
+                )
+            ),
+        )
     )
 
 
@@ -111,16 +111,6 @@ def drawn_document(plan: Plan) -> Document:
 def _about(plan: Plan) -> Iterator[Block]:
     if plan.description:
         yield Paragraph(" ".join(plan.description.split()))
-
-
-def _drawn_runs(traced: TracedPlan) -> tuple[Block, ...]:
-    plan, lines = traced.plan, FULL.map_lines
-    parts = (
-        ("Schedule of runs", placement.schedule_section(plan, lines)),
-        ("Shared GPUs", placement.shared_section(plan, lines)),
-        ("Moves", placement.moves_section(plan, lines)),
-    )
-    return titled(parts, 3)
 
 
 def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
@@ -153,11 +143,14 @@ _DRAWN: dict[str, Section] = {
         "Orders",
         lambda traced: (
             *purchases.bill_section(traced, full=False),
-            *releases.releases_section(traced),
+            *purchases.releases_section(traced),
         ),
     ),
-    "map": ("Who runs where", nodemap.node_map_picture),
-    "runs": ("Runs, sharing and moves", _drawn_runs),
+    "map": ("Who runs where", placement.node_map),
+    "runs": (
+        "Runs, sharing and moves",
+        lambda traced: titled(placement.placement_parts(traced), 3),
+    ),
     "jobs": ("Jobs", _drawn_jobs),
     "use": ("Demand against capacity", _drawn_use),
     "cost": ("Cost", _drawn_cost),
@@ -232,9 +225,9 @@ def plan_document(plan: Plan, detail: Detail) -> Document:
                 ("Warnings", warnings),
                 ("Jobs that give way", explain.shortage_section(plan)),
                 ("Purchases and rents", purchases.bill_section(traced, full=False, sources=whole)),
-                ("Owned nodes let go", releases.releases_section(traced)),
+                ("Owned nodes let go", purchases.releases_section(traced)),
                 ("Moves", placement.moves_section(plan, lines)),
-                ("Node map", nodemap.node_map(plan, lines, detail.page)),
+                ("Node map", placement.node_map(traced, lines)),
                 ("Schedule", placement.schedule_section(plan, lines)),
                 ("Shared GPUs", placement.shared_section(plan, lines)),
                 ("Jobs", jobs.jobs_section(traced, detail.jobs, full=False)),

@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from planner.reporting.document import (
+    PAPER,
     Block,
     Bullets,
     Column,
@@ -64,7 +65,7 @@ def render(document: Iterable[Block], look: TerminalOptions) -> str:
         legacy_windows=False,
     )
     previous: Block | None = None
-    for block in in_words(document):
+    for block in in_words(document, min(look.width, PAPER)):
         if isinstance(previous, Table | Bullets) and not isinstance(block, Heading):
             console.print()
         _draw_block(console, block, look)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -21,6 +21,7 @@ from planner.reporting.document import (
     Fold,
     Heading,
     Link,
+    NodeMap,
     Paragraph,
     Table,
     cell_text,
@@ -210,8 +211,11 @@ def numbered_sections(
     for place, (key, (_, told)) in enumerate(sections.items()):
         if content := tuple(told(traced)):
             blocks += (Heading(titles[key], 2, anchor_of(place)), *content)
-    if not alone:
-        return tuple(blocks)
+    return closed(blocks) if alone else tuple(blocks)
+
+
+def closed(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """The same, where what leads to none of these blocks leads nowhere."""
     there = frozenset(_anchors(blocks))
     return tuple(_within(block, there) for block in blocks)
 
@@ -230,11 +234,18 @@ def _within(block: Block, there: frozenset[str]) -> Block:
             return replace(one, trace="")
         return cell_text(one) if isinstance(one, Link) and one.to not in there else one
 
-    if isinstance(block, Fields):
-        return Fields(tuple((name, cell(said)) for name, said in block.rows))
-    if isinstance(block, Fold):
-        return replace(block, blocks=tuple(_within(one, there) for one in block.blocks))
-    if isinstance(block, Table):
-        rows = tuple(tuple(map(cell, row)) for row in block.rows)
-        return replace(block, rows=rows, footer=tuple(map(cell, block.footer)))
-    return block
+    def of_table(one: Table) -> Table:
+        rows = tuple(tuple(map(cell, row)) for row in one.rows)
+        return replace(one, rows=rows, footer=tuple(map(cell, one.footer)))
+
+    match block:
+        case Fields():
+            return Fields(tuple((name, cell(said)) for name, said in block.rows))
+        case Fold():
+            return replace(block, blocks=tuple(_within(one, there) for one in block.blocks))
+        case NodeMap():
+            return replace(block, key=of_table(block.key))
+        case Table():
+            return of_table(block)
+        case _:
+            return block

@@ -7,7 +7,7 @@ import pytest
 
 from planner.planning.plan import NodeRelease
 from planner.planning.store import Saved
-from planner.reporting import github, markdown
+from planner.reporting import markdown
 from planner.reporting.document import Fields, Figure
 from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
 from planner.reporting.terminal import TerminalOptions, render
@@ -25,12 +25,6 @@ def test_what_is_cut_is_counted(compared):
     inputs = compared.inputs * 5
     text = markdown.render(comparison_document(compared.model_copy(update={"inputs": inputs}), 4))
     assert "11 more rows, all of them in compare.json" in text
-
-
-def test_no_line_of_a_comparison_is_wider_than_the_page(compared):
-    text = render(comparison_document(compared, 40), TerminalOptions(40, unicode=False))
-    assert max(map(len, text.splitlines())) <= 40
-    assert text.isascii()
 
 
 def test_reservations_of_one_node_type_are_told_apart_by_their_terms(plan):
@@ -95,7 +89,7 @@ def test_the_forecast_error_weighs_differences_by_what_came(compared):
 
 
 def commented(compared):
-    return github.render(comparison_document(compared, 10**9), OPEN, "elsewhere.")
+    return markdown.comment(comparison_document(compared, 10**9), OPEN, "elsewhere.")
 
 
 @pytest.mark.parametrize("most", [1, 30, 2_000])
@@ -106,7 +100,7 @@ def test_a_comment_keeps_within_the_limit_and_says_what_it_leaves_out(compared, 
     warned = ("w" * 900,) * most
     changes = {"inputs": inputs, "purchases": bought, "warnings_new": warned}
     text = commented(compared.model_copy(update=changes))
-    assert len(text.encode()) <= github.MOST_BYTES
+    assert len(text.encode()) <= markdown.MOST_BYTES
     left = [int(one.replace(",", "")) for one in re.findall(r"… ([\d,]+) more row", text)]
     assert len(left) == (3 if most > 30 else 0)
     assert all(count < most for count in left)

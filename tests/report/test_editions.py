@@ -174,12 +174,9 @@ def test_a_node_kept_empty_as_spare_is_no_free_node(plan):
     assert first.nodes_spare is not None
     text = render(justification_document(kept), "Spares")
     assert text.count("<title>kept empty as spare: 8</title>") == 2
-    rows = markdown.render(justification_document(kept))
-    assert "| xe9680-h100/dc-east/03 | · · · · · · · · | spare | spare |" in rows
-    assert "| xe9680-h200/dc-east/01 |  | 2 2 2 2 2 2 2 2 | 2 2 2 2 2 2 2 2 |" in rows
-    drawn = markdown.render(plan_document(kept, FULL))
-    assert "xe9680-h100/dc-east/03  [········]  [--------]" in drawn
-    assert "-=spare, kept empty" in drawn
+    for drawn in map(markdown.render, (justification_document(kept), plan_document(kept, FULL))):
+        assert "xe9680-h100/dc-east/03  [········]  [--------]" in drawn
+        assert "-=spare, kept empty" in drawn
     assert "Kept empty as spare" in text
 
 

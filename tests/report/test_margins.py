@@ -10,7 +10,7 @@ from planner.errors import InfeasibleError
 from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
 from planner.planning.figures.costs import break_evens
-from planner.planning.ledger.accounts import Accounts, Capacity
+from planner.planning.ledger.accounts import Accounts
 from planner.planning.ledger.traced import FigureReader
 from planner.planning.make import make_plan
 from planner.planning.plan import BudgetUse
@@ -157,36 +157,6 @@ def test_no_margin_is_larger_than_the_smallest_cliff(made):
     assert tried == 2 * len(found(plan)) >= 16
 
 
-def test_what_is_left_under_other_limits_is_that_of_the_tightest_quarter(tight):
-    read = FigureReader(tight)
-    rooms = {
-        (room.what, *room.of): (tight.quarters[room.quarter], int(room.left.value))
-        for room in Capacity(tight, read).limit_margins()
-    }
-    assert rooms["power_w", "hall"] == ("2027Q1", 21_000 - 2 * 10_200)
-    assert rooms["rack power", "hall", "1"] == ("2027Q1", 21_000 - 2 * 10_200)
-    assert rooms["rack_units", "hall"] == ("2027Q1", 20 - 2 * 6)
-    assert rooms["racks", "hall"] == ("2027Q1", 1)
-    assert rooms["quota", "a"] == ("2027Q2", 0)
-    assert rooms["maximum", "near"] == ("2027Q2", 0)
-    assert rooms["maximum", "hire"] == ("2027Q1", 0)
-    assert ("maximum", "plus") not in rooms
-
-
-def test_orders_have_their_days_left_and_those_of_the_sale(tight):
-    read = FigureReader(tight)
-    orders = list(Capacity(tight, read).first_orders())
-    days = {
-        tight.acquisitions[one.line].offer: (
-            int(one.days.value),
-            None if one.days_of_sale is None else int(one.days_of_sale.value),
-        )
-        for one in orders
-    }
-    assert days == {"hire": (25, None), "far": (31, None), "near": (45, 13), "plus": (136, None)}
-    assert [one.days.value for one in orders] == sorted(one.days.value for one in orders)
-
-
 def test_every_figure_of_the_margins_comes_out_again_from_plan_json(tight):
     page = Page(render(justification_document(tight), "Margins"))
     stored = json.loads(dumps(tight))
@@ -209,8 +179,20 @@ def test_a_price_that_breaks_a_budget_says_which_and_that_nobody_planned_what_th
     assert f"{row} another plan, or none: not planned |" in told
     assert "| everything that is bought, together | +5.0 % | breaks the capital of 2027Q2" in told
     assert "| Power at hall, kW | 2027Q1 | 20.4 | 21 | 0.6 | 10.2 |" in told
+    assert (
+        "| Power of the fullest rack at hall, rack 1, kW | 2027Q1 | 20.4 | 21 | 0.6 | – |" in told
+    )
+    assert "| Rack units at hall | 2027Q1 | 12 | 20 | 8 | 6 |" in told
+    assert "| Racks at hall | 2027Q1 | 1 | 2 | 1 | – |" in told
     assert "| Quota of a, GPUs | 2027Q2 | 24 | 24 | 0 | – |" in told
-    assert "| near | 2027Q2 | 2027-01-07 | 45 | 13 |" in told
+    assert "| Nodes that near gives at a time | 2027Q2 | 1 | 1 | 0 | – |" in told
+    assert "| Nodes that hire gives at a time | 2027Q1 | 1 | 1 | 0 | – |" in told
+    assert "Nodes that plus gives" not in told
+    drawn = markdown.render(justification_document(tight))
+    assert "by hire | hall | 2027Q1 | 70,080 | 25 |  |" in drawn
+    assert "by far | barn | 2027Q2 | 300,000 | 31 |  |" in drawn
+    assert "by near | hall | 2027Q2 | 300,000 | 45 | 13 |" in drawn
+    assert "by plus | barn | 2027Q3 | 350,000 | 136 |  |" in drawn
     assert "may be dearer by" not in told
 
 

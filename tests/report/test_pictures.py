@@ -3,12 +3,20 @@
 import re
 from fractions import Fraction
 
-from planner.reporting.document import Chart, Figure, NodeMap, Series
+from planner.reporting.document import Chart, Figure, NodeMap, Series, Table
 from planner.reporting.html.pictures import drawn
 
 QUARTERS = tuple(f"{2027 + place // 4}Q{place % 4 + 1}" for place in range(8))
 NODES = NodeMap(
-    "", "", QUARTERS, (("node/site/01", ((("job",),) * 8,) * 8),), {"job": 1}, {"job": "a job"}
+    title="",
+    says="",
+    columns=QUARTERS,
+    in_use=("1 of 1",) * 8,
+    rows=(("node/site/01", ((("job",),) * 8,) * 8),),
+    numbers={"job": 1},
+    told={"job": "a job"},
+    spanning=frozenset(),
+    key=Table((), ()),
 )
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from planner.planning.explain import explain
 from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
-from planner.reporting import markdown
 from planner.reporting.document import Gantt, Heading, Paragraph, Table, in_words
 from planner.reporting.format import visible
-from planner.reporting.plan import FULL, SCREEN, plan_document
+from planner.reporting.plan import SCREEN, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.jobs import parts_held
 from planner.reporting.sections.placement import schedule_section, shared_section
@@ -171,18 +170,3 @@ def test_the_plan_marks_shared_gpus_and_tells_their_peak(sharing):
     assert re.search(r"\[\+\+\+\w··\+\w\]", text)
     assert "+=shared by jobs" in text
     assert "Peak the GPUs held at its fullest hour" in " ".join(text.split())
-
-
-@pytest.mark.parametrize(("width", "unicode"), [(40, False), (60, True), (120, True)])
-def test_the_sections_stay_on_the_page(sharing, width, unicode):
-    blocks = (*schedule_section(sharing, 40), *shared_section(sharing, 40))
-    text = render(blocks, TerminalOptions(width, unicode=unicode))
-    assert max(map(len, text.splitlines())) <= width
-    assert unicode or text.isascii()
-    assert all(one in text for one in ("3g.40gb", "claims-tune 2"))
-
-
-def test_the_schedule_is_a_table_in_markdown(sharing):
-    text = markdown.render(plan_document(sharing, FULL))
-    assert f"| {HERE} | 2 | claims-tune 2 | 12 Feb 02:00 – 12 Feb 16:00 |" in text
-    assert "| small: 1g.10gb at 0, 1; half: 3g.40gb at 4 | 2 of 8 slices |" in text

@@ -24,6 +24,7 @@ from planner.reporting.document import (
     Fold,
     Heading,
     Link,
+    NodeMap,
     Paragraph,
     Picture,
     Table,
@@ -184,7 +185,10 @@ def _picture(block: Picture, links: Links) -> Markup:
         aria_label=block.title,
     )
     words = _tag("figcaption", _tag("b", f"{block.title}."), " ", _prose(block.says))
-    return _tag("figure", shown, words)
+    drawn_figure = _tag("figure", shown, words)
+    if isinstance(block, NodeMap):
+        return drawn_figure + _LINE + _table(block.key, block.key.caption, links)
+    return drawn_figure
 
 
 def _table(table: Table, title: str, links: Links) -> Markup:

@@ -233,17 +233,18 @@ class _Shown(NamedTuple):
 
     kind: ColumnKind
     pages: str
-    """The list of alternatives, the section of a report, and `1`, the first page of that."""
+    """The list of alternatives, the first page of a report (`1`), and the section of it that tells
+    what options take, of which page 1 told what they come to."""
     meaning: str = ""
     seldom: bool = False
     """Left out where no option has a figure there."""
 
 
 _COLUMNS = {
-    "Status": _Shown("text", "list, report, 1"),
-    "Net present cost, USD": _Shown("number", "list, report, 1"),
+    "Status": _Shown("text", "list, 1"),
+    "Net present cost, USD": _Shown("number", "list, 1"),
     "Difference, USD": _Shown(
-        "number", "report, 1", "of the net present cost, to that of the recommended plan"
+        "number", "1", "of the net present cost, to that of the recommended plan"
     ),
     "More": _Shown("number", "list"),
     "Acquired": _Shown(
@@ -257,26 +258,26 @@ _COLUMNS = {
     ),
     "GPUs": _Shown("number", "report", "in service at the end"),
     "Held": _Shown("number", "report", "of these, by jobs"),
-    "Idle": _Shown("number", "list, report, 1", "GPU-hours in service that no job holds"),
+    "Idle": _Shown("number", "list, 1", "GPU-hours in service that no job holds"),
     "Power, kW": _Shown("number", "report", "nameplates, in the quarter with the most", True),
     "Mean power, kW": _Shown(
         "number", "list", "drawn by the servers in service, over the quarters", True
     ),
-    "Jobs dropped": _Shown("number", "list, report, 1", "for the whole horizon"),
+    "Jobs dropped": _Shown("number", "list, 1", "for the whole horizon"),
     "Short of units": _Shown(
         "number",
-        "list, report, 1",
+        "list, 1",
         "jobs that run, some of their units not in every quarter",
         True,
     ),
-    "Delayed": _Shown("number", "list, report, 1", "", True),
+    "Delayed": _Shown("number", "list, 1", "", True),
     "Falls short": _Shown(
         "number",
-        "report, 1",
+        "1",
         "in that share of the futures drawn, at the worst in any quarter",
         True,
     ),
-    "Order by": _Shown("number", "report, 1"),
+    "Order by": _Shown("number", "1"),
 }
 """After the option's name."""
 
@@ -448,25 +449,30 @@ def _options(traced: TracedPlan) -> list[_Option]:
 
 
 def options_brief(traced: TracedPlan) -> Table:
-    """For page 1: what each option costs more, which jobs it leaves short, and how much is free.
+    """For page 1: what each option costs more, which jobs it leaves short, and how much is free."""
+    return _options_table(_of_page_1(traced, _options(traced)), "1")
 
-    Of the alternatives those that everybody asks for, and those that cost less.
-    """
+
+def _of_page_1(traced: TracedPlan, options: Sequence[_Option]) -> list[_Option]:
+    """Of the alternatives those that everybody asks for, and those that cost less."""
     found = traced.beside.alternatives
     asked = {"Recommended", *traced.beside.plans, *_EXPECTED}
     asked |= {one.name for one in cheaper_ones(found)} if found else set()
-    shown = [one for one in _options(traced) if one.name in asked]
-    return _options_table(shown, "1")
+    return [one for one in options if one.name in asked]
 
 
 def options_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """A row for each plan, the same columns for all; an option that nobody planned stays open.
+    """What each plan takes; an option that nobody planned stays open.
 
-    Without the table where it is not `full`, as page 1 has the most of it.
+    What they come to stands on page 1, and here where that has not all of them. No tables where it
+    is not `full`.
     """
     found, named = traced.beside.alternatives, "the recommended plan"
     if full:
-        yield _options_table(_options(traced), "report")
+        options = _options(traced)
+        if len(options) > len(_of_page_1(traced, options)):
+            yield _options_table(options, "1")
+        yield _options_table(options, "report")
     if found is not None:
         others = [one for one in found.others if one.name not in traced.beside.plans]
         yield Bullets(tuple(_said(one, found, named) for one in others))

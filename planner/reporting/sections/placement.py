@@ -1,18 +1,23 @@
-"""When runs hold which GPUs, who holds parts of GPUs, and what moves."""
+"""Who holds which GPUs: the map of the fleet, runs and when, parts of GPUs, and what moves."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
-from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant, Plan
+from planner.planning.plan import CurrentPlacement, GpuPart, Move, Node, NodeUse, Occupant, Plan
 from planner.reporting.document import (
+    SPARE,
     Bar,
     Block,
     Gantt,
     Heading,
+    HeldGpus,
+    Link,
+    NodeMap,
     Paragraph,
     beneath,
     rest,
@@ -30,10 +35,9 @@ from planner.reporting.format import (
     quarter_span,
     usd,
 )
-from planner.reporting.sections.nodemap import range_of_ids
 from planner.reporting.traced import TracedPlan
 
-_LINES = 400
+_LINES, _ROWS = 400, 120
 _DAY_HOURS, _MOST_DAYS = 24, 28
 """Days are drawn where all runs of a quarter end within so many."""
 
@@ -304,3 +308,123 @@ def _units(moves: Sequence[Move]) -> str:
     if len(units) > 1 and units[-1] - units[0] == len(units) - 1:
         return f"{units[0]}–{units[-1]}"
     return ", ".join(str(unit) for unit in units)
+
+
+def range_of_ids(ids: Sequence[str]) -> str:
+    """`type/site/01`, `type/site/01–38 (×38)` for nodes in a row, `01… (×5)` for others."""
+    if len(ids) == 1:
+        return ids[0]
+    stem, _, first = ids[0].rpartition("/")
+    last = ids[-1].rpartition("/")[2]
+    low, high = (
+        int("".join(char for char in name if char.isdigit()) or 0) for name in (first, last)
+    )
+    return f"{stem}/{first}{'–' + last if high - low == len(ids) - 1 else '…'} (×{len(ids):,})"
+
+
+def _holders(use: NodeUse, gpus: int) -> HeldGpus:
+    held: list[dict[str, None]] = [{} for _ in range(gpus)]
+    for occupant in use.occupants:
+        for gpu in occupant.gpus:
+            held[gpu].setdefault(occupant.job)
+    return tuple(tuple(jobs) for jobs in held)
+
+
+def _alike(plan: Plan) -> list[tuple[tuple[HeldGpus | str, ...], list[str]]]:
+    """Who holds each GPU of a node by quarter, with the nodes that look so, as the fleet stands."""
+    gpus = {node.id: node.gpus for node in plan.nodes}
+    held = [
+        {use.node: _holders(use, gpus[use.node]) for use in uses}
+        | {name: ((SPARE,),) * gpus[name] for name in _spares(plan, place)}
+        for place, uses in enumerate(plan.placements)
+    ]
+    alike: dict[tuple[str, str, tuple[HeldGpus | str, ...]], list[str]] = {}
+    for node in plan.nodes:
+        row = tuple(
+            cells.get(node.id, ((),) * node.gpus)
+            if label in node.in_service
+            else _let_go(node, label)
+            for label, cells in zip(plan.quarters, held, strict=True)
+        )
+        alike.setdefault((node.node_type, node.site, row), []).append(node.id)
+    return [(row, ids) for (_, _, row), ids in alike.items() if any(row)]
+
+
+def _spares(plan: Plan, quarter: int) -> Iterator[str]:
+    """Nodes that are kept empty; where a pool has more empty ones, the last of them by name."""
+    used = {use.node for use in plan.placements[quarter]}
+    for pool in plan.pools:
+        if kept := pool.nodes_spare[quarter]:
+            empty = [
+                node.id
+                for node in plan.nodes
+                if (node.node_type, node.site) == (pool.node_type, pool.site)
+                and plan.quarters[quarter] in node.in_service
+                and node.id not in used
+                and not node.hours
+            ]
+            yield from empty[-kept:]
+
+
+def _let_go(node: Node, quarter: str) -> str:
+    """What stands where a node is switched off, and where it leaves; one of `NODE_WORDS`."""
+    if quarter in node.off:
+        return "off"
+    return "sold" if quarter == node.sold else ""
+
+
+def node_map(traced: TracedPlan, most: int = _ROWS) -> Iterator[Block]:
+    """Nodes and quarters that look alike once; nothing without a node."""
+    plan, alike = traced.plan, _alike(traced.plan)
+    if not alike:
+        return
+    in_use = [_in_use(plan, place) for place in traced.quarters]
+    runs = [
+        list(group)
+        for _, group in groupby(
+            traced.quarters, key=lambda at: (in_use[at], [row[at] for row, _ in alike])
+        )
+    ]
+    numbers_of = {job.name: place for place, job in enumerate(plan.jobs, 1)}
+    shown = alike[:most]
+    held = {job for row, _ in shown for cells in row for jobs in cells for job in jobs}
+    yield NodeMap(
+        title="Who holds which GPU",
+        says="A row is a node, or several that look alike; a square is a GPU, a band the GPUs of "
+        "one job side by side, + a GPU that several share in time or in parts, an empty square "
+        "is free, spare a node that is kept empty. Numbers are those of the jobs below; which unit "
+        f"sits where is in {code('placements')} of plan.json.",
+        columns=tuple(quarter_span(plan.quarters[run[0]], plan.quarters[run[-1]]) for run in runs),
+        in_use=tuple(in_use[run[0]] for run in runs),
+        rows=tuple((range_of_ids(ids), tuple(row[run[0]] for run in runs)) for row, ids in shown),
+        numbers=numbers_of,
+        told={job.name: plan.sizings[job.sizing].summary for job in plan.jobs},
+        spanning=_spanning(plan),
+        key=table(
+            [(number, job) for job, number in numbers_of.items() if job in held],
+            ("Number", "number", lambda row: str(row[0])),
+            ("Job", "text", lambda row: Link(row[1], traced.job_anchor[row[1]])),
+            caption="Numbers of the node map",
+        ),
+    )
+    hidden = sum(len(ids) for _, ids in alike[most:])
+    yield from rest(hidden, "node", f", all of them in {code('placements')} of plan.json")
+
+
+def _in_use(plan: Plan, quarter: int) -> str:
+    """`9 of 10`."""
+    in_service = sum(pool.nodes[quarter] for pool in plan.pools)
+    if in_service:
+        return f"{sum(pool.nodes_used[quarter] for pool in plan.pools):,} of {in_service:,}"
+    return "for hours alone" if any(node.hours for node in plan.nodes) else "none"
+
+
+def _spanning(plan: Plan) -> frozenset[str]:
+    """Jobs with units, or replicas of them, that sit on several nodes at once."""
+    seats = Counter(
+        (place, held.piece)
+        for place, uses in enumerate(plan.placements)
+        for use in uses
+        for held in use.occupants
+    )
+    return frozenset(piece[0] for (_, piece), nodes in seats.items() if nodes > 1)

@@ -128,7 +128,6 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
         ("Value", "number", value),
         ("Unit", "name", lambda one: "" if one.unit == "share" else one.unit),
         ("From", "text", lambda one: "the scenario" if one.origin == "scenario" else one.origin),
-        ("Stated or assumed", "name", lambda one: "assumed" if one.assumed else "stated"),
         caption="Parameters of cost and policy",
     )
     illustrative = dict.fromkeys(

@@ -1,13 +1,14 @@
-"""What is bought, rented and reserved: the bill, its orders and milestones, the buyer's file."""
+"""What is bought, rented, reserved and let go: the ask, the bill, milestones, the buyer's file."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 from planner.inputs.scenario.quarter import WEEK_HOURS
-from planner.planning.plan import Acquisition, HourlyUse, Plan
+from planner.planning.plan import Acquisition, HourlyUse, NodeRelease, Plan
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
     Blank,
@@ -18,6 +19,7 @@ from planner.reporting.document import (
     Link,
     Paragraph,
     Table,
+    columns_for,
     table,
 )
 from planner.reporting.format import (
@@ -31,11 +33,14 @@ from planner.reporting.format import (
     usd,
 )
 from planner.reporting.sections.jobs import rejections_section
-from planner.reporting.sections.releases import let_go_parts, unquoted_sales
 from planner.reporting.traced import TracedPlan
+
+Line = TypeVar("Line", Acquisition, NodeRelease)
 
 _JOBS = 6
 _MOST_NAMED = 4
+ORDERS_ON_PAGE_1 = 7
+_OF_SALE = "Days then left of the sale"
 _KINDS = ("buy", "rent", "reserve", "hourly")
 _FOR_PEOPLE = (
     "Route: competition, framework or single source, with the authority for it",
@@ -234,10 +239,15 @@ def _licences(traced: TracedPlan) -> Cell:
 
 
 def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
-    """Orders, the most urgent first; of more than so many the first ones."""
+    """Orders, the most urgent first, with the days left; of more than so many the first ones."""
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
     left = len(traced.orders) - len(orders)
     more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
+    first = {one.line: one for one in traced.capacity.first_orders()}
+
+    def days(place: int, name: str) -> Cell:
+        known = getattr(first.get(place), name, None)
+        return "" if known is None else traced.figure(known, "count", "how-margins")
 
     def what(place: int) -> str:
         line = lines[place]
@@ -252,26 +262,33 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
-        caption=f"Orders, the most urgent first{more}",
+        *columns_for((("Days left", "days"), (_OF_SALE, "days_of_sale")), days),
+        caption="Orders, the most urgent first, with the days from that of the plan to the first "
+        "order of each offer: by more, neither the approval may be late nor the lead time longer, "
+        f"or its nodes miss their quarter{more}",
+        without=() if any(one.days_of_sale for one in first.values()) else (_OF_SALE,),
     )
 
 
+def later_orders(traced: TracedPlan) -> Iterator[Table]:
+    """All orders, where page 1 has not all of them."""
+    if len(traced.orders) > ORDERS_ON_PAGE_1:
+        yield orders_table(traced)
+
+
 def milestones_section(traced: TracedPlan) -> Iterator[Block]:
-    """Entries into service and retirements by quarter, and what acceptance still needs."""
-    dated = [
-        (line.quarter, f"Accepted and in service: {nodes_of(line)} at {line.site}, by {line.offer}")
-        for _, line in traced.bill
-    ]
-    dated += _leaving(traced.plan)
-    if dated:
-        yield table(
-            sorted(dated, key=lambda entry: entry[0]),
-            ("Start of", "name", lambda row: row[0]),
-            ("Milestone", "text", lambda row: row[1]),
-            caption="What enters and leaves service; orders stand on page 1 with their days",
-        )
-    else:
+    """Orders that page 1 has not, what leaves service and when, and what acceptance still needs."""
+    yield from later_orders(traced)
+    if not traced.bill:
         yield Paragraph("There is nothing to order.")
+    leaving = sorted(_leaving(traced.plan))
+    if leaving:
+        yield table(
+            leaving,
+            ("Start of", "name", lambda row: row[0]),
+            ("Leaves service", "text", lambda row: row[1]),
+            caption="What leaves service; what enters it stands in the bill with its quarter",
+        )
     answers = traced.plan.owner or Blank(f"{code('owner:')} of the scenario")
     yield Fields(
         (
@@ -452,20 +469,22 @@ def _named(machines: Sequence[str]) -> str:
     return listed([*machines[:_MOST_NAMED], rest])
 
 
-def _by_machine(lines: Sequence[Acquisition]) -> list[list[Acquisition]]:
-    def machine(line: Acquisition) -> tuple[str, str, int, int]:
-        term = line.term_quarters or line.step_hours or 0
+def _by_machine(lines: Sequence[Line]) -> list[list[Line]]:
+    def machine(line: Line) -> tuple[str, str, int, int]:
+        term = 0
+        if isinstance(line, Acquisition):
+            term = line.term_quarters or line.step_hours or 0
         return (line.product, line.gpu_type, line.gpus_per_node, term)
 
-    ordered = sorted(lines, key=lambda line: (machine(line), line.quarter, line.offer))
+    ordered = sorted(lines, key=lambda line: (machine(line), line.quarter))
     return [list(group) for _, group in groupby(ordered, key=machine)]
 
 
-def _machine(count: str, line: Acquisition) -> str:
+def _machine(count: str, line: Acquisition | NodeRelease) -> str:
     return f"{count} × {_model(line)}"
 
 
-def _model(line: Acquisition) -> str:
+def _model(line: Acquisition | NodeRelease) -> str:
     return f"{line.product} ({line.gpus_per_node}× {line.gpu_type})"
 
 
@@ -499,3 +518,88 @@ def _rent(quarters: Sequence[str], lines: Sequence[Acquisition]) -> str:
     most = max(in_quarter.values())
     upto = "up to " if min(in_quarter.values()) < most else ""
     return f"{_machine(f'{upto}{most:,}', lines[0])} in {when}"
+
+
+def releases_section(traced: TracedPlan) -> Iterator[Block]:
+    """Owned nodes that are sold or switched off, with what each line brings and saves."""
+    lines = traced.plan.releases
+    if not lines:
+        return
+
+    def proceeds(place: int, name: str) -> Cell:
+        sold = lines[place].action == "sell"
+        return traced.at(f"releases[{place}].{name}", "usd", "how-let-go") if sold else "–"
+
+    yield table(
+        range(len(lines)),
+        ("Quarter", "name", lambda place: lines[place].quarter),
+        ("Action", "text", lambda place: lines[place].action),
+        ("Node type", "text", lambda place: f"{lines[place].node_type} @ {lines[place].site}"),
+        ("Nodes", "number", traced.each("releases[{}].count", "count", "how-let-go")),
+        *columns_for((("Each, USD", "unit_price_cents"), ("Brings, USD", "total_cents")), proceeds),
+        ("Saves, USD", "number", traced.each("releases[{}].saved_cents", "usd", "how-let-go")),
+        (
+            "Lowers NPC by, USD",
+            "number",
+            traced.each("releases[{}].present_cents", "usd", "how-let-go"),
+        ),
+        sums={
+            "Quarter": "Sum",
+            "Brings, USD": traced.at("releases[*].total_cents", "usd", "how-let-go"),
+            "Saves, USD": traced.at("releases[*].saved_cents", "usd", "how-let-go"),
+            "Lowers NPC by, USD": traced.at("releases[*].present_cents", "usd", "how-let-go"),
+        },
+        caption="Owned nodes let go; saved is what is not paid for them within the horizon, and "
+        "NPC the net present cost, against keeping these nodes",
+    )
+    yield Bullets(tuple(dict.fromkeys(_told(traced.plan, line) for line in lines)))
+
+
+def _told(plan: Plan, line: NodeRelease) -> str:
+    """Which servers, and where what they bring is from."""
+    off = line.action == "switch off"
+    ids = [
+        node.id
+        for node in plan.nodes
+        if node.entry == line.entry
+        and node.origin == "owned"
+        and (line.quarter in node.off if off else node.sold == line.quarter)
+    ]
+    if off:
+        return f"off in {line.quarter}: {', '.join(ids)} ({line.entry})"
+    source = line.quote or "illustrative, no quote of a buyer"
+    up = f"; each would be worth {usd(line.given_up_cents // line.count)} at the end of the horizon"
+    return (
+        f"sold in {line.quarter}: {', '.join(ids)} ({line.entry}), {line.price_text} ({source})"
+        f"{up if line.given_up_cents else ''}"
+    )
+
+
+def unquoted_sales(plan: Plan) -> list[str]:
+    """Fleet entries that are sold from at prices that no quote stands behind."""
+    lines = (line for line in plan.releases if line.action == "sell" and line.quote is None)
+    return list(dict.fromkeys(line.entry for line in lines))
+
+
+def let_go_parts(plan: Plan) -> list[str]:
+    """`sell 2 × PowerEdge XE8545 (4× a100-80gb-sxm) in 2027Q2`, `switch off 1 × … in 2027Q1`."""
+    parts = []
+    for action in ("sell", "switch off"):
+        lines = [line for line in plan.releases if line.action == action]
+        if lines:
+            told = " and ".join(_let_go(plan, group) for group in _by_machine(lines))
+            brings = sum(line.total_cents for line in lines)
+            parts.append(f"{action} {told}{f' for {money_short(brings)}' if brings else ''}")
+    return parts
+
+
+def _let_go(plan: Plan, lines: Sequence[NodeRelease]) -> str:
+    by_quarter: Counter[str] = Counter()
+    for line in lines:
+        by_quarter[line.quarter] += line.count
+    counts = set(by_quarter.values())
+    if lines[0].action == "sell":
+        number = f"{sum(by_quarter.values()):,}"
+    else:
+        number = f"{'up to ' if len(counts) > 1 else ''}{max(counts):,}"
+    return f"{_machine(number, lines[0])} in {quarter_runs(plan.quarters, by_quarter)}"

@@ -1,4 +1,4 @@
-"""How the cost answers to one figure at a time: a table, a picture, and where the plan turns."""
+"""How far figures may move before a plan meets a limit, and what the cost answers to each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from math import inf
 
+from planner.inputs.scenario.site import SITE_LIMITS
+from planner.planning.ledger.accounts import LimitMargin, Meets, Price
+from planner.planning.ledger.traced import TracedFigure
 from planner.reporting.document import (
     Blank,
     Block,
@@ -19,20 +22,31 @@ from planner.reporting.document import (
     Table,
     Tornado,
     beneath,
+    cell_text,
     columns_for,
     table,
 )
-from planner.reporting.format import code, count_of, listed, money_short, percent, usd
+from planner.reporting.format import (
+    Style,
+    code,
+    count_of,
+    listed,
+    money_short,
+    percent,
+    signed_percent,
+    usd,
+)
 from planner.reporting.sections.cost import optimism_rows
-from planner.reporting.sections.margins import margins_section
 from planner.reporting.sections.options import command_for, short_text
+from planner.reporting.sections.sites import limit_style, limit_title
 from planner.reporting.sections.variants import (
     NO_PLAN,
+    acquired_short,
     acquired_text,
     moved_text,
 )
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.results import Moved, PlanSummary, Sensitivity, Swing
+from planner.whatif.results import Moved, PlanSummary, Sensitivity, Swing, SwitchingPoint
 
 _NAMED = 4
 """Figures that the headline names."""
@@ -274,3 +288,221 @@ def _end(moved: Moved, base: int) -> End:
     added = moved.figures.cost_cents - base
     words = f"{'+' if added > 0 else ''}{money_short(added)}" if added else "0"
     return added / 100, f"{words}, {side}"
+
+
+_FILE = "sensitivity.json"
+_KINDS = {"buy": "bought", "rent": "rented", "reserve": "reserved", "hourly": "rented by the hour"}
+_LEVERS = {"energy": "price of energy", "support": "support"}
+"""Costs whose price the sensitivity moves, by its name there."""
+_SPENDS = {
+    "capex": "capital",
+    "opex": "running cost",
+    "spending": "capital and running cost together",
+}
+_FLIPS = 3
+_NOT_ASKED = "another plan, or none: not planned"
+_ROOMS: dict[str, tuple[str, Style]] = {
+    **{one.need: (limit_title(one, " at {0}"), limit_style(one)) for one in SITE_LIMITS},
+    "rack power": ("Power of the fullest rack at {0}, rack {1}, kW", "kw"),
+    "racks": ("Racks at {0}", "count"),
+    "quota": ("Quota of {0}, GPUs", "number"),
+    "maximum": ("Nodes that {0} gives at a time", "count"),
+}
+
+
+def flips_table(traced: TracedPlan) -> Iterator[Table]:
+    """For page 1: the three nearest switching values, and the tightest limit.
+
+    Nothing where no price or limit stands against the plan.
+    """
+    found = traced.beside.sensitivity
+    rows = sorted([*_prices(traced, found), *_levers(found)], key=lambda row: abs(row[0]))
+    nearest = {(cell_text(row[1]), row[2]): row for _, row in reversed(rows)}
+    flips = [(row[0], row[1], row[2]) for row in list(nearest.values())[: -_FLIPS - 1 : -1]]
+    rooms = [room for room in traced.capacity.limit_margins() if room.one and room.one.value]
+    if rooms:
+        room = min(rooms, key=lambda room: float(room.left.value / _one(room).value))
+        style, quarter = _ROOMS[room.what][1], traced.plan.quarters[room.quarter]
+        left = traced.figure(room.left, style, "how-margins")
+        takes = traced.figure(_one(room), style, "how-margins").text
+        flips.append((_title(room), left, f"is left in {quarter}; one more node takes {takes}"))
+    anew = "planned anew where it says so" if found else "worked out from the plan as it is"
+    yield from [
+        table(
+            flips,
+            ("What would flip the decision", "text", lambda row: row[0]),
+            ("How far", "number", lambda row: row[1]),
+            ("Then", "text", lambda row: row[2]),
+            caption=f"Switching values, the nearest first, {anew}; then the tightest limit that is "
+            "no money",
+        )
+    ][: len(flips)]
+
+
+def _one(room: LimitMargin) -> TracedFigure:
+    return room.one or room.allowed
+
+
+def _levers(found: Sensitivity | None) -> Iterator[tuple[float, tuple[Cell, ...]]]:
+    """Where the plan turns with what is no price of its own, such as growth."""
+    for place, swing in enumerate(found.swings if found else ()):
+        if swing.unit == "share" and not swing.name.startswith("price of "):
+            for number, turn in enumerate(swing.turns):
+                known = TracedFile(found, _FILE, _TRACE)  # type: ignore[arg-type]
+                at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
+                then = f"planned anew, the plan turns: {_after(turn)}"
+                yield turn.after.by, (swing.name.capitalize(), at, then)
+
+
+def margins_section(traced: TracedPlan) -> Iterator[Block]:
+    """Prices until a budget is exhausted; then what is left under limits."""
+    found = traced.beside.sensitivity
+    yield Heading("What ends this plan first", 3)
+    rows = sorted(_prices(traced, found), key=lambda row: (row[0] < 0, abs(row[0])))
+    if rows:
+        yield Paragraph(
+            "How far each price may move by itself, at the latest, before this plan breaks a "
+            "budget or is no longer the cheaper way. Worked out from the plan as it is, every job "
+            "and every node kept; the plan may turn sooner, to other nodes."
+        )
+        yield table(
+            (cells for _, cells in rows),
+            ("Price of", "text", lambda row: row[0]),
+            ("At the latest", "number", lambda row: row[1]),
+            ("Then", "text", lambda row: row[2]),
+            ("Left until then, USD", "number", lambda row: row[3]),
+            ("Beyond that", "text", lambda row: row[4]),
+            caption="Prices, the nearest limit first; below zero is down",
+        )
+    else:
+        yield Paragraph(
+            "No budget stands against a price, and nothing that is bought could be rented: no "
+            "price ends this plan by a limit. Where another plan is cheaper, only planning anew "
+            "tells."
+        )
+    yield from _rooms(traced)
+    yield from _late(found)
+
+
+def _prices(
+    traced: TracedPlan, found: Sensitivity | None
+) -> Iterator[tuple[float, tuple[Cell, ...]]]:
+    """What each price meets first either way: a limit, or a turn that planning anew has found."""
+    accounts = traced.accounts
+    for price in accounts.prices():
+        swing, name = _swing(traced, price, found), _name(traced, price)
+        for meets, sign in ((accounts.met_by_rise(price), 1), (accounts.met_by_fall(price), -1)):
+            turn = _turn(swing, sign)
+            if turn and swing and found:
+                number, one = turn
+                by = one.after.by
+                if meets is None or abs(by) < abs(meets.by.value):
+                    known = TracedFile(found, _FILE, _TRACE)
+                    at = known.at(f"swings[{swing[0]}].turns[{number}].after.by", "margin")
+                    yield by, (name, at, "planned anew, the plan turns", "–", _after(one))
+                    continue
+            if meets is None:
+                continue
+            at = traced.figure(meets.by, "margin", "how-margins")
+            left = "–" if meets.left is None else traced.figure(meets.left, "usd", "how-margins")
+            then, beyond = _then(traced, price, meets), _beyond(meets, swing, turn)
+            yield float(meets.by.value), (name, at, then, left, beyond)
+
+
+def _then(traced: TracedPlan, price: Price, meets: Meets) -> str:
+    if meets.budget is not None:
+        return f"breaks the {_budget(traced, meets.budget)}"
+    if price.kind == "buy":
+        return "one node, used in all hours, is cheaper rented"
+    return "one node, used in all hours, is cheaper rented than bought"
+
+
+def _beyond(
+    meets: Meets, swing: tuple[int, Swing] | None, turn: tuple[int, SwitchingPoint] | None
+) -> str:
+    """What is known of the other side of a limit."""
+    if turn is not None:
+        return f"{_after(turn[1])}, planned anew at {signed_percent(turn[1].after.by)}"
+    if swing is not None and abs(meets.by.value) > abs(swing[1].high.by):
+        end = swing[1].high if meets.by.value > 0 else swing[1].low
+        return f"not planned; as here up to {signed_percent(end.by)}, planned anew"
+    return _NOT_ASKED if meets.budget is not None else "not planned"
+
+
+def _after(turn: SwitchingPoint) -> str:
+    figures = turn.after.figures
+    if figures.cost_cents is None:
+        return NO_PLAN if figures.result == "infeasible" else f"{NO_PLAN} found in time"
+    return f"another plan ({acquired_short(figures.acquired)})"
+
+
+def _budget(traced: TracedPlan, place: int) -> str:
+    """`capital of 2027Q3`."""
+    budget = traced.plan.budgets[place]
+    return f"{_SPENDS[budget.spend]} of {budget.quarter or 'the horizon'}"
+
+
+def _name(traced: TracedPlan, price: Price) -> str:
+    """`xe9680-h200, bought (buy-h200-dublin)`."""
+    if price.cost is not None:
+        return price.kind.capitalize()
+    how = _KINDS[price.kind]
+    if price.node_type is None:
+        return f"everything that is {how}, together"
+    offers = sorted({traced.plan.acquisitions[place].offer for place in price.lines})
+    return f"{price.node_type}, {how} ({listed(offers)})"
+
+
+def _swing(traced: TracedPlan, price: Price, found: Sensitivity | None) -> tuple[int, Swing] | None:
+    """Where the sensitivity moves this price and nothing else."""
+    offers = {traced.plan.acquisitions[place].offer for place in price.lines}
+    name = _LEVERS.get(price.kind)
+    if len(offers) == 1 and price.node_type is not None:
+        name = f"price of {offers.pop()}"
+    swings = enumerate(found.swings if found else ())
+    return next(((place, one) for place, one in swings if one.name == name), None)
+
+
+def _turn(swing: tuple[int, Swing] | None, sign: int) -> tuple[int, SwitchingPoint] | None:
+    turns = enumerate(swing[1].turns if swing else ())
+    return next(((place, one) for place, one in turns if one.after.by * sign > 0), None)
+
+
+def _title(room: LimitMargin) -> str:
+    of = room.of if room.what != "quota" else (" on ".join(room.of),)
+    return _ROOMS[room.what][0].format(*of)
+
+
+def _rooms(traced: TracedPlan) -> Iterator[Table]:
+    def cell(room: LimitMargin, name: str) -> Cell:
+        known = getattr(room, name)
+        style = _ROOMS[room.what][1]
+        return "–" if known is None else traced.figure(known, style, "how-margins")
+
+    if rooms := list(traced.capacity.limit_margins()):
+        yield table(
+            rooms,
+            ("Limit", "text", _title),
+            ("Tightest in", "name", lambda room: traced.plan.quarters[room.quarter]),
+            *columns_for(
+                (
+                    ("Taken", "taken"),
+                    ("Allowed", "allowed"),
+                    ("Left", "left"),
+                    ("One node takes", "one"),
+                ),
+                cell,
+            ),
+            caption="Limits that are no money, in the quarter in which the least is left; where a "
+            "further node takes more than that, this plan has no room for one. Power is by "
+            "nameplates, which count as they are",
+        )
+
+
+def _late(found: Sensitivity | None) -> Iterator[Paragraph]:
+    """From which delay on all lead times together make another plan."""
+    late = next((one for one in found.swings if one.name == "lead times"), None) if found else None
+    turn = next((one for one in late.turns if one.after.by > 0), None) if late else None
+    if late is not None and turn is not None:
+        words = f"All lead times {moved_text(late.unit, turn.after.by)}, planned anew"
+        yield Paragraph(f"{words}: {_after(turn)}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
 
@@ -24,6 +24,7 @@ from planner.reporting.document import (
     Fields,
     Heading,
     Paragraph,
+    Table,
     cell_text,
     columns_for,
     rest,
@@ -38,7 +39,7 @@ from planner.reporting.format import (
     quarter_runs,
     quarter_span,
 )
-from planner.reporting.sections.nodemap import range_of_ids
+from planner.reporting.sections.placement import range_of_ids
 from planner.reporting.traced import TracedPlan
 
 _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
@@ -46,8 +47,8 @@ _FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
     "cooling": "cooling",
 }
 _RACKS = 400
-_DRAWN = (("kW mean", -3), ("Heat, kBTU/h", -2), ("Ports", -1))
-"""Titles, and places of the cells of a row."""
+_DRAWN = ("Nodes", "kW mean", "Heat, kBTU/h", "Ports")
+"""Titles of what stands in a table of its own, so that both print in the size of all others."""
 _BTU_PER_WH = TracedFigure(Fraction(3412, 1000), "3.412")
 
 
@@ -89,7 +90,7 @@ def sites_section(
 
     `full` with what was taken before by what is owned, and sites that state no limit.
     """
-    plan, limits = traced.plan, limits_of(traced.plan)
+    plan = traced.plan
     stated = {use.site: place for place, use in enumerate(plan.sites)}
     sites = traced.capacity.sites if full else [use.site for use in plan.sites]
     if not sites:
@@ -97,36 +98,29 @@ def sites_section(
     off = ""
     if any(node.off for node in plan.nodes):
         off = ", and all but power by those that are switched off"
-    yield table(
-        [row for site in sites for row in _site_rows(traced, site, stated.get(site))],
-        ("Site", "text", lambda row: row[0]),
-        ("Quarter", "name", lambda row: row[1]),
-        *columns_for(
-            (
-                (f"{limit.stated_in}{f' {when}' if when != 'after' or full else ''}", key)
-                for number, limit in enumerate(limits)
-                for when, key in (
-                    ("before", 3 * number),
-                    ("after", 3 * number + 1),
-                    ("allowed", 3 * number + 2),
-                )
-                if full or when != "before"
+    rows = [row for site in sites for row in _site_rows(traced, site, stated.get(site))]
+    apart = _DRAWN if full else _DRAWN[1:]
+    taken = [title for title in rows[0][2] if title not in apart]
+    if not full:
+        taken = [title for title in taken if not title.endswith(" before")]
+
+    def by_site(titles: Sequence[str], caption: str) -> Table:
+        return table(
+            rows,
+            ("Site", "text", lambda row: row[0]),
+            ("Quarter", "name", lambda row: row[1]),
+            *columns_for(
+                ((title if full else title.removesuffix(" after"), title) for title in titles),
+                lambda row, title: row[2][title],
             ),
-            lambda row, key: row[2][key],
-        ),
-        *columns_for(
-            (("Nodes", -6), ("Racks used", -5), ("Racks", -4), *(_DRAWN if full else ())),
-            lambda row, key: row[2][key],
-        ),
-        caption="Taken by the nameplates of all nodes in service, owned and spare ones too"
-        + off
-        + (
-            "; before is what is owned already, mean is the draw under load; all power becomes "
-            "heat that the room must carry away"
-            if full
-            else ""
-        ),
-    )
+            caption=caption,
+        )
+
+    told = f"Taken by the nameplates of all nodes in service, owned and spare ones too{off}"
+    yield by_site(taken, f"{told}{'; before is what is owned already' if full else ''}")
+    if full:
+        told = "Nodes in service, their draw under load (mean), the heat of all their power, which"
+        yield by_site(_DRAWN, f"{told} the room must carry away, and the network ports they take")
     lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
@@ -134,7 +128,10 @@ def sites_section(
             f"entry or the offer can state {code('max_power_kw')}.",
             tone="warning",
         )
-    keys = [*(limit.figure for limit in limits), *(("mean_power_kw", "cooling") if full else ())]
+    keys = [
+        *(limit.figure for limit in limits_of(plan)),
+        *(("mean_power_kw", "cooling") if full else ()),
+    ]
     yield from _estimated_figures(plan, keys)
     yield from _about(plan)
     yield from _racks(traced, most_racks)
@@ -142,40 +139,41 @@ def sites_section(
 
 def _site_rows(
     traced: TracedPlan, site: str, stated: int | None
-) -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
-    """Name, quarters and cells: those of the limits, nodes, racks used and racks."""
-    plan, capacity, limits = traced.plan, traced.capacity, limits_of(traced.plan)
-    found: list[tuple[str, tuple[Cell, ...]]] = []
-    for place, label in enumerate(plan.quarters):
-        cells: list[Cell] = []
-        for limit in limits:
-            for count in (capacity.before, capacity.after):
-                taken = count(site, place, limit.need)
-                told = (
-                    "?" if taken is None else traced.figure(taken, limit_style(limit), "how-site")
-                )
-                cells.append(told)
-            cells.append(_allowed(traced, stated, place, limit))
-        if stated is None:
-            pools = [at for at, pool in enumerate(plan.pools) if pool.site == site]
-            cells += (f"{sum(plan.pools[at].nodes[place] for at in pools):,}", "–", "–")
-        else:
-            stem = f"sites[{stated}]"
-            cells.append(traced.at(f"{stem}.nodes[{place}]", "count", "how-site"))
-            racks = plan.sites[stated].racks is not None
-            for name in (f"{stem}.racks_used[{place}]", f"{stem}.racks"):
-                cells.append(traced.at(name, "count", "how-site") if racks else "–")
-        mean, most, ports = (
-            capacity.after(site, place, need)
-            for need in ("mean_power_w", POWER.need, SITE_LIMITS[-1].need)
+) -> Iterator[tuple[str, str, Mapping[str, Cell]]]:
+    """Name, quarters, and cells by the titles of their columns."""
+    plan, capacity = traced.plan, traced.capacity
+    pools = [at for at, pool in enumerate(plan.pools) if pool.site == site]
+    stem = f"sites[{stated}]"
+    racked = stated is not None and plan.sites[stated].racks is not None
+
+    def shown(taken: TracedFigure | None, style: Style) -> Cell:
+        return "?" if taken is None else traced.figure(taken, style, "how-site")
+
+    def counted(place: str) -> Cell:
+        return traced.at(place, "count", "how-site") if racked else "–"
+
+    def cells(quarter: int) -> Iterator[tuple[str, Cell]]:
+        for limit in limits_of(plan):
+            unit, style = limit.stated_in, limit_style(limit)
+            yield f"{unit} before", shown(capacity.before(site, quarter, limit.need), style)
+            yield f"{unit} after", shown(capacity.after(site, quarter, limit.need), style)
+            yield f"{unit} allowed", _allowed(traced, stated, quarter, limit)
+        nodes = f"{sum(plan.pools[at].nodes[quarter] for at in pools):,}"
+        known = stated is not None
+        yield (
+            "Nodes",
+            traced.at(f"{stem}.nodes[{quarter}]", "count", "how-site") if known else nodes,
         )
-        heat = None if most is None else most * _BTU_PER_WH
-        styles: tuple[Style, ...] = ("kw", "kw", "count")
-        for known, style in zip((mean, heat, ports), styles, strict=True):
-            cells.append("?" if known is None else traced.figure(known, style, "how-site"))
-        found.append((label, tuple(cells)))
+        yield "Racks used", counted(f"{stem}.racks_used[{quarter}]")
+        yield "Racks", counted(f"{stem}.racks")
+        most = capacity.after(site, quarter, POWER.need)
+        yield "kW mean", shown(capacity.after(site, quarter, "mean_power_w"), "kw")
+        yield "Heat, kBTU/h", shown(most and most * _BTU_PER_WH, "kw")
+        yield "Ports", shown(capacity.after(site, quarter, SITE_LIMITS[-1].need), "count")
+
+    found = [(label, dict(cells(quarter))) for quarter, label in enumerate(plan.quarters)]
     name = site
-    for _, group in groupby(found, key=lambda row: [cell_text(cell) for cell in row[1]]):
+    for _, group in groupby(found, key=lambda row: list(map(cell_text, row[1].values()))):
         alike = list(group)
         yield name, quarter_span(alike[0][0], alike[-1][0]), alike[0][1]
         name = ""
