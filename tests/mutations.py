@@ -118,7 +118,7 @@ MUTATIONS = (
     ),
     Mutation(
         "spare nodes of the policy alone",
-        "planner/packing/statement/facility.py",
+        "planner/packing/statement/supply.py",
         "return max(by_type, here.spares_of_each) if here else by_type",
         "return by_type",
         "tests/plan/test_sites.py -k spare",

@@ -9,8 +9,7 @@ from planner.packing.constraints.moves import move_costs, with_stays
 from planner.packing.formulation.runs import Rentals, Schedule, schedule_runs
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import evenly
-from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.greedy import Packed, evenly
 from planner.packing.problem import Shape
 
 

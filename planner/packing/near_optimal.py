@@ -12,8 +12,7 @@ from math import ceil
 from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.incumbent import Incumbent
-from planner.packing.limits import SpendLimit
-from planner.packing.problem import Problem
+from planner.packing.problem import Problem, SpendLimit
 from planner.packing.search import search
 from planner.packing.solution import Solution
 

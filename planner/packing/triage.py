@@ -20,11 +20,9 @@ from typing import Literal
 from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.incumbent import Incumbent
-from planner.packing.limits import SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.problem import Problem, Supply
-from planner.packing.search import Nodes, nodes_entering
-from planner.packing.searches import Searches
+from planner.packing.problem import Problem, SpendLimit, Supply
+from planner.packing.search import Nodes, Searches, nodes_entering
 from planner.packing.solution import Opinion
 from planner.packing.statement.nowhere import Claim, Class, at_most, with_classes
 from planner.packing.work import spent

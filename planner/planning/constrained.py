@@ -17,7 +17,7 @@ from planner.packing import Problem, Solution, Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.near_optimal import Aim, reach
 from planner.packing.pack import attempt
-from planner.packing.statement.hold import Order, holding
+from planner.packing.scenario_program import Order, holding
 from planner.packing.statement.nowhere import solved_with_apis
 from planner.planning.assemble import SolvedPortfolio, checked_plan
 from planner.planning.eligible import stuck_jobs

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from planner.packing.limits import Reserve
-from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
+from planner.packing.problem import ALWAYS, Choice, Demand, Reserve, RunWindow, Shape
 from tests.packing.meaning import slots
 
 NODE = 10_000_000

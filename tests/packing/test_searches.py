@@ -8,10 +8,8 @@ from dataclasses import replace
 import pytest
 
 from planner.packing.incumbent import Infeasible
-from planner.packing.limits import SpendLimit
-from planner.packing.problem import Problem
-from planner.packing.search import search
-from planner.packing.searches import Searches
+from planner.packing.problem import Problem, SpendLimit
+from planner.packing.search import Searches, search
 from tests.packing.draws import stages
 
 

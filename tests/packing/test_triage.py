@@ -15,11 +15,9 @@ import pytest
 from planner.errors import DisagreementError, LimitError
 from planner.packing.crosscheck import second_opinions
 from planner.packing.incumbent import Infeasible
-from planner.packing.limits import Reserve
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Shape
-from planner.packing.search import search
-from planner.packing.searches import Searches
+from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Reserve, Shape
+from planner.packing.search import Searches, search
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import Level, triage

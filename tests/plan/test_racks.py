@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from planner.packing.limits import RackSpace
+from planner.packing.problem import RackSpace
 from planner.packing.solution import Racked
 from planner.planning.placing.fleet import Fleet, racks_by_node
 

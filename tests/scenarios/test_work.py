@@ -13,7 +13,7 @@ import pytest
 from benchmarks.portfolios import quarterly, runs_beside, unique
 from planner.errors import LimitError
 from planner.packing import work
-from planner.packing.apart import kept_apart
+from planner.packing.formulation.build import kept_apart
 from planner.packing.search import Search
 from planner.planning.make import make_plan
 from planner.planning.store import dumps

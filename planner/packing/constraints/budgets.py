@@ -11,8 +11,8 @@ from dataclasses import replace
 from math import gcd
 
 from planner.packing.constraints.base import LIMITED_OFFERS, Condition, rising, widening
-from planner.packing.limits import SpendLimit
 from planner.packing.master import MasterProgram
+from planner.packing.problem import SpendLimit
 from planner.packing.statement.translate import Translation
 
 BILL = LIMITED_OFFERS

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.master import MasterProgram, PoolInQuarter
+from planner.packing.node_packing.greedy import Packed
 from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
@@ -19,7 +20,6 @@ from planner.packing.node_packing.list_schedule import (
     Waiting,
     scheduled,
 )
-from planner.packing.node_packing.packed import Packed
 from planner.packing.problem import Shape
 
 Schedule = dict[int, tuple["Placed", ...]]

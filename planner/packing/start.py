@@ -14,8 +14,7 @@ from planner.packing.formulation.variants import with_at_least
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
-from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.greedy import Packed, fullest_first_fit, nodes_in
 from planner.packing.node_packing.shared_gpus import first_fit_with_parts
 from planner.packing.problem import WHOLE, Shape
 from planner.packing.solvers.solver import solve_integer

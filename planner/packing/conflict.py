@@ -17,10 +17,9 @@ from itertools import combinations
 from math import ceil, isfinite
 
 from planner.errors import LimitError
-from planner.packing.apart import kept_apart
 from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
-from planner.packing.formulation.build import build_master
+from planner.packing.formulation.build import build_master, kept_apart
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
 from planner.packing.problem import Problem
