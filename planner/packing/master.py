@@ -228,6 +228,24 @@ class MasterProgram:
         """Money in the unit of the objective."""
         return cents / CENTS_PER_UNIT
 
+    def total(
+        self,
+        values: Sequence[float],
+        nodes: Sequence[Sequence[int | None]],
+        moves: Sequence[int] = (),
+    ) -> int:
+        """What a plan in whole numbers comes to of something.
+
+        `nodes` says what one adds, by supply and quarter of entry, and `moves` what one unit adds
+        that leaves its pool, by demand.
+        """
+        entering = sum(
+            round(values[index]) * (nodes[supply][quarter] or 0)
+            for (supply, quarter), index in self.acquire.items()
+        )
+        moved = self.moved if moves else {}
+        return entering + sum(round(values[i]) * moves[demand] for demand, i in moved.items())
+
     def usable_nodes(self, pool: int, quarter: int) -> tuple[Terms, int]:
         """Nodes that may run units: variables with their factors, and a constant."""
         lent: Terms = {}
@@ -243,24 +261,22 @@ class MasterProgram:
         terms, owned = self.usable_nodes(pool, quarter)
         return owned + sum(values[index] * factor for index, factor in terms.items())
 
-    def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
-        """Nodes in service in a solution, spare ones included."""
-        acquired = self.in_service[pool, quarter]
-        return self.problem.pools[pool].owned_in(quarter) + sum(
-            values[index] * factor for index, factor in acquired.items()
-        )
-
     def standing(self, pool: int, quarter: int) -> Terms:
         """Nodes acquired that stand there: those in service, and those that are switched off."""
         acquired = self.in_service[pool, quarter]
         return {index: share for index, share in acquired.items() if index not in self._off}
 
+    def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
+        """Nodes in service in a solution, spare ones included."""
+        return self._with_owned(pool, quarter, self.in_service[pool, quarter], values)
+
     def stand(self, pool: int, quarter: int, values: Sequence[float]) -> float:
         """Nodes that stand there in a solution, in service or switched off."""
-        acquired = self.standing(pool, quarter)
-        return self.problem.pools[pool].owned_in(quarter) + sum(
-            values[index] * factor for index, factor in acquired.items()
-        )
+        return self._with_owned(pool, quarter, self.standing(pool, quarter), values)
+
+    def _with_owned(self, pool: int, quarter: int, terms: Terms, values: Sequence[float]) -> float:
+        owned = self.problem.pools[pool].owned_in(quarter)
+        return owned + sum(values[index] * factor for index, factor in terms.items())
 
     @cached_property
     def _off(self) -> frozenset[int]:

@@ -2,8 +2,8 @@
 
 Nothing here knows what a model or a method is. A *demand* is a class of units that are alike: the
 same choices, active in the same quarters. A unit takes one choice and keeps it. A choice may ask
-for several *pieces* of its shape, such as the replicas of one endpoint; each has its own place. *Limits*
-say what the nodes of a plan may take and spend together.
+for several *pieces* of its shape, such as the replicas of one endpoint; each has its own place.
+*Limits* say what the nodes of a plan may take and spend together.
 """
 
 from __future__ import annotations
@@ -481,6 +481,19 @@ class Problem:
     quotas: tuple[Quota, ...] = ()
     spare_groups: tuple[SharedSpares, ...] = ()
     """A pool is in one of them at most."""
+
+    @property
+    def prices(self) -> tuple[tuple[tuple[int | None, ...], ...], tuple[int, ...]]:
+        """What one node costs, by supply and quarter of entry, and one move, by demand; cents."""
+        nodes = tuple(supply.unit_cost_cents for supply in self.supplies)
+        return nodes, tuple(demand.move_cents for demand in self.demands)
+
+    def costs_at_most(self, cents: int) -> SpendLimit:
+        """The limit that the net present cost is no more than this."""
+        nodes, moves = self.prices
+        fixed = self.fixed_cost_cents
+        each = tuple(tuple(cost or 0 for cost in costs) for costs in nodes)
+        return SpendLimit("net present cost", cents - fixed, each, fixed, moves)
 
     def repriced(self, cents: Callable[[int, int], int]) -> Problem:
         """The same, where a node costs this by supply and quarter of entry, if it can enter then.

@@ -89,7 +89,7 @@ def search(
     `nodes` of the first supplies are known to do: they are tried first. Raises Infeasible where
     that is proved, LimitError where time ends before any packing is found.
     """
-    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, nodes).run()
+    return Search(problem, asked_gap, time_limit_s, progress, nodes).run()
 
 
 def nodes_entering(master: MasterProgram, values: Sequence[float]) -> Nodes:
@@ -112,12 +112,12 @@ def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
 
     Raises Infeasible where that is proved.
     """
-    return Search(kept_apart(problem), 0.0, time_limit_s).cut_root()
+    return Search(problem, 0.0, time_limit_s).cut_root()
 
 
 def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
     """No plan costs less; nothing is laid out. Raises Infeasible where none exists."""
-    return Search(kept_apart(problem), asked_gap, time_limit_s).bound()
+    return Search(problem, asked_gap, time_limit_s).bound()
 
 
 class Search:
@@ -132,11 +132,11 @@ class Search:
         nodes: Nodes = (),
     ) -> None:
         """State the program and what lays out its units."""
-        self._problem, self._asked_gap = problem, asked_gap
-        self._deadline = spent() + time_limit_s
+        self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
         self._say = progress or (lambda _: None)
         self._nodes = nodes
         self._master = build_master(problem)
+        self._problem = problem = self._master.problem
         self._layouts = Layouts(self._master, self._in_time)
         self._found = Incumbent(
             self._master, shapes=self._layouts.shapes, stocks=self._layouts.stocks
@@ -157,6 +157,19 @@ class Search:
         runs = self._master.run_variables
         self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
         """Variables that are rounded."""
+
+    def ask_again(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
+        """Begin at other prices and with more budgets, with the cuts and the plan so far.
+
+        What was stated serves again: the program, its cuts, and the layouts met.
+        """
+        self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
+        self._master = self._layouts.master = _repriced(self._master, kept_apart(problem))
+        self._problem, before = self._master.problem, self._found
+        self._found = Incumbent(self._master, shapes=before.shapes, stocks=before.stocks)
+        if before.cost_cents is not None:
+            self._found.keep(before.values, before.packings)
+        self._stuck, self._tried = {}, {}
 
     def run(self) -> Incumbent:
         """All steps in their order; raises as `search` does."""
@@ -486,37 +499,6 @@ class Search:
             yield
         finally:
             self._deadline = deadline
-
-
-class Searches:
-    """What is asked one after the other; each answer is the best known for the next question."""
-
-    def __init__(self) -> None:
-        self._begun: _Anew | None = None
-
-    def search(self, problem: Problem, *, asked_gap: float, time_limit_s: float) -> Incumbent:
-        """As the function of that name."""
-        apart = kept_apart(problem)
-        if self._begun is None:
-            self._begun = _Anew(apart, asked_gap, time_limit_s)
-        else:
-            self._begun.ask(apart, asked_gap, time_limit_s)
-        return self._begun.run()
-
-
-class _Anew(Search):
-    """A search that begins anew."""
-
-    def ask(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
-        """Begin at other prices and with more budgets, with the cuts and the plan so far."""
-        self._deadline = spent() + time_limit_s
-        self._problem, self._asked_gap = problem, asked_gap
-        self._master = self._layouts.master = _repriced(self._master, problem)
-        before = self._found
-        self._found = Incumbent(self._master, shapes=before.shapes, stocks=before.stocks)
-        if before.cost_cents is not None:
-            self._found.keep(before.values, before.packings)
-        self._stuck, self._tried = {}, {}
 
 
 def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:

@@ -33,8 +33,8 @@ from planner.packing.solvers.program import Sense
 
 
 def build_master(problem: Problem) -> MasterProgram:
-    """State the master program of a problem."""
-    master = MasterProgram(problem)
+    """State the master program of a problem, with what is kept apart in it."""
+    master = MasterProgram(kept_apart(problem))
     _choices(master)
     _short(master)
     _acquisitions(master)

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from planner.packing.node_packing.dual_feasible import weights_by_order
-from planner.packing.node_packing.gpu_patterns import fillings
+from planner.packing.node_packing.gpu_patterns import state_opened
 from planner.packing.node_packing.greedy import (
     Packed,
     Pattern,
@@ -51,7 +50,13 @@ class Pricing:
             )
             for index in active
         }
-        opened = self._opened(pool, shapes) if pool else []
+        opened: list[int] = []
+        if pool:
+            pieces: dict[Part, dict[int, float]] = defaultdict(dict)
+            for index, variable in self._used.items():
+                pieces[shapes[index].part][variable] = 1.0
+            partitioned, shared = state_opened(self._program, pool, pieces)
+            opened = [*partitioned, *([] if shared is None else [shared])]
         loads = (
             {i: shapes[k].whole_gpus / node.gpus for k, i in self._used.items()},
             {i: shapes[k].cpus / max(node.cpus, 1) for k, i in self._used.items()},
@@ -60,31 +65,6 @@ class Pricing:
         loads[0].update(dict.fromkeys(opened, 1 / node.gpus))
         for load in loads:
             self._program.row("fits", {i: share for i, share in load.items() if share}, "<=", 1.0)
-
-    def _opened(self, pool: Pool, shapes: Sequence[Shape]) -> list[int]:
-        """Variables that count the GPUs of a node that parts are taken of, as `opened` has them."""
-        pieces: dict[Part, list[int]] = defaultdict(list)
-        for index, variable in self._used.items():
-            pieces[shapes[index].part].append(variable)
-        profiles = sorted(part for part in pieces if part.profile)
-        fills = {
-            fill: self._program.variable("opened", integer=True)
-            for fill in fillings(pool, profiles)
-        }
-        for part in profiles:
-            load = {index: -float(dict(fill).get(part, 0)) for fill, index in fills.items()}
-            self._program.row("parts", load | dict.fromkeys(pieces[part], 1.0), "<=", 0.0)
-        shares = [part for part in sorted(pieces) if part != WHOLE and not part.profile]
-        if not shares:
-            return [*fills.values()]
-        shared = self._program.variable("shared", integer=True)
-        taken = [(0, part.memory_mb, 1) for part in shares]
-        for _, weights in weights_by_order(taken, pool.shared_mb, 1):
-            load = {shared: -1.0}
-            for part, weight in zip(shares, weights, strict=True):
-                load |= dict.fromkeys(pieces[part], weight)
-            self._program.row("shared", load, "<=", 0.0)
-        return [*fills.values(), shared]
 
     def best(self, prices: Mapping[int, float]) -> tuple[float, Pattern]:
         """What no filling is worth more than, and a good one."""
