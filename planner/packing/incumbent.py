@@ -97,7 +97,7 @@ class Incumbent:
             packings = self._evenly(values, packings)
             made, self.short = schedule_runs(master, values, packings, self.shapes)
         values = with_stays(master, made.values)
-        if self.short or not holds(master, values, made.schedule):
+        if self.short or not (master.places_all(values) and holds(master, values, made.schedule)):
             return False
         problem = master.problem
         cost = problem.fixed_cost_cents + master.total(values, *problem.prices)

@@ -143,9 +143,9 @@ class Search:
         )
         self._counted: _Values = ()
         """The last solution of the master program, with whole units where these were asked for."""
-        self._stuck: dict[PoolInQuarter, int] = {}
-        """Pools whose units could not be laid out -> one node more than tried, or one run less."""
-        self._tried: dict[_Values, dict[PoolInQuarter, int]] = {}
+        self._stuck: dict[PoolInQuarter, tuple[int, int]] = {}
+        """Pools whose units could not be laid out -> one node more than tried, and one run less."""
+        self._tried: dict[_Values, dict[PoolInQuarter, tuple[int, int]]] = {}
         """What could not be laid out, or is laid out already -> those pools."""
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._runs = any(shape.is_run for shape in shapes)
@@ -352,11 +352,10 @@ class Search:
         self._tried[values] = self._stuck
         return kept
 
-    def _otherwise(self, key: PoolInQuarter, values: _Values) -> int:
-        """One node more than was tried in vain, or where nodes come and go, one run less."""
-        if self._problem.pools[key[0]].hire:
-            return round(sum(usage.pieces(values) for usage in self._master.usages[key])) - 1
-        return round(self._master.nodes(*key, values)) + 1
+    def _otherwise(self, key: PoolInQuarter, values: _Values) -> tuple[int, int]:
+        """One node more than was tried in vain, and one run less."""
+        runs = (one.pieces(values) for one in self._master.usages[key] if one.asked.is_run)
+        return round(self._master.nodes(*key, values)) + 1, round(sum(runs)) - 1
 
     def _on_nodes(self, counted: _Values) -> bool:
         """Lay whole units out on nodes that were counted; True where that worked."""
@@ -417,7 +416,8 @@ class Search:
     def _reserve(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan.
 
-        First a share of all stays free, and at last there is a node more where units did not fit.
+        First a share of all stays free, and at last there is a node more where units did not fit,
+        or one run less where nodes come and go, or none more can be had and there is no plan yet.
         """
         if self._unlike:
             return
@@ -425,11 +425,21 @@ class Search:
             units = self._master.unit_variables
             values = self._cheaper(with_reserve(self._master, share), units)
             if not values or self._on_nodes(values):
-                return
-        at_least: dict[PoolInQuarter, int] = {}
+                break
+        nodes: dict[PoolInQuarter, int] = {}
+        runs: dict[PoolInQuarter, int] = {}
+        full = False
         for _ in range(_ROUNDS):
-            at_least |= self._stuck
-            values = self._cheaper(with_at_least(self._master, at_least), frozenset())
+            for key, (more, fewer) in self._stuck.items():
+                if full or self._problem.pools[key[0]].hire:
+                    runs[key] = fewer
+                else:
+                    nodes[key] = more
+            program = with_at_least(self._master, nodes, most_runs=runs)
+            values = self._cheaper(program, frozenset())
+            if not values and nodes and self._found.cost_cents is None:
+                nodes, full = {}, True
+                continue
             if not values or self._lay_out(values) or not self._stuck:
                 return
 

@@ -49,7 +49,8 @@ def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> boo
         spanning += max(for_runs, nodes_at_once)
         packings[key] = _packed(master, found.stocks[key[0]], key, pieces)
         nodes[key] = nodes_in(packings[key].patterns) + spanning
-    program = with_at_least(master, nodes, {key: packings[key].opened() for key in master.opened})
+    opened = {key: packings[key].opened() for key in master.opened}
+    program = with_at_least(master, nodes, opened=opened)
     answer = solve_integer(
         program.fixed(held),
         time_limit_s=time_limit_s,

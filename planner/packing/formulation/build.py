@@ -172,15 +172,12 @@ def _split(
         yield pools[0], terms
         return
     balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
-    places = {}
     for pool in pools:
         index = master.program.variable(f"split[{pool},{quarter}]", integer=True)
         master.splits.add(index)
         balance[index] = 1.0
-        places[pool, quarter] = index
         yield pool, {index: 1.0}
-    row = master.program.row(f"split[{quarter}]", balance, "==", 0.0)
-    master.split_rows[row] = places
+    master.split_rows.append(master.program.row(f"split[{quarter}]", balance, "==", 0.0))
 
 
 def _lent(master: MasterProgram) -> None:
@@ -216,7 +213,6 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
                 parts = [name, "dual" * (order > 0), resource, f"{order}" * (order > 0)]
                 label = "-".join(filter(None, parts))
                 row = master.capacity_row(label, *key, load, tightens=label != resource)
-                master.capacity_rows.setdefault(key, {})[label] = row
                 if order == 0 and (runs or resource != "gpus"):
                     master.room_rows.add(row)
 
@@ -288,13 +284,10 @@ def _named(problem: Problem, demand: Demand) -> Demand:
 
 
 def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
-    """Whole lanes for runs of each width, in rows `wide` and `beside-wide`.
-
-    The rows of capacity have been stated.
-    """
+    """Whole lanes for runs of each width, in rows `wide` and `beside-wide`."""
     usages = master.on_nodes(*key)
     for gpus in _widths(usages):
-        master.capacity_rows[key].update(_state(master, key, usages, gpus))
+        _state(master, key, usages, gpus)
 
 
 def _widths(usages: Sequence[Usage]) -> list[int]:
@@ -313,9 +306,7 @@ def _stays(usage: Usage) -> bool:
     return not usage.asked.is_run
 
 
-def _state(
-    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], gpus: int
-) -> dict[str, int]:
+def _state(master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], gpus: int) -> None:
     """The rows of lanes of a width: what takes turns on them, and what stays beside them."""
     offered = master.problem.pools[key[0]].node.gpus
     lanes = master.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
@@ -324,15 +315,14 @@ def _state(
     for usage in usages:
         if _stays(usage):
             usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
-    rows = {f"beside-wide-{gpus}": master.capacity_row(f"beside-wide-{gpus}", *key, beside)}
+    master.capacity_row(f"beside-wide-{gpus}", *key, beside)
     asked = [usage.asked.run for usage in runs]
     for time, taken, of in times_of(asked, master.gpus_of_runs(runs)):
         turns: Terms = defaultdict(float, {lanes: -1.0})
         for usage, hours in zip(runs, taken, strict=True):
             usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, hours / of)
         name = "-".join(filter(None, (time, f"wide-{gpus}")))
-        rows[name] = master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
-    return rows
+        master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
 
 
 def _lanes_taken(usage: Usage, gpus: int, offered: int) -> int:

@@ -25,47 +25,16 @@ def first_fit(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int], order: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
     """Patterns with their multiplicity, filling nodes in the given order of shapes."""
-    left = list(counts)
-    remaining = [
-        (index, shape.gpus, shape.cpus, shape.memory_mb)
-        for index in order
-        if left[index]
-        for shape in (shapes[index],)
-    ]
+    left, order = list(counts), [index for index in order if counts[index]]
     packed: list[tuple[Pattern, int]] = []
-    while remaining:
-        pattern = _filled(node, left, remaining)
+    while order:
+        pattern = fill(node, shapes, [left], order)
         times = min([left[index] // units for index, units in pattern])
         for index, units in pattern:
             left[index] -= units * times
         packed.append((pattern, times))
-        remaining = [sizes for sizes in remaining if left[sizes[0]]]
+        order = [index for index in order if left[index]]
     return packed
-
-
-def _filled(
-    node: Shape, left: Sequence[int], sizes: Sequence[tuple[int, int, int, int]]
-) -> Pattern:
-    """As `fill` with one pass, for shapes that are left, given as (index, GPUs, cores, MB)."""
-    gpus, cpus, memory_mb = node.gpus, node.cpus, node.memory_mb
-    held = []
-    for index, takes, cores, mb in sizes:
-        if takes > gpus or cores > cpus or mb > memory_mb:
-            continue
-        units = left[index]
-        if units * takes > gpus:
-            units = gpus // takes
-        if units * cores > cpus:
-            units = cpus // cores
-        if units * mb > memory_mb:
-            units = memory_mb // mb
-        held.append((index, units))
-        gpus -= units * takes
-        if not gpus:
-            break
-        cpus -= units * cores
-        memory_mb -= units * mb
-    return tuple(sorted(held))
 
 
 def fill(
@@ -78,17 +47,18 @@ def fill(
         for index in order:
             shape = shapes[index]
             units = min(allowed[index] - held.get(index, 0), gpus // shape.gpus)
-            if units > 0 and shape.cpus:
+            if units <= 0 or shape.cpus > cpus or shape.memory_mb > memory_mb:
+                continue
+            if shape.cpus:
                 units = min(units, cpus // shape.cpus)
-            if units > 0 and shape.memory_mb:
+            if shape.memory_mb:
                 units = min(units, memory_mb // shape.memory_mb)
-            if units > 0:
-                gpus -= units * shape.gpus
-                cpus -= units * shape.cpus
-                memory_mb -= units * shape.memory_mb
-                held[index] = held.get(index, 0) + units
-                if not gpus:
-                    return tuple(sorted(held.items()))
+            gpus -= units * shape.gpus
+            cpus -= units * shape.cpus
+            memory_mb -= units * shape.memory_mb
+            held[index] = held.get(index, 0) + units
+            if not gpus:
+                return tuple(sorted(held.items()))
     return tuple(sorted(held.items()))
 
 
