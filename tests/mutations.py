@@ -140,8 +140,8 @@ MUTATIONS = (
     Mutation(
         "a budget missed by a cent",
         "planner/packing/constraints/budgets.py",
-        "if spent > limit.at_most_cents:",
-        "if spent > limit.at_most_cents + 1:",
+        "master.total(values, limit.cents, limit.moves) <= limit.at_most_cents",
+        "master.total(values, limit.cents, limit.moves) <= limit.at_most_cents + 1",
         "tests/packing/test_procurement.py -k kept",
     ),
     Mutation(
