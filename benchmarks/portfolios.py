@@ -11,8 +11,17 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
-from planner.packing.limits import Limit, SpendLimit
-from planner.packing.problem import Choice, Demand, Pool, Problem, RunWindow, Shape, Supply
+from planner.packing.problem import (
+    Choice,
+    Demand,
+    Limit,
+    Pool,
+    Problem,
+    RunWindow,
+    Shape,
+    SpendLimit,
+    Supply,
+)
 
 __all__ = ["catalogue", "quarterly", "runs_beside", "unique"]
 

@@ -118,7 +118,7 @@ MUTATIONS = (
     ),
     Mutation(
         "spare nodes of the policy alone",
-        "planner/packing/statement/facility.py",
+        "planner/packing/statement/supply.py",
         "return max(by_type, here.spares_of_each) if here else by_type",
         "return by_type",
         "tests/plan/test_sites.py -k spare",
@@ -140,8 +140,8 @@ MUTATIONS = (
     Mutation(
         "a budget missed by a cent",
         "planner/packing/constraints/budgets.py",
-        "if spent > limit.at_most_cents:",
-        "if spent > limit.at_most_cents + 1:",
+        "master.total(values, limit.cents, limit.moves) <= limit.at_most_cents",
+        "master.total(values, limit.cents, limit.moves) <= limit.at_most_cents + 1",
         "tests/packing/test_procurement.py -k kept",
     ),
     Mutation(

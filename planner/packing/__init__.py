@@ -1,6 +1,6 @@
 """Packs a sized portfolio onto whole nodes at minimum cost, with a proved bound."""
 
-from planner.packing import memory  # noqa: F401 - first, as it refuses what the others cannot
+from planner.packing import work  # noqa: F401 - first, as it refuses what the others cannot
 from planner.packing.pack import solve
 from planner.packing.problem import Problem
 from planner.packing.solution import Solution, Status

@@ -15,8 +15,7 @@ from planner.packing.formulation.runs import rooms_of
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
 from planner.packing.node_packing.gpu_patterns import starts
-from planner.packing.node_packing.greedy import Pattern
-from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.greedy import Packed, Pattern
 from planner.packing.node_packing.shared_gpus import Held
 from planner.packing.problem import Pool, Problem, Shape
 from planner.packing.solution import (

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from planner.packing.constraints import holds
-from planner.packing.constraints.moves import move_costs, with_stays
+from planner.packing.constraints.moves import with_stays
 from planner.packing.formulation.runs import Rentals, Schedule, schedule_runs
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import evenly
-from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.greedy import Packed, evenly
 from planner.packing.problem import Shape
 
 
@@ -98,14 +97,10 @@ class Incumbent:
             packings = self._evenly(values, packings)
             made, self.short = schedule_runs(master, values, packings, self.shapes)
         values = with_stays(master, made.values)
-        if self.short or not holds(master, values, made.schedule):
+        if self.short or not (master.places_all(values) and holds(master, values, made.schedule)):
             return False
         problem = master.problem
-        cost = problem.fixed_cost_cents + sum(
-            round(values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
-            for (supply, quarter), index in master.acquire.items()
-        )
-        cost += move_costs(master, values)
+        cost = problem.fixed_cost_cents + master.total(values, *problem.prices)
         if self.cost_cents is None or cost < self.cost_cents:
             self.values, self.cost_cents, self.packings = values, cost, packings
             self.schedule, self.rentals = made.schedule, made.rentals

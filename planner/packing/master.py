@@ -109,10 +109,7 @@ class MasterProgram:
     elastic: dict[str, dict[int, tuple[float, float]]] = field(default_factory=dict)
     """By name of a condition: its rows, their exact right sides, and what one unit of a raise adds
     to each; none where a raise changes more of the program than rows."""
-    capacity_rows: dict[PoolInQuarter, dict[str, int]] = field(default_factory=dict)
-    """(pool, quarter) -> its rows by name, `dual` and `cutting` too; those alike share a name."""
-    split_rows: dict[int, dict[PoolInQuarter, int]] = field(default_factory=dict)
-    """Rows `split` -> (pool, quarter) -> variable: pieces of a shape there."""
+    split_rows: list[int] = field(default_factory=list)
     moved: dict[int, int] = field(default_factory=dict)
     """demand -> variable: units that leave the pool in which they run today."""
     stays: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -167,7 +164,6 @@ class MasterProgram:
 
     def copied(self, problem: Problem) -> MasterProgram:
         """The same program for a problem that is stated alike; rows are added to either alone."""
-        rows = {key: dict(rows) for key, rows in self.capacity_rows.items()}
         return replace(
             self,
             problem=problem,
@@ -175,8 +171,12 @@ class MasterProgram:
             room_rows={*self.room_rows},
             elastic=dict(self.elastic),
             traffic_cuts=dict(self.traffic_cuts),
-            capacity_rows=rows,
         )
+
+    def runs_in(self, quarter: int) -> Iterator[Usage]:
+        """Where runs of a quarter are counted, pool after pool."""
+        for (_, now), usages in self.usages.items():
+            yield from (usage for usage in usages if now == quarter and usage.asked.is_run)
 
     def on_nodes(self, pool: int, quarter: int) -> list[Usage]:
         """What is laid out on the nodes of a pool: its pieces, and opened GPUs for their parts."""
@@ -228,6 +228,29 @@ class MasterProgram:
         """Money in the unit of the objective."""
         return cents / CENTS_PER_UNIT
 
+    def total(
+        self,
+        values: Sequence[float],
+        nodes: Sequence[Sequence[int | None]],
+        moves: Sequence[int] = (),
+    ) -> int:
+        """What a plan in whole numbers comes to of something.
+
+        `nodes` says what one adds, by supply and quarter of entry, and `moves` what one unit adds
+        that leaves its pool, by demand.
+        """
+        entering = sum(
+            round(values[index]) * (nodes[supply][quarter] or 0)
+            for (supply, quarter), index in self.acquire.items()
+        )
+        moved = self.moved if moves else {}
+        return entering + sum(round(values[i]) * moves[demand] for demand, i in moved.items())
+
+    def places_all(self, values: Sequence[float]) -> bool:
+        """Whether a plan in whole numbers has all its pieces on some pool: rows `split`."""
+        rows = (self.program.rows[number] for number in self.split_rows)
+        return not any(sum(round(values[i]) * factor for i, factor in row.terms) for row in rows)
+
     def usable_nodes(self, pool: int, quarter: int) -> tuple[Terms, int]:
         """Nodes that may run units: variables with their factors, and a constant."""
         lent: Terms = {}
@@ -243,24 +266,22 @@ class MasterProgram:
         terms, owned = self.usable_nodes(pool, quarter)
         return owned + sum(values[index] * factor for index, factor in terms.items())
 
-    def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
-        """Nodes in service in a solution, spare ones included."""
-        acquired = self.in_service[pool, quarter]
-        return self.problem.pools[pool].owned_in(quarter) + sum(
-            values[index] * factor for index, factor in acquired.items()
-        )
-
     def standing(self, pool: int, quarter: int) -> Terms:
         """Nodes acquired that stand there: those in service, and those that are switched off."""
         acquired = self.in_service[pool, quarter]
         return {index: share for index, share in acquired.items() if index not in self._off}
 
+    def serving(self, pool: int, quarter: int, values: Sequence[float]) -> float:
+        """Nodes in service in a solution, spare ones included."""
+        return self._with_owned(pool, quarter, self.in_service[pool, quarter], values)
+
     def stand(self, pool: int, quarter: int, values: Sequence[float]) -> float:
         """Nodes that stand there in a solution, in service or switched off."""
-        acquired = self.standing(pool, quarter)
-        return self.problem.pools[pool].owned_in(quarter) + sum(
-            values[index] * factor for index, factor in acquired.items()
-        )
+        return self._with_owned(pool, quarter, self.standing(pool, quarter), values)
+
+    def _with_owned(self, pool: int, quarter: int, terms: Terms, values: Sequence[float]) -> float:
+        owned = self.problem.pools[pool].owned_in(quarter)
+        return owned + sum(values[index] * factor for index, factor in terms.items())
 
     @cached_property
     def _off(self) -> frozenset[int]:
@@ -307,7 +328,6 @@ class MasterProgram:
         """State a cut for every pool of the same kind of node, in every quarter."""
         weight = dict(zip(cut.shapes, cut.weights, strict=True))
         parts = any(shape.part != WHOLE for shape in cut.shapes)
-        name = f"cutting-{len(self.program.rows)}"
         for number, quarter in self.usages:
             other = self.problem.pools[number]
             alike = (other.gpu_type, other.node) == (pool.gpu_type, pool.node)
@@ -322,7 +342,6 @@ class MasterProgram:
             if any(load.values()):
                 row = self.capacity_row("cutting", number, quarter, load, tightens=True)
                 self.room_rows.add(row)
-                self.capacity_rows[number, quarter][name] = row
 
 
 def _gpu_hours(choice: Choice) -> int:

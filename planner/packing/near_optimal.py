@@ -11,9 +11,7 @@ from math import ceil
 
 from planner.errors import LimitError
 from planner.packing.answer import answer
-from planner.packing.incumbent import Incumbent
-from planner.packing.limits import SpendLimit
-from planner.packing.problem import Problem
+from planner.packing.problem import Problem, SpendLimit
 from planner.packing.search import search
 from planner.packing.solution import Solution
 
@@ -51,12 +49,9 @@ def reach(
     Each of the two searches has the time in seconds. Raises Infeasible where no plan costs so
     little, LimitError where time ends before one is found.
     """
-    costs = tuple(tuple(cents or 0 for cents in one.unit_cost_cents) for one in problem.supplies)
-    moves = tuple(demand.move_cents for demand in problem.demands)
-    fixed = problem.fixed_cost_cents
-    ceiling = SpendLimit("net present cost", most_cents - fixed, costs, fixed, moves)
+    ceiling = problem.costs_at_most(most_cents)
     found = search(_aimed(problem, aim, ceiling), asked_gap=asked_gap, time_limit_s=time_limit_s)
-    value = _value(aim, found)
+    value = found.master.total(found.values, aim.nodes, aim.moves)
     # Whole units are counted: the bound may be rounded up.
     bound = ceil(found.bound_cents / aim.cents - _TOLERANCE)
     held = SpendLimit(aim.name, value, aim.nodes, moves=aim.moves)
@@ -77,14 +72,3 @@ def _aimed(problem: Problem, aim: Aim, ceiling: SpendLimit) -> Problem:
     )
     budgets = (*problem.budgets, ceiling)
     return replace(aimed, demands=demands, fixed_cost_cents=0, budgets=budgets)
-
-
-def _value(aim: Aim, found: Incumbent) -> int:
-    master, values = found.master, found.values
-    nodes = sum(
-        round(values[index]) * aim.nodes[supply][quarter]
-        for (supply, quarter), index in master.acquire.items()
-    )
-    return nodes + sum(
-        round(values[index]) * aim.moves[demand] for demand, index in master.moved.items()
-    )

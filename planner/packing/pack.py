@@ -50,7 +50,7 @@ def solve(
         if crosscheck:
             ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Assertion.none(proved))
-        from planner.packing.infeasibility.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
+        from planner.packing.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
 
         raise explain_infeasible(translation, proved.master) from None
 

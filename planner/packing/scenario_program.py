@@ -1,4 +1,4 @@
-"""Purchases that are chosen once for several futures, by one program over all of them.
+"""Purchases that are made once: given to a problem, or chosen by one program over several futures.
 
 Each future has a master program of its own, with the cuts of its root: what is rented, which owned
 nodes are let go, and what runs where, adapts to it. What is bought and reserved is the same in all.
@@ -8,20 +8,91 @@ reach.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, isfinite
 
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
-from planner.packing.problem import Problem
+from planner.packing.problem import Problem, SpendLimit, Supply
 from planner.packing.search import rooted
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Outcome, solve_integer
-from planner.packing.statement.hold import Order
 
-_Purchase = tuple[str, str, int]
+
+@dataclass(frozen=True, slots=True, order=True)
+class Order:
+    """Nodes of an offer that were ordered to enter service in a quarter."""
+
+    offer: str
+    site: str
+    quarter: int
+    """From 0."""
+    nodes: int
+
+
+_Entry = tuple[str, str, int]
 """Offer, site, and quarter of entry, from 0."""
+
+
+def holding(problem: Problem, orders: Sequence[Order]) -> Problem:
+    """The problem with these orders and no others; rents are free.
+
+    An order whose quarter no offer reaches any more enters in the first that it does, and never,
+    unpaid, where there is none.
+    """
+    due: Counter[_Entry] = Counter()
+    for order in orders:
+        entries = _entries(problem, order)
+        late = min((quarter for quarter in entries if quarter >= order.quarter), default=None)
+        if late is not None:
+            due[order.offer, order.site, late] += order.nodes
+    supplies = tuple(_only_due(problem, supply, due) for supply in problem.supplies)
+    exact = (limit for key, nodes in sorted(due.items()) for limit in _exactly(problem, key, nodes))
+    return replace(problem, supplies=supplies, budgets=(*problem.budgets, *exact))
+
+
+def _place(problem: Problem, supply: Supply) -> tuple[str, str]:
+    """Offer and site."""
+    return supply.name, problem.pools[supply.pool].site
+
+
+def _entries(problem: Problem, order: Order) -> set[int]:
+    return {
+        quarter
+        for supply in problem.supplies
+        if _place(problem, supply) == (order.offer, order.site) and not supply.releases
+        for quarter, cents in enumerate(supply.unit_cost_cents)
+        if cents is not None
+    }
+
+
+def _only_due(problem: Problem, supply: Supply, due: Counter[_Entry]) -> Supply:
+    if supply.kind in ("rent", "hourly") or supply.releases:
+        return supply
+    costs = tuple(
+        cents if due[*_place(problem, supply), quarter] else None
+        for quarter, cents in enumerate(supply.unit_cost_cents)
+    )
+    return replace(supply, unit_cost_cents=costs)
+
+
+def _exactly(problem: Problem, key: _Entry, nodes: int) -> Iterator[SpendLimit]:
+    """At most so many nodes of an offer at a site in a quarter, at any price, and at least."""
+    *place, entry = key
+    for sign in (1, -1):
+        counted = tuple(
+            tuple(
+                sign
+                if _place(problem, supply) == tuple(place)
+                and quarter == entry
+                and not supply.releases
+                else 0
+                for quarter in range(problem.quarters)
+            )
+            for supply in problem.supplies
+        )
+        yield SpendLimit(f"{place[0]} ordered", sign * nodes, counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +100,7 @@ class Future:
     """The master program of one future."""
 
     master: MasterProgram
-    entering: Mapping[_Purchase, tuple[int, ...]]
+    entering: Mapping[_Entry, tuple[int, ...]]
     """Variables that count nodes bought or reserved."""
 
 
@@ -59,7 +130,7 @@ class Hedged:
 def future_of(problem: Problem, time_limit_s: float) -> Future:
     """State the program of a future; raises Infeasible where its relaxation has no solution."""
     master = rooted(problem, time_limit_s).master
-    entering: dict[_Purchase, list[int]] = defaultdict(list)
+    entering: dict[_Entry, list[int]] = defaultdict(list)
     for (number, quarter), index in master.acquire.items():
         supply = master.problem.supplies[number]
         if supply.kind not in ("rent", "hourly") and not supply.releases:
@@ -127,7 +198,7 @@ class _Joined:
 
     def _tie(self, start: int, future: Future) -> None:
         """What enters in a future is what was ordered: row `ordered`."""
-        due: dict[_Purchase, dict[int, float]] = {key: {} for key in future.entering}
+        due: dict[_Entry, dict[int, float]] = {key: {} for key in future.entering}
         for (*place, quarter), index in self.ordered.items():
             reached = [key for key in due if [*key[:2]] == place and key[2] >= quarter]
             if reached:

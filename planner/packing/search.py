@@ -17,26 +17,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from planner.errors import LimitError
-from planner.packing.apart import kept_apart
+from planner.packing.constraints.budgets import BILL, state_budgets
 from planner.packing.constraints.moves import moves_held
-from planner.packing.formulation.build import build_master
+from planner.packing.formulation.build import build_master, kept_apart
 from planner.packing.formulation.variants import (
     at_random,
     on_cheapest_gpus,
     with_at_least,
     with_reserve,
 )
-from planner.packing.heuristics.start import begin, whole_near
-from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.layouts import Layouts
+from planner.packing.local_search import place_unlike
 from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.problem import NOWHERE, Problem
 from planner.packing.solvers.linear import solve_linear
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer
+from planner.packing.start import begin, whole_near
 from planner.packing.work import polled, spent
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3
@@ -88,7 +89,7 @@ def search(
     `nodes` of the first supplies are known to do: they are tried first. Raises Infeasible where
     that is proved, LimitError where time ends before any packing is found.
     """
-    return Search(kept_apart(problem), asked_gap, time_limit_s, progress, nodes).run()
+    return Search(problem, asked_gap, time_limit_s, progress, nodes).run()
 
 
 def nodes_entering(master: MasterProgram, values: Sequence[float]) -> Nodes:
@@ -111,12 +112,12 @@ def rooted(problem: Problem, time_limit_s: float) -> Incumbent:
 
     Raises Infeasible where that is proved.
     """
-    return Search(kept_apart(problem), 0.0, time_limit_s).cut_root()
+    return Search(problem, 0.0, time_limit_s).cut_root()
 
 
 def bound_cents(problem: Problem, *, asked_gap: float, time_limit_s: float) -> int:
     """No plan costs less; nothing is laid out. Raises Infeasible where none exists."""
-    return Search(kept_apart(problem), asked_gap, time_limit_s).bound()
+    return Search(problem, asked_gap, time_limit_s).bound()
 
 
 class Search:
@@ -131,20 +132,20 @@ class Search:
         nodes: Nodes = (),
     ) -> None:
         """State the program and what lays out its units."""
-        self._problem, self._asked_gap = problem, asked_gap
-        self._deadline = spent() + time_limit_s
+        self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
         self._say = progress or (lambda _: None)
         self._nodes = nodes
         self._master = build_master(problem)
+        self._problem = problem = self._master.problem
         self._layouts = Layouts(self._master, self._in_time)
         self._found = Incumbent(
             self._master, shapes=self._layouts.shapes, stocks=self._layouts.stocks
         )
         self._counted: _Values = ()
         """The last solution of the master program, with whole units where these were asked for."""
-        self._stuck: dict[PoolInQuarter, int] = {}
-        """Pools whose units could not be laid out -> one node more than tried, or one run less."""
-        self._tried: dict[_Values, dict[PoolInQuarter, int]] = {}
+        self._stuck: dict[PoolInQuarter, tuple[int, int]] = {}
+        """Pools whose units could not be laid out -> one node more than tried, and one run less."""
+        self._tried: dict[_Values, dict[PoolInQuarter, tuple[int, int]]] = {}
         """What could not be laid out, or is laid out already -> those pools."""
         shapes = [choice.shape for demand in problem.demands for choice in demand.choices]
         self._runs = any(shape.is_run for shape in shapes)
@@ -156,6 +157,19 @@ class Search:
         runs = self._master.run_variables
         self._loose = runs if len(runs) > _MANY_RUNS else frozenset()
         """Variables that are rounded."""
+
+    def ask_again(self, problem: Problem, asked_gap: float, time_limit_s: float) -> None:
+        """Begin at other prices and with more budgets, with the cuts and the plan so far.
+
+        What was stated serves again: the program, its cuts, and the layouts met.
+        """
+        self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s
+        self._master = self._layouts.master = _repriced(self._master, kept_apart(problem))
+        self._problem, before = self._master.problem, self._found
+        self._found = Incumbent(self._master, shapes=before.shapes, stocks=before.stocks)
+        if before.cost_cents is not None:
+            self._found.keep(before.values, before.packings)
+        self._stuck, self._tried = {}, {}
 
     def run(self) -> Incumbent:
         """All steps in their order; raises as `search` does."""
@@ -338,11 +352,10 @@ class Search:
         self._tried[values] = self._stuck
         return kept
 
-    def _otherwise(self, key: PoolInQuarter, values: _Values) -> int:
-        """One node more than was tried in vain, or where nodes come and go, one run less."""
-        if self._problem.pools[key[0]].hire:
-            return round(sum(usage.pieces(values) for usage in self._master.usages[key])) - 1
-        return round(self._master.nodes(*key, values)) + 1
+    def _otherwise(self, key: PoolInQuarter, values: _Values) -> tuple[int, int]:
+        """One node more than was tried in vain, and one run less."""
+        runs = (one.pieces(values) for one in self._master.usages[key] if one.asked.is_run)
+        return round(self._master.nodes(*key, values)) + 1, round(sum(runs)) - 1
 
     def _on_nodes(self, counted: _Values) -> bool:
         """Lay whole units out on nodes that were counted; True where that worked."""
@@ -403,7 +416,8 @@ class Search:
     def _reserve(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan.
 
-        First a share of all stays free, and at last there is a node more where units did not fit.
+        First a share of all stays free, and at last there is a node more where units did not fit,
+        or one run less where nodes come and go, or none more can be had and there is no plan yet.
         """
         if self._unlike:
             return
@@ -411,11 +425,21 @@ class Search:
             units = self._master.unit_variables
             values = self._cheaper(with_reserve(self._master, share), units)
             if not values or self._on_nodes(values):
-                return
-        at_least: dict[PoolInQuarter, int] = {}
+                break
+        nodes: dict[PoolInQuarter, int] = {}
+        runs: dict[PoolInQuarter, int] = {}
+        full = False
         for _ in range(_ROUNDS):
-            at_least |= self._stuck
-            values = self._cheaper(with_at_least(self._master, at_least), frozenset())
+            for key, (more, fewer) in self._stuck.items():
+                if full or self._problem.pools[key[0]].hire:
+                    runs[key] = fewer
+                else:
+                    nodes[key] = more
+            program = with_at_least(self._master, nodes, most_runs=runs)
+            values = self._cheaper(program, frozenset())
+            if not values and nodes and self._found.cost_cents is None:
+                nodes, full = {}, True
+                continue
             if not values or self._lay_out(values) or not self._stuck:
                 return
 
@@ -485,3 +509,26 @@ class Search:
             yield
         finally:
             self._deadline = deadline
+
+
+def _repriced(master: MasterProgram, problem: Problem) -> MasterProgram:
+    """A copy of the program, with its cuts, for a problem at other prices and with more budgets.
+
+    Offers cost something else in the quarters in which they cost anything, moves and changes of GPU
+    type as well, budgets come last, and all else is the same.
+    """
+    before = master.problem.budgets
+    assert problem.budgets[: len(before)] == before
+    copy = master.copied(problem)
+    prices = {index: problem.demands[demand].move_cents for demand, index in copy.moved.items()}
+    for (supply, quarter), index in copy.acquire.items():
+        cents = problem.supplies[supply].unit_cost_cents[quarter]
+        assert cents is not None
+        prices[index] = cents
+    for index, cents in prices.items():
+        variable = copy.program.variables[index]
+        copy.program.variables[index] = replace(variable, cost=copy.cost(cents))
+    copy.program.owner = BILL
+    state_budgets(copy, problem.budgets[len(before) :], len(before))
+    copy.program.owner = ""
+    return copy

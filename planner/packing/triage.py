@@ -20,11 +20,9 @@ from typing import Literal
 from planner.errors import LimitError
 from planner.packing import crosscheck
 from planner.packing.incumbent import Incumbent
-from planner.packing.limits import SpendLimit
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.problem import Problem, Supply
-from planner.packing.search import Nodes, nodes_entering
-from planner.packing.searches import Searches
+from planner.packing.problem import Problem, SpendLimit, Supply
+from planner.packing.search import Nodes, Search, nodes_entering
 from planner.packing.solution import Opinion
 from planner.packing.statement.nowhere import Claim, Class, at_most, with_classes
 from planner.packing.work import spent
@@ -141,7 +139,8 @@ class _Triage:
         self._problem, self._classes = problem, classes
         self._asked_gap, self._say = asked_gap, progress
         self._began, self._time_limit_s = spent(), time_limit_s
-        self._searches = Searches()
+        self._asking: Search | None = None
+        """Of which each answer is the best known for the next question."""
         self._kept: list[SpendLimit] = []
         """What the steps so far have found, held while the next are taken."""
         self.proved: list[tuple[crosscheck.Assertion, int]] = []
@@ -208,12 +207,7 @@ class _Triage:
 
     def _by_name(self, found: Incumbent, levels: Mapping[int, Level]) -> Incumbent:
         """A plan of the same jobs in number, and of the same cost, that keeps the first by name."""
-        costs = tuple(
-            tuple(cents or 0 for cents in one.unit_cost_cents) for one in self._problem.supplies
-        )
-        paid = _cost(self._problem, found) - self._problem.fixed_cost_cents
-        moves = tuple(demand.move_cents for demand in self._problem.demands)
-        self._kept.append(SpendLimit("net present cost", paid, costs, moves=moves))
+        self._kept.append(self._problem.costs_at_most(_cost(self._problem, found)))
         for block in _blocks(_open(self._problem, self._classes, levels), self._problem):
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
             if self._left_s() < 0:
@@ -242,7 +236,11 @@ class _Triage:
         """Search with what is kept, in a fair share of the time that is left."""
         kept = replace(problem, budgets=(*problem.budgets, *self._kept))
         limit_s = max(_LEAST_S, self._left_s() / steps_left)
-        return self._searches.search(kept, asked_gap=gap, time_limit_s=limit_s)
+        if self._asking is None:
+            self._asking = Search(kept, gap, limit_s)
+        else:
+            self._asking.ask_again(kept, gap, limit_s)
+        return self._asking.run()
 
 
 def _steps(problem: Problem, classes: Sequence[Class]) -> Iterator[_Step]:
@@ -322,15 +320,8 @@ def _nodes(found: Incumbent, supplies: Collection[int]) -> int:
 
 def _cost(problem: Problem, found: Incumbent) -> int:
     """What the nodes of a plan and its changes of GPU type cost, whatever was asked, cents."""
-    nodes = sum(
-        round(found.values[index]) * (problem.supplies[supply].unit_cost_cents[quarter] or 0)
-        for (supply, quarter), index in found.master.acquire.items()
-    )
-    changes = sum(
-        round(found.values[index]) * problem.demands[demand].move_cents
-        for demand, index in found.master.moved.items()
-    )
-    return problem.fixed_cost_cents + nodes + changes
+    paid = found.master.total(found.values, *problem.prices)
+    return problem.fixed_cost_cents + paid
 
 
 def _delays(classes: Sequence[Class], found: Incumbent) -> Iterator[tuple[str, int | None]]:

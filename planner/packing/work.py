@@ -1,17 +1,49 @@
-"""A clock of counted work, so that a busy machine finds what an idle one does.
+"""What a search may take of the machine: seconds of counted work, and memory.
 
 How far a search goes is limited in seconds of work: what HiGHS and the loops of a search do is
 counted, at what it takes on a usual machine. The same work comes to the same end, whatever else
 the machine does meanwhile. Seconds of the wall only guard against a search that takes far longer.
+
+Too little memory is refused here, before numpy and HiGHS are loaded: where it gives out, these end
+the whole process without a word of ours, or wait for ever.
 """
 
 from __future__ import annotations
 
+import ctypes
+import resource
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
+
+from planner.errors import LimitError
+
+_LEAST_MIB = ((resource.RLIMIT_AS, "v", 400), (resource.RLIMIT_DATA, "d", 250))
+"""By limit and its letter in `ulimit`: what planning `scenarios/` took, and a margin."""
+_M_ARENA_MAX = -8
+"""Of glibc's `mallopt`: how many heaps there are, of which each thread's takes 64 MiB at once."""
+
+
+def require_memory() -> None:
+    """Raise LimitError where the limits of this process leave too little; else make it go far."""
+    for which, letter, least in _LEAST_MIB:
+        limit, _ = resource.getrlimit(which)
+        if limit == resource.RLIM_INFINITY:
+            continue
+        if limit < least << 20:
+            raise LimitError(
+                f"too little memory: the limit is {limit >> 20} MiB, and planning needs {least} "
+                f"MiB; raise it by `ulimit -{letter} {least << 10}` or more"
+            )
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is not None:
+            mallopt(_M_ARENA_MAX, 1)
+
+
+require_memory()
+
 
 GUARD = 10.0
 """Seconds of the wall after which all work ends, as a multiple of the seconds of work allowed."""

@@ -17,7 +17,7 @@ from planner.inputs.scenario.places import node_places, place_of, pool_places
 from planner.inputs.settled import Inputs, SettledOffer
 from planner.inputs.text.words import count_of, usd
 from planner.packing.solution import Solution, Status
-from planner.packing.statement.facility import spare_nodes
+from planner.packing.statement.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures
 from planner.planning.jobs import most_saved
 from planner.planning.plan import Note, Occupant, Plan

@@ -24,7 +24,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
-from planner.packing.statement.hold import Order
+from planner.packing.scenario_program import Order
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
 from planner.planning.jobs import stuck_jobs

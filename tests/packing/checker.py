@@ -29,8 +29,7 @@ from tests.packing.meaning import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from planner.packing.limits import SharedSpares
-    from planner.packing.problem import Part, PriceTier, Quota
+    from planner.packing.problem import Part, PriceTier, Quota, SharedSpares
     from planner.packing.solution import Layout, Member, Solution
 
 

@@ -11,19 +11,23 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.packing.limits import Limit, RackSpace, Reserve, SharedSpares, SpendLimit
 from planner.packing.problem import (
     ALL_TRAFFIC,
     WHOLE,
     Choice,
     Demand,
     Division,
+    Limit,
     Part,
     Pool,
     PriceTier,
     Problem,
     Quota,
+    RackSpace,
+    Reserve,
     Shape,
+    SharedSpares,
+    SpendLimit,
     Supply,
 )
 from tests.packing.meaning import slots

@@ -12,7 +12,6 @@ from planner.packing.problem import RunWindow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.packing.limits import SharedSpares
     from planner.packing.problem import (
         Choice,
         Demand,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         Pool,
         Problem,
         Quota,
+        SharedSpares,
     )
 
 Gpus = tuple[tuple["Part", ...], ...]

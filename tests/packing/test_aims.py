@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from planner.packing.incumbent import Infeasible
-from planner.packing.limits import SpendLimit
 from planner.packing.near_optimal import Aim, reach
+from planner.packing.problem import SpendLimit
 from planner.packing.solution import Status
 from tests.packing.draws import draw, running
 

@@ -10,11 +10,10 @@ from itertools import combinations
 import pytest
 
 from planner.errors import InfeasibleError
-from planner.packing import solve
+from planner.packing import conflict, solve
+from planner.packing.conflict import conflict_of
 from planner.packing.constraints import conditions_of
-from planner.packing.infeasibility import conflict
-from planner.packing.infeasibility.conflict import conflict_of
-from planner.packing.limits import Limit, SpendLimit
+from planner.packing.problem import Limit, SpendLimit
 from tests.packing.conftest import translated
 from tests.packing.draws import draw
 

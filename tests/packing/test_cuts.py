@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from planner.packing.joint import JointStock
+from planner.packing.layouts import JointStock
 from planner.packing.node_packing.gpu_patterns import OPENED
 from planner.packing.problem import Choice, Demand, Division, Part, Pool, Problem, Shape
 

@@ -7,10 +7,9 @@ from itertools import product
 import pytest
 
 from planner.packing.incumbent import Infeasible
-from planner.packing.limits import SpendLimit
-from planner.packing.scenario_program import Mean, future_of, hedged
+from planner.packing.problem import SpendLimit
+from planner.packing.scenario_program import Mean, Order, future_of, hedged, holding
 from planner.packing.solvers.solver import Outcome
-from planner.packing.statement.hold import Order, holding
 from tests.packing.draws import draw
 from tests.properties.questions import draws
 

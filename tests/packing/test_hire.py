@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import LimitError
-from planner.packing.limits import SpendLimit
-from planner.packing.problem import Choice, Demand, HourlyTerms, Shape, Supply
+from planner.packing.problem import Choice, Demand, HourlyTerms, Shape, SpendLimit, Supply
 from planner.packing.solution import Status
 from tests.packing.by_the_hour import least_with_hours
 from tests.packing.meaning import SLOT, SLOTS, slots

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.packing.problem import PriceTier
-from planner.packing.statement.hold import Order, holding
+from planner.packing.scenario_program import Order, holding
 from tests.packing.draws import draw
 
 CHEAP, DEAR = 10_000_000, 11_000_000

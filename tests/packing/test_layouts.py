@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.packing.formulation.build import build_master
-from planner.packing.node_packing.cutting import Cut, CuttingStock
-from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
-from planner.packing.node_packing.minimum_bin_slack import least_slack
-from planner.packing.node_packing.packed import Packed
-from planner.packing.node_packing.pricing import Pricing
+from planner.packing.node_packing.cutting import Cut, CuttingStock, Pricing
+from planner.packing.node_packing.greedy import Packed, fullest_first_fit, least_slack, nodes_in
 from planner.packing.problem import Shape
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from planner.packing.heuristics.local_search import NodesWithExcess
+from planner.packing.local_search import NodesWithExcess
 from planner.packing.problem import Shape
 
 NODE = Shape(8, 80, 800)

@@ -11,8 +11,7 @@ import pytest
 
 from planner.packing.constraints import nodes_allowed
 from planner.packing.formulation.build import build_master
-from planner.packing.limits import Reserve, SpendLimit
-from planner.packing.problem import PriceTier, Supply
+from planner.packing.problem import PriceTier, Reserve, SpendLimit, Supply
 from planner.packing.solution import Status
 
 if TYPE_CHECKING:

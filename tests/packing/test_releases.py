@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.limits import RackSpace
-from planner.packing.problem import Supply
+from planner.packing.problem import RackSpace, Supply
 
 
 def test_a_pool_that_runs_nothing_keeps_no_spare(build, plan):

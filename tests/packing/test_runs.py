@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from planner.packing.limits import Reserve
-from planner.packing.problem import ALWAYS, Choice, Demand, RunWindow, Shape
+from planner.packing.problem import ALWAYS, Choice, Demand, Reserve, RunWindow, Shape
+from tests.packing.draws import draw
 from tests.packing.meaning import slots
 
 NODE = 10_000_000
@@ -130,3 +130,14 @@ def test_units_that_stay_are_spread_where_runs_need_cores_of_every_node(build, s
     solution = solve(problem, asked_gap=ROUNDING)
     assert not faults(problem, solution)
     assert solution.cost_cents == 0
+
+
+@pytest.mark.parametrize("seed", ["g1-12-142", "g2-134-1484", "g3-124-1373"])
+def test_where_a_node_more_cannot_be_had_fewer_runs_are_on_the_full_ones(
+    seed, solve, least_cost, faults
+):
+    """The nodes hold all runs on the average, but not in whole runs one after the other."""
+    problem = draw("runs growth", seed)
+    solution = solve(problem, asked_gap=ROUNDING)
+    assert not faults(problem, solution)
+    assert solution.cost_cents == least_cost(problem)

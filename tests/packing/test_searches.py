@@ -8,10 +8,8 @@ from dataclasses import replace
 import pytest
 
 from planner.packing.incumbent import Infeasible
-from planner.packing.limits import SpendLimit
-from planner.packing.problem import Problem
-from planner.packing.search import search
-from planner.packing.searches import Searches
+from planner.packing.problem import Problem, SpendLimit
+from planner.packing.search import Search, search
 from tests.packing.draws import stages
 
 
@@ -68,9 +66,11 @@ def test_a_search_after_others_finds_what_it_finds_alone(build, seed):
         nodes = tuple((int(number == 1),) * 2 for number in range(2))
         budgets = (*asked[-1].budgets, SpendLimit(f"rented {most}", most, nodes))
         asked.append(replace(dearer(rng, problem), budgets=budgets))
-    searches = Searches()
-    for one in asked:
-        after = result(lambda one=one: searches.search(one, asked_gap=0.0, time_limit_s=20.0))
+    searching = Search(problem, 0.0, 20.0)
+    for number, one in enumerate(asked):
+        if number:
+            searching.ask_again(one, 0.0, 20.0)
+        after = result(searching.run)
         alone = result(lambda one=one: search(one, asked_gap=0.0, time_limit_s=20.0))
         assert after == alone
         if after is None:
@@ -79,11 +79,12 @@ def test_a_search_after_others_finds_what_it_finds_alone(build, seed):
 
 def test_a_plan_found_before_keeps_its_own_program(build):
     problem = drawn(random.Random(0), build)
-    searches = Searches()
-    first = searches.search(problem, asked_gap=0.0, time_limit_s=20.0)
+    searching = Search(problem, 0.0, 20.0)
+    first = searching.run()
     rows, cost = len(first.master.program.rows), first.cost_cents
     limit = SpendLimit("rented", 12, ((0, 0), (1, 1)))
-    later = searches.search(replace(problem, budgets=(limit,)), asked_gap=0.0, time_limit_s=20.0)
+    searching.ask_again(replace(problem, budgets=(limit,)), 0.0, 20.0)
+    later = searching.run()
     assert len(later.master.program.rows) > rows
     assert (len(first.master.program.rows), first.cost_cents) == (rows, cost)
     assert "rented" not in first.master.elastic

@@ -9,9 +9,8 @@ import pytest
 
 from planner.errors import InfeasibleError
 from planner.packing import Translation, solve
-from planner.packing.infeasibility.conflict import conflict_of
-from planner.packing.limits import Limit, RackSpace, SpendLimit
-from planner.packing.problem import Quota
+from planner.packing.conflict import conflict_of
+from planner.packing.problem import Limit, Quota, RackSpace, SpendLimit
 
 if TYPE_CHECKING:
     from planner.packing.problem import Demand, Pool, Supply
@@ -279,7 +278,7 @@ def test_raises_that_time_did_not_suffice_for_are_said_to_be_lacking(build, at_s
         assert conflict is not None
         return replace(conflict, remedies=(), in_time=False)
 
-    monkeypatch.setattr("planner.packing.infeasibility.shortage.conflict_of", hurried)
+    monkeypatch.setattr("planner.packing.shortage.conflict_of", hurried)
     limit = Limit("power at main", ((0, 10_000),), (25_000,), "W")
     error = at_site(build.units(4, ("h100", 8, 0, 0)), [build.pool()], limits=[limit])
     assert error.headline == "no plan exists: power at main is 25 kW, at least 40 kW are needed"

@@ -9,7 +9,7 @@ import pytest
 from planner.packing.constraints import nodes_allowed
 from planner.packing.constraints.racks import racked
 from planner.packing.formulation.build import build_master
-from planner.packing.limits import Limit, RackSpace
+from planner.packing.problem import Limit, RackSpace
 
 BUY = 10_000_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from planner.errors import LimitError
 from planner.packing import search as searching
-from planner.packing.heuristics import start
+from planner.packing import start
 from planner.packing.solvers.linear import LinearMaster, solve_linear
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import Answer, Outcome, solve_integer, solver_version

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.apart import kept_apart
-from planner.packing.limits import RackSpace
+from planner.packing.formulation.build import kept_apart
+from planner.packing.problem import RackSpace
 from tests.packing.draws import draw, pinned, spare_group
 from tests.packing.meaning import stands_in
 

@@ -15,11 +15,9 @@ import pytest
 from planner.errors import DisagreementError, LimitError
 from planner.packing.crosscheck import second_opinions
 from planner.packing.incumbent import Infeasible
-from planner.packing.limits import Reserve
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Shape
-from planner.packing.search import search
-from planner.packing.searches import Searches
+from planner.packing.problem import Choice, Demand, Part, Problem, Quota, Reserve, Shape
+from planner.packing.search import Search, search
 from planner.packing.solution import Opinion, Verdict
 from planner.packing.statement.nowhere import Claim
 from planner.packing.triage import Level, triage
@@ -246,15 +244,15 @@ def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
     too_few_cores, monkeypatch
 ):
     asked = []
-    first = Searches.search
+    first = Search.run
 
-    def once(searches, problem, **limits):
-        asked.append(limits)
+    def once(self):
+        asked.append(self)
         if len(asked) > 1:
             raise LimitError("no plan was found")
-        return first(searches, problem, **limits)
+        return first(self)
 
-    monkeypatch.setattr(Searches, "search", once)
+    monkeypatch.setattr(Search, "run", once)
     found = decide(*too_few_cores)
     assert found.levels[0].proved
     assert not found.levels[1].proved

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from planner.packing.formulation.build import build_master
-from planner.packing.heuristics.unlike import place_unlike
 from planner.packing.layouts import cutting_stocks
+from planner.packing.local_search import place_unlike
 from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
 from planner.packing.problem import Pool, Shape
 from planner.packing.solvers.solver import solve_integer

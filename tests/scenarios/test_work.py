@@ -13,7 +13,6 @@ import pytest
 from benchmarks.portfolios import quarterly, runs_beside, unique
 from planner.errors import LimitError
 from planner.packing import work
-from planner.packing.apart import kept_apart
 from planner.packing.search import Search
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
@@ -48,7 +47,7 @@ def busy() -> Iterator[None]:
 def reached(problem: Problem, limit_s: float) -> object:
     """How far a search gets, and the work that it counts."""
     before = work.spent()
-    search = Search(kept_apart(problem), 1e-9, limit_s)
+    search = Search(problem, 1e-9, limit_s)
     try:
         found = search.run()
     except LimitError as error:
@@ -112,7 +111,7 @@ def test_a_plan_whose_prices_the_guard_cut_off_says_so(root, monkeypatch):
 
 def test_work_is_counted_by_what_the_solver_does():
     before = work.spent()
-    Search(kept_apart(unique(20, 0)), 1e-4, 10.0).run()
+    Search(unique(20, 0), 1e-4, 10.0).run()
     small = work.spent() - before
-    Search(kept_apart(unique(80, 0)), 1e-4, 10.0).run()
+    Search(unique(80, 0), 1e-4, 10.0).run()
     assert 0 < small < work.spent() - before - small

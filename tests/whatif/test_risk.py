@@ -11,7 +11,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.layers.override import Override
-from planner.packing.statement.hold import Order
+from planner.packing.scenario_program import Order
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.variants import cost_bands, risk_document

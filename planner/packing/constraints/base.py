@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planner.packing.limits import Limit
-from planner.packing.problem import Problem, Quota, Supply
+from planner.packing.problem import Limit, Problem, Quota, Supply
 
 OWNED_NODES, LIMITED_OFFERS, SITES = "owned nodes", "limited offers", "limits of the sites"
 """What shares of several kinds in the bound are called."""

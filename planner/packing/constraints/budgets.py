@@ -11,8 +11,8 @@ from dataclasses import replace
 from math import gcd
 
 from planner.packing.constraints.base import LIMITED_OFFERS, Condition, rising, widening
-from planner.packing.limits import SpendLimit
 from planner.packing.master import MasterProgram
+from planner.packing.problem import SpendLimit
 from planner.packing.statement.translate import Translation
 
 BILL = LIMITED_OFFERS
@@ -50,14 +50,10 @@ def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: i
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
     """Whether what is acquired and moved keeps to every budget, in whole cents."""
-    taken = {key: round(values[index]) for key, index in master.acquire.items()}
-    for limit in master.problem.budgets:
-        spent = sum(nodes * limit.cents[number][q] for (number, q), nodes in taken.items())
-        if limit.moves:
-            spent += sum(round(values[i]) * limit.moves[d] for d, i in master.moved.items())
-        if spent > limit.at_most_cents:
-            return False
-    return True
+    return all(
+        master.total(values, limit.cents, limit.moves) <= limit.at_most_cents
+        for limit in master.problem.budgets
+    )
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:

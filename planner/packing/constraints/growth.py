@@ -10,9 +10,8 @@ from math import floor, inf
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
-from planner.packing.limits import Reserve
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.problem import Pool, Problem
+from planner.packing.problem import Pool, Problem, Reserve
 from planner.packing.statement.translate import Translation
 
 BILL = OWNED_NODES

@@ -151,14 +151,6 @@ def moved_units(master: MasterProgram, values: Sequence[float]) -> tuple[int, ..
     )
 
 
-def move_costs(master: MasterProgram, values: Sequence[float]) -> int:
-    """What the moves of a plan in whole units cost, cents."""
-    demands = master.problem.demands
-    return sum(
-        round(values[index]) * demands[number].move_cents for number, index in master.moved.items()
-    )
-
-
 def moves_held(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
     """The moves of a solution that cost something, to be held at most at their number."""
     demands = master.problem.demands

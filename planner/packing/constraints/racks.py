@@ -15,9 +15,8 @@ from operator import mul
 from planner.inputs.text.words import amount_text
 from planner.packing.constraints.base import SITES, Condition, rising, widening
 from planner.packing.constraints.spares import fewest_empty, most_in_rack
-from planner.packing.limits import RackSpace, SharedSpares
 from planner.packing.master import MasterProgram, Terms
-from planner.packing.problem import Problem
+from planner.packing.problem import Problem, RackSpace, SharedSpares
 from planner.packing.solution import Racked
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer

@@ -16,8 +16,8 @@ from planner.packing.constraints.base import (
     the_one,
     widening,
 )
-from planner.packing.limits import Limit
 from planner.packing.master import MasterProgram, Terms
+from planner.packing.problem import Limit
 from planner.packing.statement.translate import Translation
 
 BILL = SITES

@@ -15,9 +15,8 @@ from dataclasses import replace
 from planner.inputs.text.words import count_of
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.constraints.moves import homes, main_pools
-from planner.packing.limits import RackSpace, SharedSpares
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
-from planner.packing.problem import WHOLE, Choice, Demand, Pool, Problem
+from planner.packing.problem import WHOLE, Choice, Demand, Pool, Problem, RackSpace, SharedSpares
 from planner.packing.solution import Racked
 from planner.packing.statement.translate import Translation
 

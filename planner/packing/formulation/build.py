@@ -4,28 +4,37 @@ Units of the same shape on the same pool are counted together, so the program's 
 variety of the portfolio. It is a relaxation of the real packing: resources are summed over a pool's
 nodes, tightened by dual feasible functions and by cuts from the cutting stock. `docs/model.md` has
 it in mathematics; row names follow that page.
+
+A pool whose nodes do not mix is stated as two: one for whole and shared GPUs, with all offers and
+owned nodes, and one for partitioned GPUs, to which the first lends nodes, quarter by quarter.
+
+By its GPU-hours, a run of eight GPUs for a day is a hundredth of a node; and yet it needs one on
+which nothing stays all quarter. GPUs of a node beside each other on which runs of so many GPUs take
+turns are a *lane*: a node of which some GPUs stay taken has as many of a width as fit the rest. A
+lane of a run on several nodes is as many nodes, on which nothing stays.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
 from planner.packing.constraints.base import LIMITED_OFFERS
+from planner.packing.constraints.spares import stand_ins
 from planner.packing.formulation.hourly_nodes import add_hire
-from planner.packing.formulation.lanes import add_lanes
 from planner.packing.formulation.partitioned_gpus import add_opened
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.dual_feasible import times_of, weights_by_order
-from planner.packing.problem import NOWHERE, Pool, Problem, Shape
+from planner.packing.problem import ALWAYS, NOWHERE, Demand, Pool, Problem, Shape
 from planner.packing.solvers.program import Sense
 
 
 def build_master(problem: Problem) -> MasterProgram:
-    """State the master program of a problem."""
-    master = MasterProgram(problem)
+    """State the master program of a problem, with what is kept apart in it."""
+    master = MasterProgram(kept_apart(problem))
     _choices(master)
     _short(master)
     _acquisitions(master)
@@ -163,15 +172,12 @@ def _split(
         yield pools[0], terms
         return
     balance: Terms = defaultdict(float, {index: -factor for index, factor in terms.items()})
-    places = {}
     for pool in pools:
         index = master.program.variable(f"split[{pool},{quarter}]", integer=True)
         master.splits.add(index)
         balance[index] = 1.0
-        places[pool, quarter] = index
         yield pool, {index: 1.0}
-    row = master.program.row(f"split[{quarter}]", balance, "==", 0.0)
-    master.split_rows[row] = places
+    master.split_rows.append(master.program.row(f"split[{quarter}]", balance, "==", 0.0))
 
 
 def _lent(master: MasterProgram) -> None:
@@ -207,7 +213,6 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
                 parts = [name, "dual" * (order > 0), resource, f"{order}" * (order > 0)]
                 label = "-".join(filter(None, parts))
                 row = master.capacity_row(label, *key, load, tightens=label != resource)
-                master.capacity_rows.setdefault(key, {})[label] = row
                 if order == 0 and (runs or resource != "gpus"):
                     master.room_rows.add(row)
 
@@ -228,3 +233,99 @@ def _times(
 
 def _size(shape: Shape, resource: str) -> int:
     return {"gpus": shape.whole_gpus, "cpus": shape.cpus, "memory": shape.memory_mb}[resource]
+
+
+def kept_apart(problem: Problem) -> Problem:
+    """The problem with a pool more for each whose nodes do not mix; those come last.
+
+    Runs of owners with quotas have shapes that name the owner, and units of pools that share spare
+    nodes have shapes that say which can take them in.
+    """
+    demands = problem.demands
+    if problem.spare_groups:
+        demands = tuple(_taken_in(problem, demand) for demand in demands)
+    pools, apart = list(problem.pools), []
+    for number, pool in enumerate(problem.pools):
+        if not pool.mixes and any(
+            choice.gpu_type == pool.gpu_type and choice.shape.part.profile
+            for demand in problem.demands
+            for choice in demand.choices
+        ):
+            pools[number] = replace(pool, divisions=(), mixes=True)
+            apart.append(
+                replace(pool, owned=0, retired=(), spare=0, shared_mb=0, mixes=True, lender=number)
+            )
+    if problem.quotas:
+        demands = tuple(_named(problem, demand) for demand in demands)
+    return replace(problem, pools=(*pools, *apart), demands=demands)
+
+
+def _taken_in(problem: Problem, demand: Demand) -> Demand:
+    choices = (
+        replace(
+            choice,
+            shape=choice.shape._replace(stand_ins=tuple(stand_ins(problem, demand, choice))),
+        )
+        for choice in demand.choices
+    )
+    return replace(demand, choices=tuple(choices))
+
+
+def _named(problem: Problem, demand: Demand) -> Demand:
+    """The same, with the owner's name on each run that some quota of the owner counts by hours."""
+    mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
+    choices = (
+        replace(choice, shape=choice.shape._replace(owner=demand.owner))
+        if choice.shape.run != ALWAYS and any(quota.taken(choice) for quota in mine)
+        else choice
+        for choice in demand.choices
+    )
+    return replace(demand, choices=tuple(choices)) if mine else demand
+
+
+def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
+    """Whole lanes for runs of each width, in rows `wide` and `beside-wide`."""
+    usages = master.on_nodes(*key)
+    for gpus in _widths(usages):
+        _state(master, key, usages, gpus)
+
+
+def _widths(usages: Sequence[Usage]) -> list[int]:
+    """GPUs of the runs that need several, where something stays beside them or they need nodes.
+
+    Where nothing does, and for runs of one GPU, GPU-hours say as much.
+    """
+    runs = [usage for usage in usages if not _stays(usage)]
+    alone = len(runs) == len(usages)
+    widths = {usage.shape.gpus * usage.times for usage in runs if usage.times > 1 or not alone}
+    return sorted(widths - {1})
+
+
+def _stays(usage: Usage) -> bool:
+    """Whether pieces hold what they take all quarter."""
+    return not usage.asked.is_run
+
+
+def _state(master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], gpus: int) -> None:
+    """The rows of lanes of a width: what takes turns on them, and what stays beside them."""
+    offered = master.problem.pools[key[0]].node.gpus
+    lanes = master.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
+    beside: Terms = defaultdict(float, {lanes: gpus / offered})
+    runs = [usage for usage in usages if not _stays(usage)]
+    for usage in usages:
+        if _stays(usage):
+            usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
+    master.capacity_row(f"beside-wide-{gpus}", *key, beside)
+    asked = [usage.asked.run for usage in runs]
+    for time, taken, of in times_of(asked, master.gpus_of_runs(runs)):
+        turns: Terms = defaultdict(float, {lanes: -1.0})
+        for usage, hours in zip(runs, taken, strict=True):
+            usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, hours / of)
+        name = "-".join(filter(None, (time, f"wide-{gpus}")))
+        master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
+
+
+def _lanes_taken(usage: Usage, gpus: int, offered: int) -> int:
+    """Lanes of a width that a run takes while it runs, on all of its nodes."""
+    nodes = usage.times
+    return nodes * (usage.shape.gpus // gpus) if gpus <= offered else nodes // (gpus // offered)

@@ -12,39 +12,23 @@ from collections.abc import Callable, Iterable, Mapping
 
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.cutting import Cut, CuttingStock
-from planner.packing.node_packing.dual_feasible import weights_by_order
-from planner.packing.node_packing.gpu_patterns import fillings
+from planner.packing.node_packing.gpu_patterns import state_opened
 from planner.packing.node_packing.shared_gpus import gpu_of
-from planner.packing.problem import WHOLE, Pool, Shape
+from planner.packing.problem import WHOLE, Part, Pool, Shape
 
 
 def add_opened(master: MasterProgram) -> None:
     """Count the GPUs that parts are taken of; where one is partitioned, by how it is."""
     for key, usages in master.usages.items():
-        kind, place = master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
-        sharing = [usage for usage in usages if usage.shape.part != WHOLE]
-        profiles = sorted({usage.shape.part for usage in sharing if usage.shape.part.profile})
-        fills = {
-            fill: master.program.variable(f"opened{place}", integer=True)
-            for fill in fillings(kind, profiles)
-        }
-        for part in profiles:
-            load: Terms = defaultdict(float)
-            for fill, index in fills.items():
-                load[index] -= dict(fill).get(part, 0)
-            for usage in sharing:
-                if usage.shape.part == part:
-                    usage.weigh(load, 1.0)
-            master.program.row(f"parts{place}", load, "<=", 0.0)
-        opened = [*fills.values()]
-        shares = _shares(master, key)
-        if shares:
-            master.shared[key] = master.program.variable(f"shared{place}", integer=True)
-            opened.append(master.shared[key])
-            sizes = [(0, usage.shape.part.memory_mb, 1) for usage in shares]
-            for order, weights in weights_by_order(sizes, kind.shared_mb, 1):
-                name = f"dual-shared-{order}" if order else "shared"
-                _row(master, name, key, zip(shares, weights, strict=True), tightens=order > 0)
+        pieces: dict[Part, Terms] = defaultdict(lambda: defaultdict(float))
+        for usage in usages:
+            if usage.shape.part != WHOLE:
+                usage.weigh(pieces[usage.shape.part], 1.0)
+        pool, place = master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
+        opened, shared = state_opened(master.program, pool, pieces, place)
+        if shared is not None:
+            master.shared[key] = shared
+            opened.append(shared)
         if opened:
             master.open_gpus(key, opened)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.master import MasterProgram, PoolInQuarter
+from planner.packing.node_packing.greedy import Packed
 from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
@@ -19,7 +20,6 @@ from planner.packing.node_packing.list_schedule import (
     Waiting,
     scheduled,
 )
-from planner.packing.node_packing.packed import Packed
 from planner.packing.problem import Shape
 
 Schedule = dict[int, tuple["Placed", ...]]
@@ -119,10 +119,9 @@ def _as_scheduled(
     changed = list(values)
     for quarter, placed in schedule.items():
         there = Counter((one.pool, one.shape) for one in placed)
-        for (pool, now), usages in master.usages.items():
-            for usage in usages if now == quarter else ():
-                if usage.asked.is_run and usage.terms[0][0] in master.splits:
-                    changed[usage.terms[0][0]] = float(there[pool, usage.asked])
+        for usage in master.runs_in(quarter):
+            if usage.terms[0][0] in master.splits:
+                changed[usage.terms[0][0]] = float(there[usage.pool, usage.asked])
     for (number, quarter), index in master.acquire.items():
         pool = master.problem.supplies[number].pool
         if master.problem.pools[pool].hire:
@@ -143,11 +142,9 @@ def rooms_of(
     on whichever pool of their GPU type these are.
     """
     runs: dict[str, Counter[Shape]] = defaultdict(Counter)
-    for (pool, now), usages in master.usages.items():
-        for usage in usages if now == quarter else ():
-            if usage.asked.is_run:
-                pieces = round(usage.pieces(values))
-                runs[master.problem.pools[pool].gpu_type][usage.asked] += pieces
+    for usage in master.runs_in(quarter):
+        gpu_type = master.problem.pools[usage.pool].gpu_type
+        runs[gpu_type][usage.asked] += round(usage.pieces(values))
     for key in master.usages:
         if key[1] != quarter or master.problem.pools[key[0]].hire:
             continue
@@ -180,12 +177,11 @@ def _waiting(master: MasterProgram, values: tuple[float, ...], quarter: int) -> 
     pools = master.problem.pools
     ways: dict[tuple[str, Shape], list[Waiting]] = defaultdict(list)
     pieces = []
-    for (pool, now), usages in master.usages.items():
-        for usage in usages if now == quarter else ():
-            if usage.asked.is_run:
-                alike = ways[pools[pool].gpu_type, usage.asked]
-                alike.append(Waiting(pool, usage.asked, usage.shape, usage.times))
-                pieces.append((alike[-1], alike, round(usage.pieces(values))))
+    for usage in master.runs_in(quarter):
+        alike = ways[pools[usage.pool].gpu_type, usage.asked]
+        on_node = usage.shape._replace(run=usage.asked.run)
+        alike.append(Waiting(usage.pool, usage.asked, on_node, usage.times))
+        pieces.append((alike[-1], alike, round(usage.pieces(values))))
     for run, alike, number in pieces:
         elsewhere = tuple(other for other in alike if other is not run)
         yield from [replace(run, elsewhere=elsewhere)] * number

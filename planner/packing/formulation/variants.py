@@ -119,23 +119,24 @@ def with_reserve(master: MasterProgram, share: float) -> Program:
 def with_at_least(
     master: MasterProgram,
     nodes: Mapping[PoolInQuarter, int],
+    *,
     opened: Mapping[PoolInQuarter, int] | None = None,
+    most_runs: Mapping[PoolInQuarter, int] | None = None,
 ) -> Program:
     """The program in which some pools have at least so many usable nodes, or opened GPUs.
 
-    Of a pool whose nodes come and go, at most so many runs are there.
+    On others, at most so many runs are.
     """
     extra = []
-    for (pool, quarter), wanted in sorted(nodes.items()):
-        if master.problem.pools[pool].hire:
-            runs: Terms = defaultdict(float)
-            for usage in master.usages[pool, quarter]:
-                usage.weigh(runs, 1 / usage.times, 1.0)
-            extra.append(Row(f"at-most[{pool},{quarter}]", tuple(runs.items()), "<=", wanted))
-            continue
-        terms, owned = master.usable_nodes(pool, quarter)
-        row = Row(f"at-least[{pool},{quarter}]", tuple(terms.items()), ">=", wanted - owned)
-        extra.append(row)
+    for key, wanted in sorted(nodes.items()):
+        terms, owned = master.usable_nodes(*key)
+        extra.append(Row(f"at-least{key}", tuple(terms.items()), ">=", wanted - owned))
     for key, gpus in sorted((opened or {}).items()):
-        extra.append(Row(f"at-least-opened[{key}]", master.opened[key].terms, ">=", gpus))
+        extra.append(Row(f"at-least-opened{key}", master.opened[key].terms, ">=", gpus))
+    for key, most in sorted((most_runs or {}).items()):
+        runs: Terms = defaultdict(float)
+        for usage in master.usages[key]:
+            if usage.asked.is_run:
+                usage.weigh(runs, 1 / usage.times, 1.0)
+        extra.append(Row(f"at-most{key}", tuple(runs.items()), "<=", most))
     return Program(master.program.variables, [*master.program.rows, *extra])

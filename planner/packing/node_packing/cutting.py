@@ -12,13 +12,77 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from planner.packing.node_packing.greedy import Pattern, fill, fullest_first_fit, nodes_in, shares
-from planner.packing.node_packing.minimum_bin_slack import least_slack
-from planner.packing.node_packing.packed import Packed
-from planner.packing.node_packing.pricing import Pricing
-from planner.packing.node_packing.size_classes import classified
-from planner.packing.problem import WHOLE, Shape
+from planner.packing.node_packing.gpu_patterns import state_opened
+from planner.packing.node_packing.greedy import (
+    Packed,
+    Pattern,
+    fill,
+    fullest_first_fit,
+    least_slack,
+    nodes_in,
+    shares,
+)
+from planner.packing.problem import WHOLE, Part, Pool, Shape
 from planner.packing.solvers.linear import LinearMaster
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import Effort, solve_integer
+
+_TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
+
+
+class Pricing:
+    """Fillings of one node; of a `pool` whose GPUs are divided, also by parts of them."""
+
+    def __init__(
+        self,
+        node: Shape,
+        shapes: Sequence[Shape],
+        active: Sequence[int],
+        most: Sequence[int] | None = None,
+        pool: Pool | None = None,
+    ) -> None:
+        """`active` are the shapes that may be used, `most` says how often each may be at most."""
+        self._effort: Effort = "usual" if pool else "branching"
+        self._program = Program()
+        self._used = {
+            index: self._program.variable(
+                "used", upper=None if most is None else most[index], integer=True
+            )
+            for index in active
+        }
+        opened: list[int] = []
+        if pool:
+            pieces: dict[Part, dict[int, float]] = defaultdict(dict)
+            for index, variable in self._used.items():
+                pieces[shapes[index].part][variable] = 1.0
+            partitioned, shared = state_opened(self._program, pool, pieces)
+            opened = [*partitioned, *([] if shared is None else [shared])]
+        loads = (
+            {i: shapes[k].whole_gpus / node.gpus for k, i in self._used.items()},
+            {i: shapes[k].cpus / max(node.cpus, 1) for k, i in self._used.items()},
+            {i: shapes[k].memory_mb / max(node.memory_mb, 1) for k, i in self._used.items()},
+        )
+        loads[0].update(dict.fromkeys(opened, 1 / node.gpus))
+        for load in loads:
+            self._program.row("fits", {i: share for i, share in load.items() if share}, "<=", 1.0)
+
+    def best(self, prices: Mapping[int, float]) -> tuple[float, Pattern]:
+        """What no filling is worth more than, and a good one."""
+        costs = {variable: -prices.get(index, 0.0) for index, variable in self._used.items()}
+        answer = solve_integer(
+            self._program.priced(costs),
+            time_limit_s=_TIME_S,
+            relative_gap=_GAP,
+            node_limit=_NODES,
+            effort=self._effort,
+        )
+        pattern = tuple(
+            (index, units)
+            for index, variable in sorted(self._used.items())
+            if answer.values and (units := round(answer.values[variable]))
+        )
+        return -answer.bound, pattern
+
 
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150
@@ -300,3 +364,53 @@ def _fits_inside(inner: Shape, outer: Shape) -> bool:
         and inner.part.memory_mb <= outer.part.memory_mb
         and (inner.part == WHOLE) == (outer.part == WHOLE)
     )
+
+
+def classified(
+    cells: Iterable[Sequence[int]],
+    points: Sequence[Sequence[float]],
+    weights: Sequence[float],
+    most: int,
+) -> list[list[int]]:
+    """Split cells until there are `most`, or no two points of a cell differ.
+
+    Cells hold indices of `points`, which give the sizes along some axes, and of `weights`, which
+    say how many there are. The cell that differs most is split next, where its gap is widest.
+    """
+    found = [list(cell) for cell in cells]
+    spreads = [_spread(cell, points, weights) for cell in found]
+    while len(found) < most:
+        widest = max(range(len(found)), key=lambda cell: (spreads[cell][0], -cell))
+        spread, axis = spreads[widest]
+        if spread <= 0:
+            break
+        ordered = sorted(found[widest], key=lambda index: (points[index][axis], index))
+        halves = _halves(ordered, [points[index][axis] for index in ordered])
+        found[widest : widest + 1] = halves
+        spreads[widest : widest + 1] = [_spread(half, points, weights) for half in halves]
+    return found
+
+
+def _spread(
+    cell: Sequence[int], points: Sequence[Sequence[float]], weights: Sequence[float]
+) -> tuple[float, int]:
+    """How far members differ along the axis where they differ most, times their number."""
+    spreads = [
+        (max(along) - min(along), -axis)
+        for axis, along in enumerate(zip(*(points[index] for index in cell), strict=True))
+    ]
+    widest, axis = max(spreads, default=(0.0, 0))
+    return widest * sum(weights[index] for index in cell), -axis
+
+
+def _halves(ordered: list[int], along: Sequence[float]) -> list[list[int]]:
+    """Split at a wide gap that leaves many on both sides; nearer the middle where gaps tie."""
+    middle = len(ordered) / 2
+    cut = max(
+        range(1, len(ordered)),
+        key=lambda at: (
+            (along[at] - along[at - 1]) * min(at, len(ordered) - at),
+            -abs(at - middle),
+        ),
+    )
+    return [ordered[:cut], ordered[cut:]]

@@ -81,11 +81,14 @@ class _Run:
     """A run with its place."""
 
     way: Waiting
-    shape: Shape
-    """What it takes of each of its nodes."""
     start: int
     nodes: Sequence[_Node]
     gpu: int
+
+    @property
+    def shape(self) -> Shape:
+        """What it takes of each of its nodes."""
+        return self.way.on_node
 
     @property
     def end(self) -> int:
@@ -311,7 +314,7 @@ class _Filling:
             room = _empty(kind.pool.node)
             self._nodes.append(_Node(number, place.pool, kind, room, start=RUN_HOURS))
         nodes = [self._nodes[number] for number in place.nodes]
-        run = _Run(one, _on_node(one), place.start, nodes, place.gpu)
+        run = _Run(one, place.start, nodes, place.gpu)
         self._runs.append(run)
         self._hold(run, 1)
         for node in nodes:
@@ -391,7 +394,7 @@ class _Filling:
 
         As soon as it is there; and as soon as the run can, where others start as late as they can.
         """
-        shape, hire = _on_node(one), node.kind.hire
+        shape, hire = one.on_node, node.kind.hire
         earliest = max(node.start, shape.run.earliest)
         for after in dict.fromkeys((earliest, shape.run.earliest) if self._shifts else (earliest,)):
             self.looks += 1
@@ -400,7 +403,7 @@ class _Filling:
                 continue
             firsts = node.room.open_to(shape, found)
             for gpu in dict.fromkeys((firsts[0], firsts[-1]) if self._shifts else firsts[:1]):
-                run = _Run(one, shape, found, (node,), gpu)
+                run = _Run(one, found, (node,), gpu)
                 first, last = min(node.start, found), max(node.last, run.end)
                 later: tuple[tuple[int, int], ...] = ()
                 if self._shifts and hire.steps(last - first) > node.steps:
@@ -457,7 +460,7 @@ class _Filling:
         self, one: Waiting, kind: HourlyPool, caps: Sequence[Cap], nodes: Sequence[_Node]
     ) -> Iterator[_Place]:
         """Whole nodes together for the hours of a run: those that are there, and new ones."""
-        shape, run, alone = _on_node(one), one.shape.run, kind.hire.steps(one.shape.run.hours)
+        shape, run, alone = one.on_node, one.shape.run, kind.hire.steps(one.shape.run.hours)
         there = [node for node in self._nodes if node.kind.offer == kind.offer]
         starts = {run.earliest, *(hour for node in there for hour in (node.last, node.paid[1]))}
         starts |= {node.start - run.hours for node in there}
@@ -483,11 +486,6 @@ class _Filling:
                     cents = (steps + new * alone) * kind.cents
                     yield _Place(cents, new, start, one.pool, tuple(numbers), 0)
                     break
-
-
-def _on_node(one: Waiting) -> Shape:
-    """What a run takes of each of its nodes, and when."""
-    return one.on_node._replace(run=one.shape.run)
 
 
 def _empty(node: Shape) -> Room:
@@ -522,12 +520,11 @@ def _stacked(
             start = room.end(first, size)
             for place in reversed(_fullest([one.shape.run.hours for one in rest], hours - start)):
                 one = rest.pop(place)
-                shape = _on_node(one)
-                if not room.allows(shape, start):
+                if not room.allows(one.on_node, start):
                     return
-                room.take(shape, start, first)
+                room.take(one.on_node, start, first)
                 yield one, start, first
-                start += shape.run.hours
+                start += one.shape.run.hours
 
 
 def _fullest(sizes: Sequence[int], most: int) -> list[int]:

@@ -198,7 +198,7 @@ class Waiting:
     shape: Shape
     """As it is asked for."""
     on_node: Shape
-    """What it takes of each of its nodes, for the same hours."""
+    """What it takes of each of its nodes, and when."""
     nodes: int
     elsewhere: tuple[Waiting, ...] = ()
     """The same run on other pools, for where its own leaves it no room."""
@@ -298,9 +298,8 @@ def _filled(
             left.append(one)
             continue
         start, places = found
-        on_node = way.on_node._replace(run=one.shape.run)
         for number, first in places:
-            rooms[number].take(on_node, start, first)
+            rooms[number].take(way.on_node, start, first)
         for cap in mine:
             cap.use.take(one.shape.gpus, start, start + one.shape.run.hours)
         placed.append(Placed(way.pool, one.shape, start, tuple(places)))
@@ -311,12 +310,12 @@ def _place(
     rooms: Sequence[Room], numbers: Sequence[int], one: Waiting, caps: Sequence[Cap]
 ) -> tuple[int, list[tuple[int, int]]] | None:
     """The first start and where; None where there is none."""
-    after, on_node = one.shape.run.earliest, one.on_node._replace(run=one.shape.run)
+    after = one.shape.run.earliest
     while after <= one.shape.run.latest:
         if one.nodes > 1:
-            found = _on_several(rooms, numbers, on_node, one.nodes, after)
+            found = _on_several(rooms, numbers, one.on_node, one.nodes, after)
         else:
-            found = _on_one(rooms, numbers, on_node, after)
+            found = _on_one(rooms, numbers, one.on_node, after)
         if found is None:
             return None
         allowed = allowed_by(caps, one.shape, found[0])

@@ -14,9 +14,8 @@ from operator import mul
 
 from planner.packing.node_packing.cutting import CuttingStock
 from planner.packing.node_packing.gpu_patterns import Fill, fewest, fillings
-from planner.packing.node_packing.greedy import Pattern, fullest_first_fit, nodes_in
+from planner.packing.node_packing.greedy import Packed, Pattern, fullest_first_fit, nodes_in
 from planner.packing.node_packing.greedy import shares as shares_of
-from planner.packing.node_packing.packed import Packed
 from planner.packing.problem import WHOLE, Part, Pool, Shape
 
 _SCARCITY = 8

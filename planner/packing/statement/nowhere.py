@@ -22,7 +22,6 @@ from math import ceil
 from planner.costs import api_costs, spent_cents, token_costs
 from planner.inputs.scenario.places import running_units
 from planner.inputs.settled import Inputs
-from planner.packing.limits import SpendLimit
 from planner.packing.problem import (
     ALL_TRAFFIC,
     NOWHERE,
@@ -31,6 +30,7 @@ from planner.packing.problem import (
     Pool,
     Problem,
     Shape,
+    SpendLimit,
     Supply,
     SupplyKind,
 )

@@ -27,14 +27,16 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from planner.packing.statement.facility import (
+from planner.packing.statement.supply import (
     growth_reserves,
     rack_spaces,
+    releases_of,
     shared_spares,
     site_limits,
     spare_nodes,
+    spend_limits,
+    supplies_of,
 )
-from planner.packing.statement.offers import releases_of, spend_limits, supplies_of
 from planner.sizing.candidate import Candidate, SizedJob
 
 Unit = tuple[str, int]

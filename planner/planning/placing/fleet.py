@@ -11,7 +11,7 @@ from typing import TypeAlias
 from planner.inputs.scenario.places import fleet_by_pool, running_units
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
-from planner.packing.limits import RackSpace
+from planner.packing.problem import RackSpace
 from planner.packing.solution import Racked, Solution
 from planner.packing.statement.translate import held_name
 from planner.planning.plan import Node, Origin

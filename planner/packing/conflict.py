@@ -17,7 +17,6 @@ from itertools import combinations
 from math import ceil, isfinite
 
 from planner.errors import LimitError
-from planner.packing.apart import kept_apart
 from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
 from planner.packing.formulation.build import build_master
@@ -150,7 +149,7 @@ class _Asking:
 
     def _miscounted(self, problem: Problem) -> MasterProgram | None:
         """The master program that has no solution as it is stated; None where it has one."""
-        master = build_master(kept_apart(problem))
+        master = build_master(problem)
         program = master.program.priced({})
         limit_s, relaxed = self._left_s(), master.unit_variables
         answer = solve_integer(program, time_limit_s=limit_s, relaxed=relaxed)

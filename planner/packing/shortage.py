@@ -9,10 +9,10 @@ from math import ceil
 
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text.words import count_of
+from planner.packing.conflict import Conflict, conflict_of, without_costs
 from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
-from planner.packing.infeasibility.conflict import Conflict, conflict_of, without_costs
 from planner.packing.master import MasterProgram
 from planner.packing.problem import ALL_TRAFFIC, Demand, Pool, Problem, Supply
 from planner.packing.search import search
@@ -22,6 +22,9 @@ from planner.packing.statement.translate import Translation
 from planner.packing.work import spent
 
 _TIME_S = 10.0
+"""For one question, and for all of jobs that would start later."""
+_JOBS = 4
+"""At most so many jobs are asked about starting later."""
 _UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
@@ -293,12 +296,6 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
     except (Infeasible, LimitError):
         return None
     return round(found.values[found.master.acquire[len(others.supplies), 0]])
-
-
-_TIME_S = 10.0
-"""For all questions together."""
-_JOBS = 4
-"""At most so many jobs are asked about."""
 
 
 def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator[str]:

@@ -14,8 +14,7 @@ from planner.packing.formulation.variants import with_at_least
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
-from planner.packing.node_packing.packed import Packed
+from planner.packing.node_packing.greedy import Packed, fullest_first_fit, nodes_in
 from planner.packing.node_packing.shared_gpus import first_fit_with_parts
 from planner.packing.problem import WHOLE, Shape
 from planner.packing.solvers.solver import solve_integer
@@ -50,7 +49,8 @@ def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> boo
         spanning += max(for_runs, nodes_at_once)
         packings[key] = _packed(master, found.stocks[key[0]], key, pieces)
         nodes[key] = nodes_in(packings[key].patterns) + spanning
-    program = with_at_least(master, nodes, {key: packings[key].opened() for key in master.opened})
+    opened = {key: packings[key].opened() for key in master.opened}
+    program = with_at_least(master, nodes, opened=opened)
     answer = solve_integer(
         program.fixed(held),
         time_limit_s=time_limit_s,

@@ -1,1 +1,0 @@
-"""Ways to a good plan where counting alone does not give one."""
