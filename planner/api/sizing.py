@@ -74,7 +74,8 @@ class SizeResult(Result):
         `usd_per_hour` is of all replicas at the least rent of the GPU type in the price book, and
         `usd_per_run` the same for the hours of a tuning run; None where that is not known.
         `weight_bits`, `kv_bits` and `gradient_accumulation` are what was chosen; None where the job
-        states it, and of one pass. `rests_on` is what its need for memory rests on.
+        states it, and of one pass. `rests_on` is what its need for memory rests on. `concurrency`,
+        the requests that a replica holds, and the latency expected are of jobs with a load.
         """
         return [
             {
@@ -88,6 +89,10 @@ class SizeResult(Result):
                 "memory_gb": one.memory_mb / 1000,
                 **record(one, "hours weight_bits kv_bits gradient_accumulation decided_by"),
                 "rests_on": one.evidence[0].rests if one.evidence else None,
+                **{
+                    name: None if one.serving is None else getattr(one.serving, name)
+                    for name in ("concurrency", "ttft_ms", "tpot_ms", "e2e_ms")
+                },
             }
             for one, per_hour, per_run in self._ranked
         ]

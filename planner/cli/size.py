@@ -238,6 +238,8 @@ def _sized_in(
     stated = {
         setting.format(given[name]): name for name, setting in _POLICIES.items() if given[name]
     }
+    if job is not None and given["gpu_type"]:
+        stated[f"jobs.{job}.gpu_types=[{', '.join(given['gpu_type'])}]"] = "gpu_type"
     changed: Changes = {**changes, "set": (*changes["set"], *stated)}
     if job is None and scenario.suffix not in _SCENARIOS and not scenario.exists():
         hint = f"a model is named by an option: `--model {scenario}`"
@@ -258,7 +260,7 @@ def _sized_in(
 
 
 def _on_policy(finding: Finding, stated: Mapping[str, str]) -> Finding:
-    """The same mistake, at the option that sets a policy if it was made there."""
+    """The same mistake, at the option that sets the scenario if it was made there."""
     name = stated.get(finding.source_line or "") if finding.file == "--set" else None
     return Finding(finding.message, path=flag(name), hint=finding.hint) if name else finding
 

@@ -1,4 +1,4 @@
-"""Sentences about a job's specification."""
+"""Sizes jobs: the ways to run each on each GPU type, the rejections, and what it is in one line."""
 
 from __future__ import annotations
 

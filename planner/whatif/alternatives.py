@@ -282,7 +282,10 @@ class _Near:
         )
         try:
             near = self.runner.planner.near(self.inputs, goal, self.most_cents)
-        except (CheckError, LimitError, ValueError) as error:
+        except LimitError:
+            words = "nothing better than the cheapest was found, nor that there is nothing"
+            return made(left_out=words)
+        except (CheckError, ValueError) as error:
             return made(left_out=str(error))
         except Infeasible:
             words = "the solver found no plan that costs so little: a solver is wrong"

@@ -124,6 +124,9 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         one["gpu_type"]: one["gpu_capacity_mb"] / one["gpus"] for one in halved["candidates"]
     }
     assert offered["h200-141gb-sxm"] == 70_500
+    types = ("--gpu-type", "a100-80gb-sxm", "--gpu-type", "b200-180gb-sxm")
+    some = sized(run, source, "support-assistant", *types)
+    assert {one["gpu_type"] for one in some["candidates"]} == {"a100-80gb-sxm", "b200-180gb-sxm"}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +142,7 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         ),
         (("support-assistant", "--faster"), "goes with `tune` only"),
         (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
+        (("claims-expert", "--gpu-type", "h200"), "--gpu-type: GPU type 'h200' is ambiguous"),
     ],
 )
 def test_a_job_that_the_scenario_does_not_have_is_refused(run, words, told):
