@@ -1,4 +1,4 @@
-"""Sentences about a job's specification."""
+"""Sizes jobs by the rules: the ways to run each on every GPU type, and why on no other."""
 
 from __future__ import annotations
 
