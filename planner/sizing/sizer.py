@@ -1,4 +1,4 @@
-"""Sizes jobs: the ways to run each on each GPU type, the rejections, and what it is in one line."""
+"""Sizes jobs by the rules: the ways to run each on every GPU type, and why on no other."""
 
 from __future__ import annotations
 

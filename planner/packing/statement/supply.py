@@ -1,4 +1,4 @@
-"""Offers, and owned nodes that may be let go, as supplies; budgets and sites as limits of these."""
+"""Offers, and owned nodes that may be let go, as supplies; what limits them and must stay free."""
 
 from __future__ import annotations
 
