@@ -356,7 +356,7 @@ def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
         order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)
         late = offer.end_of_sale is not None and order_by > offer.end_of_sale
         shut = offer.available is not None and quarter not in offer.available
-        if order_by >= view.inputs.scenario.horizon.earliest_order and not late and not shut:
+        if order_by >= view.earliest_order and not late and not shut:
             return [(entry, 1)]
     return []
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
+from itertools import count as naturals
 
 from planner.inputs.scenario.places import plain
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -24,7 +25,7 @@ from planner.planning.plan import Acquisition, Node, Origin
 def _horizon(view: View) -> Findings:
     plan = view.plan
     yield from differences("the horizon", plan.quarters, view.labels)
-    as_of = view.inputs.scenario.horizon.earliest_order
+    as_of = view.earliest_order
     yield from differences("the earliest day of an order", plan.as_of, as_of.isoformat())
     yield from differences("the number of quarters placed", len(plan.placements), len(view.labels))
     return f"{count_of(len(view.labels), 'quarter')} as asked"
@@ -199,7 +200,7 @@ def _while_there(view: View) -> Findings:
 
 
 def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
-    as_of = view.inputs.scenario.horizon.earliest_order
+    as_of = view.earliest_order
     start = view.quarters[entry].start
     order_by = start - timedelta(weeks=offer.lead_time_weeks)
     if order_by < as_of:
@@ -270,7 +271,7 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
     price = round(view.price_usd(offer, quarter) * 100)
     left = len(view.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
-    latest = view.quarters[quarter].start - timedelta(weeks=offer.lead_time_weeks)
+    start = view.quarters[quarter].start
     expected = {
         "kind": offer.kind,
         "node_type": offer.node_type,
@@ -280,9 +281,17 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
         "illustrative": offer.illustrative,
-        "order_by": view.inputs.scenario.horizon.order_day(latest).isoformat(),
+        "order_by": _order_by(view, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
     yield from each_difference(f"{line.quarter}:", line, expected, f" of offer {line.offer}")
+
+
+def _order_by(view: View, latest: date) -> date:
+    """The last day until then that is neither of a weekend nor a holiday; none before the plan."""
+    off = view.inputs.scenario.horizon.holidays
+    days = (latest - timedelta(days=back) for back in naturals())
+    working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
+    return max(view.earliest_order, working)
 
 
 FIRST = (_horizon, _figures)

@@ -17,6 +17,7 @@ from planner.planning.checks.view import (
     differences,
     each_difference,
     gpu_hours,
+    in_force,
     most_at_once,
     node_hours,
 )
@@ -89,10 +90,26 @@ def _held(view: View) -> dict[str | None, _Held]:
     return found
 
 
-def _limits(view: View, team: str | None) -> dict[str | None, tuple[int | None, ...]]:
+def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
     """What a team may hold, by GPU type (None: of all) and quarter."""
-    stated = view.inputs.scenario.teams.get(team or "")
-    return dict(stated.quotas(view.inputs.scenario.horizon)) if stated else {}
+    stated = view.inputs.scenario.teams[team].quota_gpus
+    if stated is None:
+        return {}
+    by_type: dict[str | None, object] = {None: stated}
+    if isinstance(stated, dict) and not any(map(_is_quarter, stated)):
+        by_type = {None if key == "total" else key: figure for key, figure in stated.items()}
+    return {
+        key: [
+            None if (most := in_force(figure, label)) is None else int(str(most))
+            for label in view.labels
+        ]
+        for key, figure in by_type.items()
+    }
+
+
+def _is_quarter(key: str) -> bool:
+    """Whether it is a quarter, as `2027Q1`, and no GPU type, as `4090-24gb` may be one."""
+    return key[:4].isdigit() and key[4:5] == "Q"
 
 
 def _quotas(view: View) -> Findings:
@@ -148,9 +165,13 @@ def _hours(view: View) -> Findings:
             "open_gpu_hours": float(mine.unknown),
         }
         yield from each_difference(f"{_told(use)}:", use, figures)
+        limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
         expected = {
-            key: (limit, tuple(mine.most(key, at, parts=parts)[0] for at in quarters))
-            for key, limit in _limits(view, use.team).items()
+            key: (
+                tuple(limit),
+                tuple(mine.most(key, quarter, parts=parts)[0] for quarter in quarters),
+            )
+            for key, limit in limits.items()
         }
         listed = {quota.gpu_type: (quota.limit_gpus, quota.gpus) for quota in use.quotas}
         yield from differences(f"{_told(use)}: quotas and their use", listed, expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
@@ -94,12 +95,19 @@ class View:
     @cached_property
     def quarters(self) -> tuple[Quarter, ...]:
         """The horizon of the inputs."""
-        return self.inputs.scenario.horizon.all_quarters
+        horizon = self.inputs.scenario.horizon
+        return tuple(horizon.first_quarter + step for step in range(horizon.quarters))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The same as labels."""
         return tuple(str(quarter) for quarter in self.quarters)
+
+    @cached_property
+    def earliest_order(self) -> date:
+        """The first day on which an order can be placed."""
+        horizon = self.inputs.scenario.horizon
+        return horizon.as_of or horizon.first_quarter.start
 
     @cached_property
     def discount(self) -> Fraction:
