@@ -19,10 +19,10 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.scenario.finance import SpendCap
+from planner.inputs.scenario.horizon import in_force
 from planner.inputs.scenario.load import HOUR_SECONDS
 from planner.inputs.scenario.offer import FleetEntry
-from planner.inputs.scenario.spelling import in_force
+from planner.inputs.scenario.scenario import SpendCap
 from planner.inputs.settled import Inputs, SettledOffer
 from planner.sizing.candidate import Candidate, SizedJob
 

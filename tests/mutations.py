@@ -223,7 +223,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a percentage of nothing",
-        "planner/inputs/layers/override.py",
+        "planner/inputs/override.py",
         "(1 + Fraction(self.by) / 100 if self.percent else 1)",
         "(Fraction(self.by) / 100 if self.percent else 1)",
         "tests/inputs/test_relative_changes.py",
@@ -237,21 +237,21 @@ MUTATIONS = (
     ),
     Mutation(
         "shares of memory exported too small",
-        "planner/exchange/needs.py",
+        "planner/exchange/exports.py",
         "share_mib = -(-item.part.taken * _MB // _MIB)",
         "share_mib = item.part.taken * _MB // _MIB",
         "tests/exchange/test_exports.py",
     ),
     Mutation(
         "quotas of queues that sum what is held in turn",
-        "planner/exchange/needs.py",
+        "planner/exchange/exports.py",
         "changes[end] -= amount",
         "changes[end] -= 0",
         "tests/exchange/test_exports.py",
     ),
     Mutation(
         "GPUs of a Slurm job forgotten",
-        "planner/exchange/slurm.py",
+        "planner/exchange/usage.py",
         "usage.count(job, name, run.begins, run.seconds, run.gpus)",
         "usage.count(job, name, run.begins, run.seconds, 1)",
         "tests/exchange/test_slurm.py",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
+from planner.inputs.override import Override
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.origins import HERE
-from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
+from planner.inputs.base import Bits, Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import read_text
 from planner.inputs.scenario.job import Job, Serve
-from planner.inputs.scenario.spelling import Bits
 
 if TYPE_CHECKING:
     from benchmarks.accuracy.world import World

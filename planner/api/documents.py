@@ -20,11 +20,14 @@ from planner.api.variants import (
     runner_of,
 )
 from planner.errors import Finding, InputError
-from planner.exchange.kubernetes import kubernetes_files
-from planner.exchange.kueue import kueue_files
-from planner.exchange.needs import quarter_of
+from planner.exchange.exports import (
+    kubernetes_files,
+    kueue_files,
+    left_out,
+    quarter_of,
+    watsonx_files,
+)
 from planner.exchange.portfolio import portfolio_csv, portfolio_rows
-from planner.exchange.watsonx import left_out, watsonx_files
 from planner.inputs.reading.reader import parse_document
 from planner.planning.make import make_plan
 from planner.planning.store import sound

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from planner.errors import Finding, InputError, refuse
-from planner.inputs.text.words import unreadable
+from planner.inputs.text import unreadable
 from planner.planning.atomic_write import write_atomically
 from planner.reporting.format import listed
 

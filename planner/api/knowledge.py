@@ -9,7 +9,7 @@ from planner.api.result import FilePath, Result, Row, paths
 from planner.errors import Finding, InputError
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.schema import scenario_schema
-from planner.inputs.text.words import did_you_mean, one_of
+from planner.inputs.text import did_you_mean, one_of
 from planner.reporting.document import Document
 from planner.reporting.format import record
 from planner.reporting.knowledge import (

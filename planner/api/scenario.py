@@ -13,13 +13,13 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from planner.api.result import FilePath, Result, Row, paths
 from planner.errors import Finding, InputError, refuse
-from planner.inputs.layers.composed import resolved
-from planner.inputs.layers.override import Override, quoted
+from planner.inputs.layers import resolved
 from planner.inputs.load import Question
+from planner.inputs.override import Override, quoted
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.settled import Inputs
-from planner.inputs.text.scalars import as_yaml, flow, flow_key
+from planner.inputs.text import as_yaml, flow, flow_key
 from planner.reporting.document import Column, Document, Heading, Paragraph, Table
 from planner.reporting.format import count_of, listed
 

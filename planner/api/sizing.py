@@ -12,10 +12,9 @@ from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError, refuse
 from planner.exchange.inventory import gpu_types_by_name, plain_name
-from planner.exchange.training_run import TrainingRun, observe
-from planner.exchange.training_shape import configuration, not_measured
+from planner.exchange.training import TrainingRun, configuration, not_measured, observe
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.catalog.modelconfig.config import read_model_config
+from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.checks.faults import fault_of_name, unknown_reference
 from planner.inputs.checks.jobs import contradictions
 from planner.inputs.load import load_catalog, load_rules
@@ -26,7 +25,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job, Tune
 from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
-from planner.inputs.text.scalars import csv_text
+from planner.inputs.text import csv_text
 from planner.reporting.document import Column, Document, Heading, Table
 from planner.reporting.format import record
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document

@@ -12,9 +12,8 @@ from typing import Any, Literal
 from planner.api.result import FilePath, Progress, Result, Row, paths, warn
 from planner.api.scenario import load
 from planner.errors import Finding, InputError, refuse
-from planner.exchange import kubernetes_nodes, kueue_workloads, metrics, nvidia_smi
+from planner.exchange import inventory, traffic, usage
 from planner.exchange.exported import parsed
-from planner.exchange.inventory import Server, recognized
 from planner.exchange.portfolio import (
     Columns,
     jobs_from,
@@ -23,10 +22,7 @@ from planner.exchange.portfolio import (
     scenario_part,
     template,
 )
-from planner.exchange.slurm import is_sacct, usage_of
 from planner.exchange.starter import Answers, Ask, Found, assumed, first_scenario
-from planner.exchange.trace import is_trace, loads_of
-from planner.exchange.usage import ClusterUsage, actuals_csv, read_names
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, unknown_references
 from planner.inputs.load import load_catalog
@@ -110,17 +106,17 @@ def import_table(
     if path.suffix.lower() in _YAML:
         hint = "a scenario takes the jobs of another one by `extends`"
         raise InputError(Finding("is YAML, and no table", file=str(path), hint=hint))
-    if is_trace(path):
+    if traffic.is_trace(path):
         return _traffic(path, say)
     text = _text(path)
     if text is not None and sheet is not None:
         raise InputError(Finding("is no workbook, so it has no sheets", path="sheet"))
     if text is not None and text.lstrip().startswith(("{", "[")):
         return _exported(path, parsed(text, str(path)), mapped, say)
-    if text is not None and metrics.is_csv(text):
-        return _metrics(path, metrics.of_csv(text, str(path)), mapped, say)
-    if text is not None and is_sacct(text):
-        return _ran(path, usage_of(text, str(path), _cluster_names(mapped)), say)
+    if text is not None and traffic.is_csv(text):
+        return _metrics(path, traffic.of_csv(text, str(path)), mapped, say)
+    if text is not None and usage.is_sacct(text):
+        return _ran(path, usage.usage_of_slurm(text, str(path), _cluster_names(mapped)), say)
     if text is None:
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - openpyxl is slow
 
@@ -152,7 +148,7 @@ def _warn_of_unknown_names(path: Path, jobs: Mapping[str, object]) -> None:
 
 def _traffic(path: Path, say: Callable[[str], object]) -> ImportResult:
     """The jobs of a trace."""
-    jobs, notes = loads_of(path, load_catalog([])[0])
+    jobs, notes = traffic.loads_of(path, load_catalog([])[0])
     return _arrived(path, jobs, notes, say)
 
 
@@ -163,13 +159,13 @@ def _exported(
     say: Callable[[str], object],
 ) -> ImportResult:
     """What a program exported as JSON."""
-    if metrics.is_matrix(data):
-        return _metrics(path, metrics.of_matrix(data, str(path)), mapping, say)
-    if kueue_workloads.is_workloads(data):
+    if traffic.is_matrix(data):
+        return _metrics(path, traffic.of_matrix(data, str(path)), mapping, say)
+    if usage.is_workloads(data):
         catalog, _ = load_catalog([])
         resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
         names = _cluster_names(mapping)
-        return _ran(path, kueue_workloads.usage_of(data, str(path), names, resources), say)
+        return _ran(path, usage.usage_of_kueue(data, str(path), names, resources), say)
     message = "is JSON of another kind than is read"
     hint = (
         "read are answers of Prometheus to `query_range` and `kubectl get workloads -o json`, and "
@@ -180,22 +176,22 @@ def _exported(
 
 def _metrics(
     path: Path,
-    series: list[metrics.MetricSeries],
+    series: list[traffic.MetricSeries],
     mapping: Path | None,
     say: Callable[[str], object],
 ) -> ImportResult:
     """The jobs that vLLM served, or the actuals that DCGM watched."""
-    if not metrics.watched(series):
-        jobs, notes = metrics.served(series, path.stem, str(path), load_catalog([])[0])
+    if not traffic.watched(series):
+        jobs, notes = traffic.served(series, path.stem, str(path), load_catalog([])[0])
         return _arrived(path, jobs, notes, say)
-    text, notes = metrics.held_by(series, _cluster_names(mapping))
+    text, notes = traffic.held_by(series, _cluster_names(mapping))
     for note in notes:
         say(f"{path}: {note}")
     return ImportResult(path, text, None)
 
 
 def _cluster_names(mapping: Path | None) -> dict[str, str]:
-    return {} if mapping is None else read_names(mapping)
+    return {} if mapping is None else usage.read_names(mapping)
 
 
 def _arrived(
@@ -209,10 +205,10 @@ def _arrived(
     return ImportResult(path, scenario_part(jobs, f"Traffic of {path.name}"), jobs)
 
 
-def _ran(path: Path, usage: ClusterUsage, say: Callable[[str], object]) -> ImportResult:
-    for note in usage.notes:
+def _ran(path: Path, held: usage.ClusterUsage, say: Callable[[str], object]) -> ImportResult:
+    for note in held.notes:
         say(f"{path}: {note}")
-    return ImportResult(path, actuals_csv(usage), None)
+    return ImportResult(path, usage.actuals_csv(held), None)
 
 
 def table_template(*, full: bool = False) -> str:
@@ -336,7 +332,7 @@ def _found(
 ) -> Found:
     """What the files tell; raises InputError with the mistakes of all."""
     jobs: dict[str, dict[str, Any]] = {}
-    servers: list[Server] = []
+    servers: list[inventory.Server] = []
     met: dict[str, Path] = {}
     attempts = Attempts()
     for file in files:
@@ -352,21 +348,21 @@ def _found(
         jobs |= found
         servers += (server for server, _ in owned)
     refuse(attempts.findings)
-    return Found(jobs, *recognized(servers, catalog))
+    return Found(jobs, *inventory.recognized(servers, catalog))
 
 
-def _servers(file: Path, catalog: Catalog) -> list[tuple[Server, Collection[str]]]:
+def _servers(file: Path, catalog: Catalog) -> list[tuple[inventory.Server, Collection[str]]]:
     """The servers of a file, each with what marks it; none where it is of another kind."""
     content = read_bytes(file, str(file))
-    if nvidia_smi.is_report(content):
-        return [nvidia_smi.server_of(content, file.stem, str(file))]
+    if inventory.is_report(content):
+        return [inventory.server_of(content, file.stem, str(file))]
     if not content.lstrip(_BEFORE).startswith(b"{"):
         return []
     data = parsed(read_text(file, str(file)), str(file))
-    if not kubernetes_nodes.is_nodes(data):
+    if not inventory.is_nodes(data):
         return []
     resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
-    found = kubernetes_nodes.servers_of(data, str(file), resources)
+    found = inventory.servers_of(data, str(file), resources)
     return [(server, [f"node {server.name}"]) for server in found]
 
 

@@ -27,8 +27,8 @@ from planner.api.scenario import (
     require_known_keys,
 )
 from planner.errors import ExitCode, Finding, InputError
-from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
+from planner.inputs.override import Override
 from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
 from planner.reporting.sections.options import alternatives_document

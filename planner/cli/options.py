@@ -14,7 +14,7 @@ import click
 from planner.api.folder import Folder
 from planner.cli.screen import QUIET
 from planner.errors import InputError
-from planner.inputs.text.words import did_you_mean, nearest, one_of
+from planner.inputs.text import did_you_mean, nearest, one_of
 from planner.reporting.format import listed
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from planner.cli.screen import (
     write,
 )
 from planner.errors import ExitCode, Finding, InputError
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from planner.cli.screen import print_exact, print_result
 from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.job import Parallelism, Serve, Tune
-from planner.inputs.text.scalars import ScalarError, plain_value
+from planner.inputs.text import ScalarError, plain_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -1,19 +1,29 @@
-"""Servers as their drivers or their cluster tell, and the node types of the catalog they are."""
+"""Servers as their drivers or their cluster tell, and the node types of the catalog they are.
+
+Read are `nvidia-smi -q -x` of a server and `kubectl get nodes -o json` of a cluster.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
+from xml.etree import ElementTree
+from xml.parsers import expat
 
+from pydantic import Field
+
+from planner.errors import Finding, InputError, refuse
+from planner.exchange.exported import Exported, of_export
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog, GpuType
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.locate import PRODUCT_NAMES, shipped
 from planner.inputs.reading.reader import read_document
-from planner.inputs.text.words import count_of, nearest, one_of
+from planner.inputs.text import count_of, nearest, one_of
 
 _PARTITIONED = re.compile(r"(?P<product>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb)(?:\..+)?", re.I)
 """How a cluster calls GPUs whose partitions are all of one profile; then it counts these."""
@@ -165,3 +175,136 @@ def gpu_types_by_name() -> dict[str, str]:
         for gpu_type, products in validate(read, _ProductNames).gpus.items()
         for product in products
     }
+
+
+_ROOT = "nvidia_smi_log"
+_ONE_FILE = "write one file for each server: `nvidia-smi -q -x > SERVER.xml`"
+_PROGRAM, _BEGINNING = b"NVIDIA-SMI", 400
+_STARTS = (b"<", b"\xff\xfe<", b"\xfe\xff\0<")
+
+
+def is_report(content: bytes) -> bool:
+    """Whether this is XML, as it should be, or what nvidia-smi prints else."""
+    xml = content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(_STARTS)
+    return xml or _PROGRAM in content[:_BEGINNING]
+
+
+def server_of(content: bytes, name: str, shown_as: str) -> tuple[Server, frozenset[str]]:
+    """A server and the UUIDs of its GPUs; raises InputError for what is no such report.
+
+    nvidia-smi names the file of its document type, which is never opened; one that declares
+    entities itself is refused.
+    """
+    if b"!ENTITY" in content.replace(b"\0", b""):
+        told = "declares a document type of its own, which is not read"
+        raise InputError(Finding(told, file=shown_as, hint=_ONE_FILE))
+    try:
+        root = ElementTree.fromstring(content)
+    except ElementTree.ParseError as error:
+        told = f"is no XML: {expat.errors.messages[error.code]}"
+        line, _ = error.position
+        raise InputError(Finding(told, file=shown_as, line=line, hint=_ONE_FILE)) from None
+    if root.tag != _ROOT:
+        told = f"is XML of another kind: <{root.tag[:40]}>"
+        raise InputError(Finding(told, file=shown_as, hint=_ONE_FILE))
+    products = [(one.findtext("product_name") or "").strip() for one in root.iterfind("gpu")]
+    if not products:
+        raise InputError(Finding("has no GPU", file=shown_as, hint=_ONE_FILE))
+    uuids = ((one.findtext("uuid") or "").strip() for one in root.iterfind("gpu"))
+    return Server(name, tuple(sorted(Counter(products).items()))), frozenset(filter(None, uuids))
+
+
+_NVIDIA = "nvidia.com/gpu"
+_PRODUCT, _COUNT, _REPLICAS = (f"{_NVIDIA}.{part}" for part in ("product", "count", "replicas"))
+_MACHINE = f"{_NVIDIA}.machine"
+_AMD_PRODUCTS = ("amd.com/gpu.product-name", "beta.amd.com/gpu.product-name")
+_LISTS = {"List", "NodeList"}
+_CLOUDS = {"aws": "AWS", "azure": "Azure", "gce": "Google Cloud", "oci": "Oracle Cloud"}
+"""By the scheme of `providerID`, as their cloud controllers write it."""
+
+
+class _Metadata(Exported):
+    name: str
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class _Spec(Exported):
+    provider_id: str = Field(default="", alias="providerID")
+
+
+class _Status(Exported):
+    capacity: dict[str, str] = Field(default_factory=dict)
+
+
+class _Node(Exported):
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+class _Nodes(Exported):
+    items: tuple[_Node, ...]
+
+
+def is_nodes(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
+    """Whether this is a node, or a list of nodes; of an empty list nobody knows."""
+    if not isinstance(data, dict):
+        return False
+    items = data.get("items")
+    if data.get("kind") not in _LISTS or not isinstance(items, list):
+        return data.get("kind") == "Node"
+    return data["kind"] == "NodeList" or not items or _kind(items[0]) == "Node"
+
+
+def _kind(item: object) -> object:
+    return item.get("kind") if isinstance(item, dict) else None
+
+
+def servers_of(data: Any, shown_as: str, resources: Collection[str]) -> tuple[Server, ...]:  # noqa: ANN401
+    """Nodes with GPUs, by the labels of GPU feature discovery and what they have of `resources`.
+
+    Raises InputError for what does not read, with its place, and where no node has GPUs.
+    """
+    listed = data if data.get("kind") in _LISTS else {"items": [data]}
+    nodes = of_export(_Nodes, listed, shown_as).items
+    findings: list[Finding] = []
+    servers = []
+    for place, node in enumerate(nodes):
+        try:
+            gpus = tuple(_gpus_of_node(node, resources))
+        except ValueError as error:
+            findings.append(Finding(str(error), file=shown_as, path=f"items[{place}]"))
+            continue
+        if gpus:
+            labels, provider = node.metadata.labels, node.spec.provider_id.partition(":")[0]
+            cloud = _CLOUDS.get(provider, "")
+            servers.append(Server(node.metadata.name, gpus, labels.get(_MACHINE, ""), cloud))
+    if not findings and not servers:
+        message = f"has no node with GPUs, of {len(nodes)}" if nodes else "lists nothing"
+        hint = "`kubectl get nodes -o json` of whom may see all nodes, with their device plugins"
+        findings.append(Finding(message, file=shown_as, hint=hint))
+    refuse(findings)
+    return tuple(servers)
+
+
+def _gpus_of_node(node: _Node, resources: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Products and how many; raises ValueError for a quantity that is no whole number."""
+    labels, capacity = node.metadata.labels, node.status.capacity
+    product = labels.get(_PRODUCT, "")
+    if _COUNT in labels:  # of GPUs, or of partitions; where GPUs are shared, capacity counts parts
+        nvidia = _quantity(labels[_COUNT], _COUNT, node)
+    else:
+        parts = _quantity(capacity.get(_NVIDIA, "0"), _NVIDIA, node)
+        nvidia = parts // max(1, _quantity(labels.get(_REPLICAS, "1"), _REPLICAS, node))
+    if nvidia:
+        yield product, nvidia
+    amd = next((labels[name] for name in _AMD_PRODUCTS if name in labels), "")
+    for resource in sorted(set(resources) - {_NVIDIA}):
+        if count := _quantity(capacity.get(resource, "0"), resource, node):
+            yield amd if resource.startswith("amd.") else resource, count
+
+
+def _quantity(quantity: str, name: str, node: _Node) -> int:
+    if not quantity.isascii() or not quantity.isdecimal() or len(quantity) > 9:
+        raise ValueError(f"{node.metadata.name}: {quantity[:20]!r} of {name} is no number of GPUs")
+    return int(quantity)

@@ -23,8 +23,16 @@ from planner.inputs.reading.grid import Grid, GridCell
 from planner.inputs.reading.reader import parse_document, read_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
-from planner.inputs.text.scalars import PLACEHOLDER, ScalarError, csv_text, flow, plain_value
-from planner.inputs.text.words import did_you_mean, key_meant, one_of
+from planner.inputs.text import (
+    PLACEHOLDER,
+    ScalarError,
+    csv_text,
+    did_you_mean,
+    flow,
+    key_meant,
+    one_of,
+    plain_value,
+)
 
 NAME = "job"
 """The column that names the job."""

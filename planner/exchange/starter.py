@@ -23,8 +23,7 @@ from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import shipped
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.scalars import as_yaml, flow, flow_key
-from planner.inputs.text.words import one_of
+from planner.inputs.text import as_yaml, flow, flow_key, one_of
 
 R = TypeVar("R")
 

@@ -1,23 +1,27 @@
-"""Runs that held GPUs of a cluster, counted by quarter, as the actuals of a plan."""
+"""Runs that held GPUs of a cluster, counted by quarter, as the actuals of a plan.
+
+Read are `sacct --parsable2` of Slurm and `kubectl get workloads -o json` of Kueue.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AliasChoices, AwareDatetime, Field, NonNegativeInt
 
+from planner.errors import Finding, InputError
+from planner.exchange.exported import Exported, of_export
 from planner.inputs.base import Frozen, Name
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.scalars import csv_text
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of, csv_text, did_you_mean
 
 
 class _Mapping(Frozen):
@@ -117,3 +121,350 @@ def _rows(usage: ClusterUsage) -> Iterable[tuple[object, ...]]:
     for key, jobs in sorted(usage.runs.items()):
         hours = f"{usage.gpu_seconds[key] / 3600:.1f}"
         yield *key, len(jobs), hours, usage.most_gpus[key]
+
+
+_COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
+_FORMAT = "JobID,JobName,State,Start,End,ElapsedRaw,AllocTRES"
+"""All, and the End, against which the others are held where it is there."""
+_GPUS = re.compile(r"(?:^|,)gres/gpu=(\d+)")
+_TYPED_GPUS = re.compile(r"(?:^|,)gres/gpu:[^=,]+=(\d+)")
+_NO_TIME = ("", "unknown", "none", "n/a")
+_STATES = (
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+    *("PENDING", "PREEMPTED", "RUNNING", "SUSPENDED", "TIMEOUT", "COMPLETING", "CONFIGURING"),
+    *("EXPEDITING", "LAUNCH_FAILED", "POWER_UP_NODE", "RECONFIG_FAIL", "REQUEUED", "REQUEUE_FED"),
+    *("REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD", "REVOKED", "SIGNALING", "SPECIAL_EXIT"),
+    *("STAGE_OUT", "STOPPED", "UPDATE_DB"),
+)
+"""Source: Slurm, "Job State Codes": states, then flags, of which one may stand in their place."""
+_CLOCKS = timedelta(hours=1)
+"""By so much, times of a cluster may be apart where its clocks are put back."""
+_PAUSES = timedelta(days=7)
+"""For so long at the most a job that still runs is taken to have been suspended."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One line: an allocation, or one attempt at it."""
+
+    line: int
+    job: str
+    name: str
+    state: str
+    begins: datetime | None
+    ends: datetime | None
+    seconds: int
+    gpus: int
+
+
+def is_sacct(text: str) -> bool:
+    """Whether a text begins as `sacct` does; without `--parsable2` it is refused later."""
+    return "JobID" in re.split(r"\||  +", text.partition("\n")[0])
+
+
+def usage_of_slurm(text: str, shown_as: str, names: Mapping[str, str]) -> ClusterUsage:
+    """Count allocations and their GPU-hours; `names` are Slurm's job names and the scenario's.
+
+    Steps are parts of their allocation, and typed GPUs parts of `gres/gpu`, so neither is counted
+    again. Without `names`, each is taken as it is. Raises InputError for missing columns, for lines
+    and cells that do not read, and for what cannot have been, each with its line.
+    """
+    lines = text.split("\n")
+    header = lines[0].split("|")
+    missing = [name for name in _COLUMNS if name not in header]
+    if missing:
+        told = "the column" if len(missing) == 1 else "the columns"
+        hint = f"ask for all: `sacct --parsable2 --format {_FORMAT}`"
+        raise InputError(
+            Finding(f"lacks {told} {', '.join(missing)}", file=shown_as, line=1, hint=hint)
+        )
+    runs: list[_Run] = []
+    faults: list[tuple[int, str]] = []
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split("|")
+        if not line.strip():
+            continue
+        if len(cells) != len(header):
+            faults.append((number, _unequal(cells, header)))
+            continue
+        row = dict(zip(header, cells, strict=True))
+        if "." not in row["JobID"]:
+            run, found = _read(number, row)
+            runs += [run] if run else []
+            faults += ((number, fault) for fault in found)
+    faults += (*_later_than_now(runs), *_repeated_lines(runs))
+    if faults:
+        raise InputError(
+            *(
+                Finding(fault, shown_as, line, source_line=lines[line - 1])
+                for line, fault in sorted(faults)
+            )
+        )
+    return _counted(runs, names)
+
+
+def _unequal(cells: Sequence[str], header: Sequence[str]) -> str:
+    told = f"has {len(cells)} cells, the header has {len(header)}"
+    return f"{told}; a name with `|` in it cannot be read"
+
+
+def _read(line: int, row: Mapping[str, str]) -> tuple[_Run | None, list[str]]:
+    """A line as a run, and everything that is wrong with it."""
+    faults: list[str] = []
+    state = row["State"].partition(" ")[0]
+    if state not in _STATES:
+        near = did_you_mean(state, _STATES)
+        faults.append(f"State {row['State']!r} is none of Slurm's{f'; {near}' if near else ''}")
+    times: list[datetime | None] = []
+    for column in ("Start", "End"):
+        try:
+            times.append(_time(column, row.get(column, "")))
+        except ValueError as error:
+            faults.append(str(error))
+    seconds = row["ElapsedRaw"]
+    if not seconds.isdecimal():
+        faults.append(f"ElapsedRaw {seconds!r} is not a number of seconds")
+    if faults:
+        return None, faults
+    begins, ends = times
+    gpus = _gpus_of_tres(row["AllocTRES"])
+    run = _Run(line, row["JobID"], row["JobName"], state, begins, ends, int(seconds), gpus)
+    faults = list(_impossible(run))
+    return (None if faults else run), faults
+
+
+def _impossible(run: _Run) -> Iterator[str]:
+    """What cannot have been. Of a job that was suspended, less has elapsed than Start to End."""
+    if run.begins is None:
+        return
+    try:
+        Quarter.of(run.begins + timedelta(seconds=run.seconds))
+        Quarter.of(run.begins)
+    except (OverflowError, ValueError):
+        told = f"Start {run.begins} and ElapsedRaw {run.seconds:,}"
+        yield f"{told} lie outside the years 2000 to 2100"
+        return
+    if run.ends is None:
+        return
+    between = run.ends - run.begins
+    if between < timedelta(0):
+        told = f"End {run.ends} is before Start {run.begins}"
+        yield f"{told}; if clocks were put back between them, ask with `TZ=UTC sacct`"
+    elif timedelta(seconds=run.seconds) > between + _CLOCKS:
+        yield f"ElapsedRaw {run.seconds:,} is more than the {_seconds(between)} from Start to End"
+    elif between and not run.seconds:
+        yield f"ElapsedRaw is 0, and Start to End are {_seconds(between)}"
+
+
+def _seconds(span: timedelta) -> str:
+    return count_of(int(span.total_seconds()), "second")
+
+
+def _later_than_now(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
+    """Times after the table was written, as far as the jobs that still ran then tell when."""
+    running = [
+        (run.begins + timedelta(seconds=run.seconds), run.line)
+        for run in runs
+        if run.state == "RUNNING" and run.begins
+    ]
+    if not running:
+        return
+    now, line = max(running)
+    for run in runs:
+        for column, time in (("Start", run.begins), ("End", run.ends)):
+            if time and time > now + _PAUSES:
+                yield (
+                    run.line,
+                    f"{column} {time} is in the future: this was written about {now}, when the job "
+                    f"of line {line} still ran",
+                )
+                break
+
+
+def _repeated_lines(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
+    """Lines that stand there twice, as where two tables were joined: they would count twice."""
+    met: dict[tuple[str, datetime], int] = {}
+    for run in runs:
+        if run.begins:
+            first = met.setdefault((run.job, run.begins), run.line)
+            if first != run.line:
+                yield run.line, f"job {run.job} from {run.begins} stands in line {first} already"
+
+
+def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> ClusterUsage:
+    usage = ClusterUsage()
+    for run in runs:
+        job, name = run.job.partition("+")[0], scenario_name(run.name, names)
+        if run.begins is None:
+            why = "have no start" if run.seconds else "never started"
+            usage.leave_out(why, run.gpus * run.seconds)
+        else:
+            usage.count(job, name, run.begins, run.seconds, run.gpus)
+    return usage
+
+
+def _gpus_of_tres(tres: str) -> int:
+    """GPUs or partitions; the sum is stated beside the types that it is made of."""
+    whole = _GPUS.search(tres)
+    return int(whole[1]) if whole else sum(map(int, _TYPED_GPUS.findall(tres)))
+
+
+def _time(column: str, text: str) -> datetime | None:
+    if text.lower() in _NO_TIME:
+        return None
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=None)
+    except ValueError:
+        raise ValueError(f"{column} {text!r} is not a time, as 2027-01-31T08:00:00") from None
+
+
+_API = "kueue.x-k8s.io/"
+_PARTITION = "nvidia.com/mig-"
+_YEARS = range(2000, 2100)
+
+
+class _Condition(Exported):
+    type: str
+    status: str
+    last_transition_time: AwareDatetime
+
+
+class _Assignment(Exported):
+    resource_usage: dict[str, str] = Field(default_factory=dict)
+    """Of all its pods together."""
+
+
+class _Admission(Exported):
+    pod_set_assignments: tuple[_Assignment, ...] = ()
+
+
+class _Status(Exported):
+    conditions: tuple[_Condition, ...] = ()
+    admission: _Admission = _Admission()
+    past_seconds: NonNegativeInt = Field(
+        default=0,
+        validation_alias=AliasChoices(
+            "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"
+        ),
+    )
+    """Of attempts before the last admission; v1beta1 spells it in the second way."""
+
+    def since(self, condition: str) -> datetime | None:
+        """When a condition came about that holds now, in UTC."""
+        for one in self.conditions:
+            if (one.type, one.status) == (condition, "True"):
+                return one.last_transition_time.astimezone(UTC).replace(tzinfo=None)
+        return None
+
+
+class _Owner(Exported):
+    name: str
+    controller: bool = False
+
+
+class _Metadata(Exported):
+    name: str
+    namespace: str = ""
+    owner_references: tuple[_Owner, ...] = ()
+
+
+class _Workload(Exported):
+    metadata: _Metadata
+    status: _Status = _Status()
+
+    @property
+    def id(self) -> str:
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def name(self) -> str:
+        """Of the job that it stands for, or its own: Kueue adds a digest to the job's."""
+        owners = (one.name for one in self.metadata.owner_references if one.controller)
+        return next(owners, self.metadata.name)
+
+
+class _List(Exported):
+    items: tuple[_Workload, ...]
+
+
+def is_workloads(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
+    """Whether this is a list of Kueue's workloads."""
+    items = data.get("items") if isinstance(data, dict) else None
+    first = items[0] if isinstance(items, list) and items else None
+    return (
+        isinstance(first, dict)
+        and first.get("kind") == "Workload"
+        and str(first.get("apiVersion")).startswith(_API)
+    )
+
+
+def usage_of_kueue(
+    data: object, shown_as: str, names: Mapping[str, str], resources: Collection[str]
+) -> ClusterUsage:
+    """Count workloads and their GPU-hours, from their admission to their end, in UTC.
+
+    `names` are those of the jobs that they stand for, and the scenario's; `resources` what
+    Kubernetes calls GPUs. One that runs still counts up to the latest time in the file. Raises
+    InputError for what does not read and for what cannot have been, each with its place.
+    """
+    workloads = of_export(_List, data, shown_as).items
+    times = [one.last_transition_time for each in workloads for one in each.status.conditions]
+    written = max(times).astimezone(UTC).replace(tzinfo=None) if times else None
+    usage, findings = ClusterUsage(), list(_repeated(workloads, shown_as))
+    for place, one in enumerate(workloads):
+        try:
+            _count(usage, one, scenario_name(one.name, names), resources, written)
+        except ValueError as error:
+            path = f"items[{place}]"
+            findings.append(Finding(f"{one.id}: {error}", file=shown_as, path=path))
+    if findings:
+        raise InputError(*findings)
+    return usage
+
+
+def _repeated(workloads: tuple[_Workload, ...], shown_as: str) -> Iterator[Finding]:
+    """Workloads that stand there twice: they would count twice."""
+    met: dict[str, int] = {}
+    for place, one in enumerate(workloads):
+        first = met.setdefault(one.id, place)
+        if first != place:
+            message = f"{one.id} stands at items[{first}] already"
+            yield Finding(message, file=shown_as, path=f"items[{place}]")
+
+
+def _count(
+    usage: ClusterUsage,
+    workload: _Workload,
+    name: str,
+    resources: Collection[str],
+    written: datetime | None,
+) -> None:
+    """Count one, or say why not; raises ValueError for what cannot have been."""
+    status = workload.status
+    begins, ended = status.since("Admitted"), status.since("Finished")
+    gpus = _gpus(status.admission, resources)
+    if begins is None or written is None:
+        gone = "have ended, and Kueue has cleared when they began"
+        waiting = "were evicted and wait" if status.past_seconds else "were not admitted"
+        usage.leave_out(gone if ended else waiting, gpus * status.past_seconds)
+        return
+    ends = ended or written
+    if ends < begins:
+        raise ValueError(f"Finished {ends} is before Admitted {begins}")
+    if begins.year not in _YEARS or ends.year not in _YEARS:
+        raise ValueError(f"Admitted {begins} to {ends} lies outside the years 2000 to 2099")
+    past = timedelta(seconds=status.past_seconds)
+    seconds = int((ends - begins + past).total_seconds())
+    usage.count(workload.id, name, begins - past, seconds, gpus)
+
+
+def _gpus(admission: _Admission, resources: Collection[str]) -> int:
+    """GPUs, or partitions of them; raises ValueError for a quantity that is no whole number."""
+    found = 0
+    for assignment in admission.pod_set_assignments:
+        for resource, quantity in assignment.resource_usage.items():
+            if resource in resources or resource.startswith(_PARTITION):
+                if not quantity.isdecimal():
+                    raise ValueError(f"{quantity!r} of {resource} is no whole number")
+                found += int(quantity)
+    return found

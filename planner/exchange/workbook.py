@@ -26,8 +26,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.reading.grid import Grid, GridCell
 from planner.inputs.reading.reader import read_bytes
-from planner.inputs.text.scalars import ILLEGAL_CHARACTER, character_name
-from planner.inputs.text.words import did_you_mean, one_of
+from planner.inputs.text import ILLEGAL_CHARACTER, character_name, did_you_mean, one_of
 
 _LARGEST_INFLATED_BYTES = 128 * 2**20
 _MOST_CELLS = 2_000_000

@@ -14,12 +14,22 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 from unicodedata import is_normalized
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
 from pydantic_core import PydanticCustomError
 
 LARGEST = 10**15
 """No figure is larger: what is, is a slip of the hand that no sum here was made for."""
 LARGEST_COUNT = 10**9
+LARGEST_COUNT_PER_QUARTER = 1_000_000
+LARGEST_FLEET = 100_000
 _AMONG_THOUSANDS = -3
 
 _IN_DETAIL = re.compile(r"[;:.] | \(|\.$")
@@ -225,3 +235,124 @@ class SourcedFigure(Frozen, Generic[T]):
     """Key of the file's `sources`, or an address."""
     basis: Basis = "published"
     note: str | None = None
+
+
+F = TypeVar("F")
+
+
+def _shape(value: object) -> str:
+    return "by key" if isinstance(value, dict) else "one figure"
+
+
+ONE_OR_BY_KEY = Discriminator(_shape)
+"""Tells `one figure` from figures `by key`, the tags of a union of both."""
+
+
+KNOWN_FORMAT = 1
+
+
+def known_format(value: object) -> object:
+    """Refuse what a later planner wrote, in words that say so."""
+    value = whole(value)
+    if isinstance(value, int) and value > KNOWN_FORMAT:
+        raise ValueError(
+            f"format {value} is newer than this planner knows ({KNOWN_FORMAT}), upgrade it"
+        )
+    return value
+
+
+def switched(value: object) -> object:
+    """`true` stands for a mapping that states nothing, and `false` for none."""
+    if isinstance(value, bool):
+        return {} if value else None
+    if isinstance(value, str):
+        raise ValueError(f"{value!r} is neither `true` nor `false`, nor a mapping of its keys")
+    return value
+
+
+Switch = BeforeValidator(switched)
+"""Of a mapping none of whose keys is needed: it may be switched on by `true` as well."""
+
+
+def _several(value: object) -> str:
+    return "names" if isinstance(value, tuple | list) else "one name"
+
+
+def _widest_first(widths: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(_different(widths), reverse=True))
+
+
+def _different(names: tuple[F, ...]) -> tuple[F, ...]:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"names {name!r} twice")
+    return names
+
+
+Names = Annotated[
+    tuple[Name, ...],
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_different),
+]
+"""Different names."""
+
+OneOrMoreNames = Annotated[
+    Annotated[Name, Tag("one name")] | Annotated[Names, Tag("names")],
+    Discriminator(_several),
+]
+"""`frankfurt`, or a list of different names."""
+
+Format = Annotated[Literal[1], BeforeValidator(known_format)]
+"""The format that this planner reads."""
+
+Bits = Annotated[Literal[4, 8, 16], BeforeValidator(whole)]
+"""Width of a weight."""
+
+KvBits = Annotated[Literal[8, 16], BeforeValidator(whole)]
+"""Width of a cached key or value."""
+
+OneOrMoreWidths = Annotated[
+    Annotated[F, Tag("one name")]
+    | Annotated[tuple[F, ...], Field(min_length=1), AfterValidator(_widest_first), Tag("names")],
+    Discriminator(_several),
+]
+"""`8`, or the widths among which the planner may choose, in whatever order."""
+
+PRIORITIES = {"low": 25, "normal": 50, "high": 75}
+"""Words for three places of the order from 0 to 100; only the order means anything."""
+
+
+def priority(value: object) -> object:
+    """`low`, `normal` and `high` stand for a number; any other word is refused with these."""
+    if not isinstance(value, str):
+        return whole(value)
+    if value not in PRIORITIES:
+        raise ValueError(
+            f"{value!r} is not a priority, write {', '.join(PRIORITIES)} or a whole number from 0 "
+            "to 100; the highest is kept first"
+        )
+    return PRIORITIES[value]
+
+
+Priority = Annotated[int, BeforeValidator(priority), Field(ge=0, le=100)]
+"""Place in the order in which jobs are kept; the highest first."""
+
+
+def _all(value: object) -> object:
+    if value != "all":
+        raise ValueError(f"{value!r} is neither a whole number of units nor `all`")
+    return value
+
+
+Droppable = Annotated[
+    Annotated[Literal["all"], BeforeValidator(_all), Tag("all")]
+    | Annotated[PositiveCount, Field(le=LARGEST_COUNT_PER_QUARTER), Tag("one figure")],
+    Discriminator(lambda value: "all" if isinstance(value, str) else "one figure"),
+]
+"""So many units in each quarter, or `all` of them."""
+
+CountByNodeType = Annotated[
+    Annotated[Count, Tag("one figure")] | Annotated[dict[str, Count], Tag("by key")],
+    ONE_OR_BY_KEY,
+]
+"""One figure for every node type, or figures by node type."""

@@ -17,9 +17,9 @@ from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.merged import merged_catalog
 from planner.inputs.checks.consistency import inconsistencies
 from planner.inputs.checks.faults import alike_names, unknown_references
-from planner.inputs.layers.composed import read_layers, stated
-from planner.inputs.layers.override import Override
+from planner.inputs.layers import read_layers, stated
 from planner.inputs.measured import MeasuredRuns, Measurement, ServingMeasurement, read_measured
+from planner.inputs.override import Override
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import Path as DocumentPath
 from planner.inputs.reading.document import YamlDocument

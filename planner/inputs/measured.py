@@ -16,14 +16,13 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from pydantic import Field, model_validator
 
 from planner.errors import InputError, refuse
-from planner.inputs.base import Frozen, Name, PositiveCount, PositiveNumber
+from planner.inputs.base import Bits, Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import fault_of_name
 from planner.inputs.checks.jobs import out_of_place
 from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
 from planner.inputs.scenario.job import Engine, Job, Parallelism, Tune
-from planner.inputs.scenario.spelling import Bits
 
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
 _NOT_COLUMNS: Final = frozenset(

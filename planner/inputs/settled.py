@@ -14,17 +14,16 @@ from planner.errors import Finding, refuse
 from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import entries
-from planner.inputs.layers.override import AppliedChange, Override
 from planner.inputs.measured import MeasuredRuns
+from planner.inputs.override import AppliedChange, Override
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.locate import InputFile
 from planner.inputs.rules.book import RuleBook
 from planner.inputs.rules.facts import SETTINGS
-from planner.inputs.scenario.finance import Finance
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.offer import OWN_FIGURES, Offer, OfferKind
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import Policies, ResolvedScenario
+from planner.inputs.scenario.scenario import Finance, Policies, ResolvedScenario
 
 
 class Setting(Frozen):

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.inputs.text.words import usd
+from planner.inputs.text import usd
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil
 
 from planner.errors import InfeasibleError, LimitError
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.packing.conflict import Conflict, conflict_of, without_costs
 from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition

@@ -20,7 +20,7 @@ from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.site import Site
 from planner.inputs.settled import Inputs
-from planner.inputs.text.words import count_of, usd
+from planner.inputs.text import count_of, usd
 from planner.planning.plan import CostLine, Note, Plan, PoolUse
 from planner.planning.words import amount, price
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.text.words import count_of, did_you_mean
+from planner.inputs.text import count_of, did_you_mean
 from planner.planning.plan import Alternative, GpuPart, Node, Occupant, Plan, PlannedJob, ShortJob
 from planner.planning.words import some_of
 from planner.sizing.candidate import Candidate, Sizing

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from planner.errors import InfeasibleError
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
-from planner.inputs.text.words import count_of, usd
+from planner.inputs.text import count_of, usd
 from planner.packing import Problem, Translation
 from planner.packing.problem import Choice, Pool
 from planner.packing.solution import RUNNING_COST, TOKENS, WHOLE_NODES, Solution

@@ -16,12 +16,12 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from planner.inputs.base import Frozen
-from planner.inputs.layers.override import AppliedChange
+from planner.inputs.override import AppliedChange
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.scenario.site import SpareGroup
 from planner.inputs.settled import Options
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.sizing.candidate import Sizing
 
 FORMAT = "2.0"

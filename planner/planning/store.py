@@ -19,12 +19,17 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from planner.errors import CheckError, Finding, InputError
-from planner.inputs.checks.running import not_staying
+from planner.inputs.checks.jobs import not_staying
 from planner.inputs.load import Question
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT, USED, InputFile
-from planner.inputs.scenario.places import NodePlace, node_places, plain
-from planner.inputs.scenario.scenario import ResolvedScenario, Running
+from planner.inputs.scenario.scenario import (
+    NodePlace,
+    ResolvedScenario,
+    Running,
+    node_places,
+    plain,
+)
 from planner.inputs.settled import Inputs
 from planner.planning.plan import FORMAT, Node, Plan, Provenance
 from planner.planning.verify import verify

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from planner.costs import in_cents, node_costs, present_cents
 from planner.inputs.base import SourcedFigure
 from planner.inputs.checks.faults import entries
-from planner.inputs.scenario.places import node_places, place_of, pool_places
+from planner.inputs.scenario.scenario import node_places, place_of, pool_places
 from planner.inputs.settled import Inputs, SettledOffer
-from planner.inputs.text.words import count_of, usd
+from planner.inputs.text import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from planner.inputs.scenario.quarter import WEEK_HOURS, Quarter
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 
 
 def some_of(names: Sequence[str], shown: int) -> str:

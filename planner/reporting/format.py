@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.words import count_of, usd
+from planner.inputs.text import count_of, usd
 
 __all__ = ["count_of", "usd"]  # as they are told elsewhere; and all that is defined here
 

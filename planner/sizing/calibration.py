@@ -9,7 +9,7 @@ from typing import Final
 
 from planner.inputs.measured import Measurement
 from planner.inputs.scenario.job import Job
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.sizing.engine import Known
 from planner.sizing.memory import Memory
 

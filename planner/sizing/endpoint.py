@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.rules.expression import Exact
 from planner.inputs.scenario.job import Serve
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.sizing.candidate import Candidate, MissedTarget, Rejection, ServingFigures
 from planner.sizing.count import Counter, Placement
 from planner.sizing.engine import Known, Reasoning

@@ -15,7 +15,7 @@ from planner.inputs.rules.facts import FACTS
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
 from planner.inputs.settled import Settings
-from planner.inputs.text.words import did_you_mean
+from planner.inputs.text import did_you_mean
 from planner.sizing.engine import ASSUMED, Known
 
 Plain = Decimal | int | str | bool | None

@@ -15,7 +15,7 @@ from planner.inputs.base import Count, Frozen, NotNegative, PositiveCount
 from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import read_text
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.text.words import count_of, did_you_mean
+from planner.inputs.text import count_of, did_you_mean
 from planner.planning.plan import Plan
 
 _NUMBERS = ("count", "gpu_hours", "gpus")

@@ -16,7 +16,7 @@ from math import floor
 from typing import Literal
 
 from planner.errors import CheckError, LimitError
-from planner.inputs.layers.override import Override
+from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
 from planner.planning.make import Goal

@@ -16,8 +16,7 @@ from planner.inputs.load import Question
 from planner.inputs.reading.document import Path, settable
 from planner.inputs.reading.locate import USED
 from planner.inputs.settled import Inputs
-from planner.inputs.text.scalars import flow
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of, flow
 from planner.planning.make import make_plan
 from planner.planning.plan import Occupant, Plan, Provenance, ShortJob
 from planner.planning.store import Saved, carried_over, loads, read_saved

@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError
 
 from planner.errors import CheckError, ExitCode, Finding, InfeasibleError, InputError, LimitError
 from planner.inputs.base import Frozen
-from planner.inputs.layers.composed import stated
-from planner.inputs.layers.override import Override
+from planner.inputs.layers import stated
+from planner.inputs.override import Override
 from planner.inputs.reading.locate import USED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.offer import OfferKind

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from planner.costs import CostStream, Entering, entry_quarters, portfolio_costs, spent_cents
-from planner.inputs.layers.override import Override
+from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
 from planner.whatif.results import (
     Moved,

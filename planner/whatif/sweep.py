@@ -18,15 +18,14 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from planner.errors import Finding, InputError, refuse
-from planner.inputs.base import Frozen, Name
-from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import Override
+from planner.inputs.base import Format, Frozen, Name
+from planner.inputs.layers import base_path
+from planner.inputs.override import Override
 from planner.inputs.reading.diagnostics import Attempts, read_as
 from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import VariationName
-from planner.inputs.scenario.spelling import Format
-from planner.inputs.text.words import count_of, did_you_mean
+from planner.inputs.text import count_of, did_you_mean
 from planner.planning.atomic_write import write_atomically
 from planner.whatif.results import PlanSummary
 from planner.whatif.variants import AS_STATED, Executor, Variant, VariantPlanner

@@ -19,9 +19,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from planner.errors import InputError, refuse
-from planner.inputs.base import Count, Frozen, Name, Number, share
-from planner.inputs.layers.composed import base_path
-from planner.inputs.layers.override import Override, matching, six_decimals
+from planner.inputs.base import Count, Format, Frozen, Name, Number, share
+from planner.inputs.layers import base_path
+from planner.inputs.override import Override, matching, six_decimals
 from planner.inputs.reading.diagnostics import read_as
 from planner.inputs.reading.document import Path, YamlDocument, parts_of
 from planner.inputs.reading.reader import read_document
@@ -30,7 +30,6 @@ from planner.inputs.scenario.job import Serve
 from planner.inputs.scenario.load import TRAFFIC
 from planner.inputs.scenario.offer import Offer
 from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
-from planner.inputs.scenario.spelling import Format
 from planner.inputs.settled import Inputs
 from planner.planning.words import amount
 from planner.whatif.sweep import unknown_names

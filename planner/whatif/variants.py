@@ -15,11 +15,11 @@ from typing import Protocol
 
 from planner.costs import entry_quarters
 from planner.errors import LimitError
-from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
+from planner.inputs.override import Override
 from planner.inputs.reading.locate import USED
-from planner.inputs.scenario.finance import Budget
 from planner.inputs.scenario.offer import FleetEntry
+from planner.inputs.scenario.scenario import Budget
 from planner.inputs.settled import Inputs
 from planner.packing import Translation, translate
 from planner.packing.incumbent import Infeasible

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import planner
-from planner.exchange.training_run import TrainingRun
+from planner.exchange.training import TrainingRun
 
 LORA = ("--model", "llama-3.1-8b", "--method", "lora", "--batch", "8", "--sequence", "2048")
 GIB = 2**30

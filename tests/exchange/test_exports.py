@@ -16,10 +16,16 @@ import yaml
 from kubernetes.client import ApiClient
 
 from planner.errors import InputError
-from planner.exchange.kubernetes import kubernetes_files
-from planner.exchange.kueue import WITHOUT_TEAM, kueue_files
-from planner.exchange.needs import cluster_names, pods_of, quarter_of
-from planner.exchange.watsonx import USED_BY, watsonx_files
+from planner.exchange.exports import (
+    USED_BY,
+    WITHOUT_TEAM,
+    cluster_names,
+    kubernetes_files,
+    kueue_files,
+    pods_of,
+    quarter_of,
+    watsonx_files,
+)
 
 Q1, Q2 = "2027Q1", "2027Q2"
 SCHEMAS = Path(__file__).parent / "schemas"

@@ -23,11 +23,11 @@ from planner.exchange.portfolio import (
     template,
 )
 from planner.exchange.workbook import workbook_grid
-from planner.inputs.layers.composed import read_layers
+from planner.inputs.layers import read_layers
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.locate import shipped
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.text.scalars import PLACEHOLDER, csv_text, plain_cell
+from planner.inputs.text import PLACEHOLDER, csv_text, plain_cell
 from tests.properties.questions import drawing
 from tests.stated import load_inputs
 

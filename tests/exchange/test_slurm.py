@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import InputError
-from planner.exchange.slurm import usage_of
-from planner.exchange.usage import actuals_csv, read_names
+from planner.exchange.usage import actuals_csv, read_names, usage_of_slurm
 from planner.inputs.reading.grid import table_rows
 
 ACTUALS = ("quarter", "job", "node_type", "count", "gpu_hours", "gpus")
@@ -42,7 +41,7 @@ def ended(
 
 
 def usage(text=SACCT, names=None):
-    return usage_of(text, "sacct.txt", names or {})
+    return usage_of_slurm(text, "sacct.txt", names or {})
 
 
 def counts(found):

@@ -3,7 +3,7 @@
 import pytest
 
 from planner.errors import InputError
-from planner.exchange.training_run import observe
+from planner.exchange.training import observe
 from planner.inputs.scenario.job import Tune
 
 TINY = {

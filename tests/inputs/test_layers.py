@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.layers.composed import read_layers, resolved
-from planner.inputs.layers.override import Override
+from planner.inputs.layers import read_layers, resolved
 from planner.inputs.load import Question
+from planner.inputs.override import Override
 from planner.inputs.reading.document import parts_of
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.text.scalars import flow
+from planner.inputs.text import flow
 from tests.properties.questions import drawing
 from tests.stated import load_inputs
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.layers.composed import stated
+from planner.inputs.layers import stated
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.settled import settled_settings

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.catalog.modelconfig.config import parsed_model_config
-from planner.inputs.catalog.modelconfig.section import model_types
+from planner.inputs.catalog.configsection import model_types
+from planner.inputs.catalog.modelconfig import parsed_model_config
 from planner.inputs.reading.reader import parse_document
 from tests.properties.questions import drawing
 

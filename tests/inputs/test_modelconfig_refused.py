@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.catalog.modelconfig.config import parsed_model_config, read_model_config
+from planner.inputs.catalog.modelconfig import parsed_model_config, read_model_config
 from planner.inputs.reading.reader import parse_document
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.load import load_catalog, load_rules
-from planner.inputs.text.words import folded
+from planner.inputs.text import folded
 from tests.stated import load_inputs
 
 pytestmark = pytest.mark.usefixtures("small_world")

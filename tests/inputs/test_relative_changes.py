@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.layers.override import RelativeChange
+from planner.inputs.override import RelativeChange
 from tests.properties.questions import drawing
 from tests.stated import load_inputs
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from planner.errors import InputError
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.team import Team
+from planner.inputs.scenario.scenario import Team
 from tests.stated import load_inputs
 
 YEAR = Horizon(first_quarter=Quarter(2027, 1), quarters=4)

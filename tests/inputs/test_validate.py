@@ -12,7 +12,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import CALLED, FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import ResolvedScenario
-from planner.inputs.text.words import nearest
+from planner.inputs.text import nearest
 from tests.properties.questions import drawing
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from planner.costs import in_cents, node_costs, owned_costs
-from planner.inputs.scenario.finance import Finance
+from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.money import expected_costs
 from planner.planning.checks.view import View

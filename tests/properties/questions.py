@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from planner.errors import InfeasibleError
-from planner.inputs.text.scalars import flow
+from planner.inputs.text import flow
 
 _LONG = os.environ.get("PLANNER_FUZZ")
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from planner.inputs.layers.override import AppliedChange, Override
+from planner.inputs.override import AppliedChange, Override
 from planner.inputs.settled import Options
 from planner.planning.plan import SpareCost
 from planner.planning.store import dumps, loads

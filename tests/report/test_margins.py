@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from planner.errors import InfeasibleError
-from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
+from planner.inputs.override import Override
 from planner.planning.figures.costs import break_evens
 from planner.planning.ledger.accounts import Accounts
 from planner.planning.ledger.traced import FigureReader

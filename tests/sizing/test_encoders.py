@@ -8,7 +8,7 @@ import pytest
 
 import planner
 from planner.errors import InputError
-from planner.inputs.catalog.modelconfig.config import read_model_config
+from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies
 from planner.sizing import Sizer

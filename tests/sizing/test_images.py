@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.inputs.catalog.modelconfig.config import read_model_config
+from planner.inputs.catalog.modelconfig import read_model_config
 
 GPU = "h100-80gb-sxm"
 QWEN_2 = {

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
-from planner.inputs.layers.override import Override
+from planner.inputs.override import Override
 from planner.planning.make import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.layers.override import Override
+from planner.inputs.override import Override
 from planner.whatif.alternatives import alternatives
 from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import Variant, commitments, short_quarters

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import InputError, LimitError
-from planner.inputs.layers.override import Override
+from planner.inputs.override import Override
 from planner.whatif import executors
 from planner.whatif.executors import DaskExecutor, ProcessExecutor
 from planner.whatif.sweep import sweep

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InfeasibleError, LimitError
-from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
+from planner.inputs.override import Override
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.planning.make import make_plan
 from planner.planning.plan import GpuPart

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from planner.errors import InputError
-from planner.inputs.layers.override import Override
+from planner.inputs.override import Override
 from planner.packing.scenario_program import Order
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import planner as public
-from planner.inputs.layers.override import Override
+from planner.inputs.override import Override
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado

@@ -11,8 +11,8 @@ from threading import Thread
 import pytest
 
 from planner.errors import InputError, LimitError
-from planner.inputs.layers.override import Override
 from planner.inputs.load import Question
+from planner.inputs.override import Override
 from planner.reporting.sections.variants import sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif import executors

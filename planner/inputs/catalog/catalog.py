@@ -27,7 +27,7 @@ from planner.inputs.base import (
     SourcedFigure,
 )
 from planner.inputs.scenario.offer import OfferKind
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 
 # A wide bound that catches a slip of unit: MiB for GB.
 GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]

@@ -19,11 +19,11 @@ from planner.inputs.catalog.catalog import (
     PriceBookHeader,
     shape_faults,
 )
-from planner.inputs.catalog.modelconfig.config import catalogued_models
+from planner.inputs.catalog.modelconfig import catalogued_models
 from planner.inputs.reading.diagnostics import Attempts, nothing_of, validate
 from planner.inputs.reading.document import Path, Refused, YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, open_documents
-from planner.inputs.text.words import described, did_you_mean, difference, folded
+from planner.inputs.text import described, did_you_mean, difference, folded
 
 _Origin = dict[tuple[str, str], YamlDocument]
 """By section and id: the file that has the last word."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from planner.errors import Finding
+from planner.inputs.base import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import (
     Fault,
@@ -17,8 +18,7 @@ from planner.inputs.checks.faults import (
     late_figures,
     unstated_figure,
 )
-from planner.inputs.checks.jobs import contradictions
-from planner.inputs.checks.running import nothing_to_keep, running
+from planner.inputs.checks.jobs import contradictions, nothing_to_keep, running
 from planner.inputs.checks.sites import (
     figures_by_quarter,
     job_places,
@@ -29,16 +29,19 @@ from planner.inputs.checks.sites import (
     taken_already,
 )
 from planner.inputs.reading.document import Path, YamlDocument
-from planner.inputs.scenario.finance import TOTAL
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job
 from planner.inputs.scenario.load import TRAFFIC
 from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.scenario import ResolvedScenario
-from planner.inputs.scenario.spelling import LARGEST_COUNT_PER_QUARTER
-from planner.inputs.scenario.team import ALL_GPU_TYPES, Team, kind_of_quota
-from planner.inputs.text.words import did_you_mean, difference, folded, one_of
+from planner.inputs.scenario.scenario import (
+    ALL_GPU_TYPES,
+    TOTAL,
+    ResolvedScenario,
+    Team,
+    kind_of_quota,
+)
+from planner.inputs.text import did_you_mean, difference, folded, one_of
 
 _Check = Callable[[Whole], Iterator[Fault]]
 _CheckOfEntry = Callable[[Whole, Path, Any], Iterator[Fault]]

@@ -17,7 +17,7 @@ from planner.inputs.scenario.offer import FleetEntry, Offer
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.inputs.text.words import did_you_mean, difference, folded, foreign_letter, pieces
+from planner.inputs.text import did_you_mean, difference, folded, foreign_letter, pieces
 
 _WRITTEN = {
     limit.figure: f"…` ({limit.of_node} of one node, {limit.stated_in})" for limit in SITE_LIMITS

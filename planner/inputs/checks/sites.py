@@ -12,8 +12,7 @@ from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import NO_SITE, ResolvedScenario
 from planner.inputs.scenario.site import HEIGHT, POWER, SITE_LIMITS, Site
-from planner.inputs.text.scalars import flow
-from planner.inputs.text.words import described, did_you_mean
+from planner.inputs.text import described, did_you_mean, flow
 
 
 def figures_by_quarter(whole: Whole, path: Path, site: Site) -> Iterator[Fault]:

@@ -16,7 +16,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen, NotKnown
 from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
 from planner.inputs.reading.shape import FieldTree, alternatives
-from planner.inputs.text.words import count_of, described, did_you_mean, one_of
+from planner.inputs.text import count_of, described, did_you_mean, one_of
 
 _MOST_HINTED = 200
 """Of so many mistakes it is asked what an unknown key may have been meant to be; it takes long."""

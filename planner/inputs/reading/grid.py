@@ -12,8 +12,7 @@ from typing import TypeVar
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import validate_values
-from planner.inputs.text.scalars import ScalarError, plain_cell, plain_value
-from planner.inputs.text.words import count_of, did_you_mean
+from planner.inputs.text import ScalarError, count_of, did_you_mean, plain_cell, plain_value
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _NAMED_DELIMITER = re.compile(r"sep=([,;\t])\n", re.IGNORECASE)

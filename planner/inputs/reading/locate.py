@@ -13,7 +13,7 @@ from planner.inputs.base import Frozen
 from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.reader import read_document
-from planner.inputs.text.words import nearest
+from planner.inputs.text import nearest
 
 MODEL_TYPES, PRODUCT_NAMES = "model-types.yaml", "product-names.yaml"
 """In the folder of the catalog, and no files of it: how configurations and inventories are read."""

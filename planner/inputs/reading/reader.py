@@ -20,14 +20,14 @@ import yaml
 
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.reading.document import Entry, Mark, Refused, YamlDocument
-from planner.inputs.text.scalars import (
+from planner.inputs.text import (
     ILLEGAL_CHARACTER,
     PLACEHOLDER,
     ScalarError,
     character_name,
     plain_value,
+    unreadable,
 )
-from planner.inputs.text.words import unreadable
 
 _LONGEST_NAME = 120
 _LONGEST_KEY = 1000

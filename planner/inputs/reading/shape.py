@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from planner.inputs.base import share
 from planner.inputs.reading.document import Path, dotted
-from planner.inputs.text.words import did_you_mean, key_meant, nearest, one_of
+from planner.inputs.text import did_you_mean, key_meant, nearest, one_of
 
 CALLED = {
     "comment": ("note",),

@@ -29,7 +29,7 @@ from planner.inputs.rules.rule import (
     needs,
     value_text,
 )
-from planner.inputs.text.words import described, did_you_mean, nearest
+from planner.inputs.text import described, did_you_mean, nearest
 
 _Givers = Mapping[str, tuple[Rule, ...]]
 

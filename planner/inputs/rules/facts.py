@@ -15,9 +15,8 @@ from pydantic import BaseModel
 
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.catalog.catalog import Model
-from planner.inputs.scenario.engine import Disaggregated, Speculative
 from planner.inputs.scenario.job import Adapters, Family, Fixed, Parallelism, Serve, Tune
-from planner.inputs.scenario.load import Latency, Load
+from planner.inputs.scenario.load import Disaggregated, Latency, Load, Speculative
 
 FactKind = Literal["number", "text", "truth"]
 

@@ -1,14 +1,86 @@
-"""When: the quarters that a scenario plans, and the hours of a run within one."""
+"""When: the horizon of a scenario, figures by quarter, and the hours of a run within a quarter."""
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, Tag, WithJsonSchema, model_validator
 
-from planner.inputs.base import Day, Frozen, PositiveCount, PositiveNumber, day, whole
-from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS, Quarter
+from planner.inputs.base import (
+    LARGEST_COUNT_PER_QUARTER,
+    ONE_OR_BY_KEY,
+    Count,
+    Day,
+    F,
+    Frozen,
+    PositiveCount,
+    PositiveNumber,
+    day,
+    whole,
+)
+from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS, Quarter, no_quarter
+
+Q = TypeVar("Q")
+
+
+def quarter_key(key: str) -> str:
+    """Pass `2027Q1`; raises ValueError for anything else."""
+    return str(Quarter.parse(key))
+
+
+QuarterKey = Annotated[str, AfterValidator(quarter_key)]
+ByQuarter = Annotated[
+    Annotated[F, Tag("one figure")]
+    | Annotated[dict[QuarterKey, Q], Field(min_length=1), Tag("by key")],
+    ONE_OR_BY_KEY,
+]
+"""One figure for every quarter, or figures by quarter, each of which holds until the next."""
+
+
+def in_force(stated: F | dict[str, F], quarter: Quarter) -> F | None:
+    """The figure of a quarter, of one for all or of some that hold until the next; None before."""
+    if not isinstance(stated, dict):
+        return stated
+    begun = [key for key in stated if Quarter.parse(key) <= quarter]
+    return stated[max(begun, key=Quarter.parse)] if begun else None
+
+
+_IN_A_SPAN = re.compile(r"20[0-9]{2}Q[1-4]")
+
+
+def quarters(value: object) -> object:
+    """`2027Q1`, `2027Q1..2027Q3` or a list of such, as a sorted tuple without repeats."""
+    if value is None or value == "all":
+        return None
+    items = value if isinstance(value, tuple | list) else (value,)
+    found: set[Quarter] = set()
+    for item in items:
+        if isinstance(item, Quarter):
+            found.add(item)
+            continue
+        if not isinstance(item, str):
+            raise no_quarter(item)
+        ends = _IN_A_SPAN.findall(item)
+        if len(ends) == 2 and ".." not in item:
+            raise ValueError(f"{item!r} is no span of quarters, write {'..'.join(ends)}")
+        first, dots, last = item.partition("..")
+        start = Quarter.parse(first.strip())
+        end = Quarter.parse(last.strip()) if dots else start
+        if end < start:
+            raise ValueError(f"{item!r} ends before it starts")
+        found.update(start + step for step in range(end - start + 1))
+    if not found:
+        raise ValueError("names no quarter, leave it out to mean all of them")
+    return tuple(sorted(found))
+
+
+Quarters = Annotated[tuple[Quarter, ...] | None, BeforeValidator(quarters)]
+"""`all` (or left out), `2027Q1`, `2027Q1..2027Q3`, or a list of these."""
+
+Units = Annotated[Count, Field(le=LARGEST_COUNT_PER_QUARTER)]
+CountByQuarter = ByQuarter[Units, Units]
 
 
 class Horizon(Frozen):

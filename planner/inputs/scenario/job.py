@@ -9,32 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from planner.inputs.base import (
+    LARGEST_COUNT_PER_QUARTER,
+    PRIORITIES,
     AsFact,
+    Bits,
     Count,
+    Droppable,
     Frozen,
+    KvBits,
     Name,
     NotNegative,
+    OneOrMoreWidths,
     ParametersB,
     PositiveCount,
     PositiveNumber,
-    Share,
-)
-from planner.inputs.scenario.engine import Disaggregated, Speculative
-from planner.inputs.scenario.horizon import Run
-from planner.inputs.scenario.load import Latency, Load
-from planner.inputs.scenario.spelling import (
-    LARGEST_COUNT_PER_QUARTER,
-    PRIORITIES,
-    Bits,
-    CountByQuarter,
-    Droppable,
-    KvBits,
-    OneOrMoreWidths,
     Priority,
-    Quarters,
+    Share,
     Switch,
-    in_force,
 )
+from planner.inputs.scenario.horizon import CountByQuarter, Quarters, Run, in_force
+from planner.inputs.scenario.load import Disaggregated, Latency, Load, Speculative
 
 if TYPE_CHECKING:
     from planner.inputs.scenario.horizon import Horizon

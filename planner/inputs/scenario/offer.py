@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from planner.inputs.base import (
+    LARGEST_FLEET,
     Count,
     Day,
     Frozen,
@@ -18,20 +19,15 @@ from planner.inputs.base import (
     NodePower,
     NodePrice,
     Number,
+    OneOrMoreNames,
     PositiveCount,
     PositiveNumber,
     whole,
 )
+from planner.inputs.scenario.horizon import ByQuarter, CountByQuarter, Quarters
 from planner.inputs.scenario.load import Load
 from planner.inputs.scenario.quarter import QUARTER_WEEKS, RUN_HOURS, WEEK_HOURS, Quarter
 from planner.inputs.scenario.site import SITE_LIMITS, Cooling
-from planner.inputs.scenario.spelling import (
-    LARGEST_FLEET,
-    ByQuarter,
-    CountByQuarter,
-    OneOrMoreNames,
-    Quarters,
-)
 
 OfferKind = Literal["buy", "rent", "reserve", "hourly"]
 Term = Annotated[Literal[1, 3], BeforeValidator(whole)]

@@ -1,27 +1,205 @@
-"""The question a user asks: jobs, fleet, offers, policies, horizon, and where jobs run today."""
+"""The question a user asks: the sections of a scenario, and where its jobs run today."""
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Annotated, Any, Literal
+import re
+from collections import Counter
+from collections.abc import Iterator
+from decimal import ROUND_FLOOR, Decimal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from planner.inputs.base import (
+    ONE_OR_BY_KEY,
+    Count,
+    CountByNodeType,
+    Format,
     Frozen,
     Name,
     NotNegative,
+    Number,
+    OneOrMoreNames,
     PositiveCount,
     PositiveNumber,
     Share,
 )
-from planner.inputs.scenario.finance import Budget, Finance
-from planner.inputs.scenario.horizon import Horizon
+from planner.inputs.scenario.horizon import ByQuarter, Horizon, QuarterKey, in_force, quarter_key
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.offer import Api, FleetEntry, Offer
 from planner.inputs.scenario.site import Site
-from planner.inputs.scenario.spelling import CountByNodeType, Format, OneOrMoreNames
-from planner.inputs.scenario.team import Team
+
+TOTAL = "total"
+"""The key that caps the whole horizon, beside its quarters."""
+
+
+def _quarter_or_total(key: str) -> str:
+    return key if key == TOTAL else quarter_key(key)
+
+
+FigureByGpuType = Annotated[
+    Annotated[NotNegative, Tag("one figure")] | Annotated[dict[str, NotNegative], Tag("by key")],
+    ONE_OR_BY_KEY,
+]
+"""One figure for all GPU types, or figures by GPU type; one that is left out has none."""
+
+FigureByQuarter = Annotated[
+    Annotated[NotNegative, Tag("one figure")]
+    | Annotated[
+        dict[Annotated[str, AfterValidator(_quarter_or_total)], NotNegative],
+        Field(min_length=1),
+        Tag("by key"),
+    ],
+    ONE_OR_BY_KEY,
+]
+"""One figure for the whole horizon, or by quarter; `total` beside quarters is the whole again."""
+
+
+class Finance(Frozen):
+    """Parameters of the cost; one left out takes a policy rule's value, as an assumption."""
+
+    discount_rate_per_year: Annotated[Share, Field(ge=0, le=10)] | None = None
+    """Rate at which later money counts less; rule `policies/discount-rate` if left out."""
+    useful_life_years: PositiveNumber | None = None
+    """Straight-line life, which sets the residual value; rule `policies/useful-life` if left
+    out."""
+    support_share_per_year: Annotated[Share, Field(ge=0, le=1)] | None = None
+    """Yearly support of bought nodes as a share of the price; rule `policies/support` if left
+    out."""
+    energy_usd_per_kwh: NotNegative | None = None
+    """Price of electricity; rule `policies/energy-price` if left out."""
+    pue: Annotated[Number, Field(ge=1, le=5)] | None = None
+    """Power usage effectiveness: facility power over computer power; rule `policies/pue` if left
+    out."""
+    licence_usd_per_gpu_year: FigureByGpuType | None = None
+    """Software licence of one GPU: one figure, or by GPU type; none if left out."""
+    colocation_usd_per_kw_month: NotNegative | None = None
+    """Charge for one kW of nameplate power of owned and bought nodes; none if left out."""
+    network_usd_per_port: NotNegative | None = None
+    """Transceivers, cable and share of the switches for one port of a bought node, paid with it and
+    worth nothing afterwards; none if left out."""
+    residual_at_most: Annotated[Share, Field(ge=0, le=1)] | None = None
+    """Largest share of its price that a bought node is worth at the end of the horizon; what its
+    useful life leaves if left out."""
+    optimism_bias: Annotated[Share, Field(ge=0, le=10)] | None = None
+    """Share by which purchases tend to turn out dearer than planned, as the UK Green Book asks for;
+    shown as an adjusted figure beside the plan's, which it does not change; none if left out."""
+    commitments: Literal["shown", "charged"] = "shown"
+    """Reservations after the horizon: `shown` beside the plan, or `charged` as a cost of it."""
+
+    def licence_usd(self, gpu_type: str) -> Decimal:
+        """What the licence of one GPU costs for one year; 0 where none is stated."""
+        stated = self.licence_usd_per_gpu_year
+        if isinstance(stated, dict):
+            return stated.get(gpu_type, Decimal(0))
+        return Decimal(0) if stated is None else stated
+
+
+Spend = Literal["capex", "opex", "spending"]
+"""Purchases; everything else that is paid; both."""
+
+
+class SpendCap(NamedTuple):
+    """One budget: at most so much of one kind of money, of one quarter or of the horizon."""
+
+    spend: Spend
+    quarter: str | None
+    """None: the whole horizon."""
+    cents: int
+
+    @property
+    def name(self) -> str:
+        """`capex of 2027Q2`, `spending in total`."""
+        return f"{self.spend} of {self.quarter}" if self.quarter else f"{self.spend} in total"
+
+
+class Budget(Frozen):
+    """What may be paid, not discounted; what is left out is not limited."""
+
+    capex_usd: FigureByQuarter | None = None
+    """Purchases: one figure for the horizon, or by quarter, with `total` for the whole."""
+    opex_usd: FigureByQuarter | None = None
+    """Rents, reservations, support, energy, licences and colocation, those of owned nodes too;
+    likewise."""
+    total_usd: FigureByQuarter | None = None
+    """Both together, likewise."""
+
+    def caps(self) -> Iterator[SpendCap]:
+        """Every budget by itself: capex, opex, both; by quarter, then the whole horizon."""
+        stated: tuple[tuple[Spend, Decimal | dict[str, Decimal] | None], ...] = (
+            ("capex", self.capex_usd),
+            ("opex", self.opex_usd),
+            ("spending", self.total_usd),
+        )
+        for spend, figures in stated:
+            by_key = figures if isinstance(figures, dict) else {TOTAL: figures}
+            for key in sorted(by_key, key=lambda key: (key == TOTAL, key)):
+                usd = by_key[key]
+                if usd is not None:
+                    yield SpendCap(spend, None if key == TOTAL else key, _cents(usd))
+
+
+def _cents(usd: Decimal) -> int:
+    """Whole cents, never more than stated."""
+    return int((usd * 100).to_integral_value(ROUND_FLOOR))
+
+
+ALL_GPU_TYPES = "total"
+"""The key that stands for all GPU types together, beside some of them."""
+
+_BEGINS_AS_A_QUARTER = re.compile(r"[0-9]{4}-?[qQ]")
+
+
+def kind_of_quota(value: object) -> str:
+    """`one figure`, `by quarter` or `by GPU type`: how a quota is stated."""
+    if not isinstance(value, dict):
+        return "one figure"
+    keys = [key for key in value if isinstance(key, str)]
+    quarters = not keys or any(_BEGINS_AS_A_QUARTER.match(key) for key in keys)
+    return "by quarter" if quarters else "by GPU type"
+
+
+Gpus = Annotated[Count, Field(le=10**7)]
+GpusByType = Annotated[
+    Annotated[Gpus, Tag("one figure")]
+    | Annotated[dict[QuarterKey, Gpus], Field(min_length=1), Tag("by quarter")]
+    | Annotated[dict[str, ByQuarter[Gpus, Gpus]], Tag("by GPU type")],
+    Discriminator(kind_of_quota),
+]
+"""One figure, or figures by quarter, each of which holds until the next, or such figures by GPU
+type, with `total` for all of them together."""
+
+
+class Team(Frozen):
+    """A team whose jobs are planned and charged together."""
+
+    quota_gpus: GpusByType | None = None
+    """GPUs that all its jobs may hold at once: one figure, by quarter, or by GPU type with `total`
+    for all; no limit if left out."""
+    note: str | None = None
+    """For readers; nothing is computed from it."""
+
+    def quotas(self, horizon: Horizon) -> Iterator[tuple[str | None, tuple[int | None, ...]]]:
+        """Each quota by itself: its GPU type (None: all) and the GPUs by quarter (None: no limit).
+
+        All types together first, then by name.
+        """
+        figures = self._by_gpu_type()
+        for key in sorted(figures, key=lambda key: (key != ALL_GPU_TYPES, key)):
+            at_most = tuple(in_force(figures[key], one) for one in horizon.all_quarters)
+            yield None if key == ALL_GPU_TYPES else key, at_most
+
+    def _by_gpu_type(self) -> dict[str, int | dict[str, int]]:
+        stated = self.quota_gpus
+        if stated is None:
+            return {}
+        if isinstance(stated, dict) and kind_of_quota(stated) == "by GPU type":
+            return dict(stated)
+        if isinstance(stated, dict):
+            one = {key: figure for key, figure in stated.items() if isinstance(figure, int)}
+            return {ALL_GPU_TYPES: one}
+        return {ALL_GPU_TYPES: stated}
+
 
 NO_SITE = "\n"
 """Where a job may run that no site will do for: no site is named so, as names are printable."""
@@ -260,3 +438,92 @@ class ResolvedScenario(Frozen):
 
 class ScenarioFile(Variations, ResolvedScenario):
     """All keys that a scenario file may have: those of the question and of its variations."""
+
+
+class NodePlace(NamedTuple):
+    """A pool, or nodes of it."""
+
+    node_type: str
+    site: str
+    numbers: tuple[int, ...] = ()
+    """Of the owned nodes, from 1, sorted; empty: any node of the pool, owned or not."""
+
+    @property
+    def pool(self) -> str:
+        """`xe9680-h100/frankfurt`."""
+        return f"{self.node_type}/{self.site}"
+
+
+def fleet_by_pool(
+    scenario: ResolvedScenario,
+) -> dict[tuple[str, str], list[tuple[str, FleetEntry]]]:
+    """By node type and site: the entry behind each owned node, by number from 1.
+
+    Nodes that serve longest have the lowest numbers, then they go by the name of their entry.
+    """
+    end = scenario.horizon.first_quarter + scenario.horizon.quarters
+    found: dict[tuple[str, str], list[tuple[str, FleetEntry]]] = {}
+    ranked = sorted(
+        scenario.fleet.items(), key=lambda item: (end - min(item[1].retires or end, end), item[0])
+    )
+    for name, entry in ranked:
+        found.setdefault((entry.node_type, entry.site), []).extend([(name, entry)] * entry.count)
+    return found
+
+
+def node_places(scenario: ResolvedScenario) -> dict[str, NodePlace]:
+    """Owned nodes by name, numbers without leading zeros: look them up by `plain`."""
+    return {
+        f"{node_type}/{site}/{number}": NodePlace(node_type, site, (number,))
+        for (node_type, site), nodes in fleet_by_pool(scenario).items()
+        for number in range(1, len(nodes) + 1)
+    }
+
+
+def plain(node: str) -> str:
+    """The name of a node without the zeros that lead its number."""
+    pool, slash, number = node.rpartition("/")
+    return f"{pool}{slash}{number.lstrip('0')}"
+
+
+def pool_places(scenario: ResolvedScenario) -> dict[str, NodePlace]:
+    """Pools that are owned or offered, by name."""
+    owned = {NodePlace(entry.node_type, entry.site) for entry in scenario.fleet.values()}
+    offered = {
+        NodePlace(offer.node_type, site)
+        for offer in scenario.offers.values()
+        for site in offer.sites
+    }
+    return {place.pool: place for place in sorted(owned | offered)}
+
+
+class RunningUnit(NamedTuple):
+    """One unit that runs today."""
+
+    job: str
+    place: NodePlace
+    pinned: bool
+
+
+def running_units(scenario: ResolvedScenario) -> dict[tuple[str, int], RunningUnit]:
+    """Job and unit number, from 1 -> where it runs; entries must have been checked."""
+    nodes, pools = node_places(scenario), pool_places(scenario)
+    done: Counter[str] = Counter()
+    found = {}
+    for entry in scenario.running:
+        place = place_of(entry, nodes, pools)
+        pinned = entry.pinned or scenario.jobs[entry.job].pinned
+        for _ in range(entry.count):
+            done[entry.job] += 1
+            found[entry.job, done[entry.job]] = RunningUnit(entry.job, place, pinned)
+    return found
+
+
+def place_of(entry: Running, nodes: dict[str, NodePlace], pools: dict[str, NodePlace]) -> NodePlace:
+    """Where an entry runs; a pool that is neither owned nor offered any more is one, too."""
+    if entry.pool is not None:
+        node_type, _, site = entry.pool.partition("/")
+        return pools.get(entry.pool, NodePlace(node_type, site))
+    places = [nodes[plain(name)] for name in entry.nodes]
+    numbers = sorted(place.numbers[0] for place in places)
+    return places[0]._replace(numbers=tuple(numbers))

@@ -9,7 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from planner.inputs import base
-from planner.inputs.scenario import scenario, spelling
+from planner.inputs.scenario import horizon, scenario
 
 _QUARTER = r"[0-9]{4}Q[1-4]"
 _QUARTERS = {"type": "string", "pattern": rf"^({_QUARTER}(\.\.{_QUARTER})?|all)$"}
@@ -58,20 +58,20 @@ class _AsWritten(GenerateJsonSchema):
         inner = self.generate_inner(schema["schema"])
         if reads is base.share:
             return {"anyOf": [inner, {"type": "string", "pattern": r"^[-+]?[0-9.]+ *%$"}]}
-        if reads is spelling.quarters:
+        if reads is horizon.quarters:
             several = {"type": "array", "items": _QUARTERS, "minItems": 1}
             return {"anyOf": [_QUARTERS, several]}
-        if reads is spelling.switched:
+        if reads is base.switched:
             return {"anyOf": [inner, {"type": "boolean"}]}
-        if reads is spelling.priority:
-            return {"anyOf": [inner, {"enum": list(spelling.PRIORITIES)}]}
+        if reads is base.priority:
+            return {"anyOf": [inner, {"enum": list(base.PRIORITIES)}]}
         return inner
 
     def function_after_schema(
         self, schema: core_schema.AfterValidatorFunctionSchema
     ) -> JsonSchemaValue:
         """Add the pattern of quarters that are keys."""
-        if schema["function"]["function"] is spelling.quarter_key:
+        if schema["function"]["function"] is horizon.quarter_key:
             return {"type": "string", "pattern": "^[0-9]{4}Q[1-4]$"}
         return self.generate_inner(schema["schema"])
 

@@ -8,10 +8,19 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, Tag, model_validator
 
-from planner.inputs.base import Count, Frozen, Name, Number, PositiveCount, PositiveNumber
+from planner.inputs.base import (
+    ONE_OR_BY_KEY,
+    Count,
+    Frozen,
+    Name,
+    Names,
+    Number,
+    PositiveCount,
+    PositiveNumber,
+)
+from planner.inputs.scenario.horizon import ByQuarter, in_force
 from planner.inputs.scenario.quarter import Quarter
-from planner.inputs.scenario.spelling import ONE_OR_BY_KEY, ByQuarter, Names, in_force
-from planner.inputs.text.words import amount_text
+from planner.inputs.text import amount_text
 
 Cooling = Literal["air", "liquid"]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from math import ceil
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.packing.constraints.base import (
     LIMITED_OFFERS,
     Condition,

@@ -15,7 +15,7 @@ from functools import partial
 from math import floor, gcd, lcm
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.packing.constraints.base import (
     Condition,
     by_quarter,

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import product
 from operator import mul
 
-from planner.inputs.text.words import amount_text
+from planner.inputs.text import amount_text
 from planner.packing.constraints.base import SITES, Condition, rising, widening
 from planner.packing.constraints.spares import fewest_empty, most_in_rack
 from planner.packing.master import MasterProgram, Terms

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from planner.inputs.text.words import amount_text
+from planner.inputs.text import amount_text
 from planner.packing.constraints.base import (
     SITES,
     Condition,

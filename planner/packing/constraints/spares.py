@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.constraints.moves import homes, main_pools
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage

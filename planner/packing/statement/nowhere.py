@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from planner.costs import api_costs, spent_cents, token_costs
-from planner.inputs.scenario.places import running_units
+from planner.inputs.scenario.scenario import running_units
 from planner.inputs.settled import Inputs
 from planner.packing.problem import (
     ALL_TRAFFIC,

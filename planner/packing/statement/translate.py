@@ -11,8 +11,13 @@ from math import ceil
 from planner.costs import api_costs, portfolio_costs
 from planner.inputs.catalog.catalog import GpuType, MigProfile, NodeType
 from planner.inputs.scenario.offer import FleetEntry
-from planner.inputs.scenario.places import NodePlace, RunningUnit, fleet_by_pool, running_units
-from planner.inputs.scenario.scenario import ResolvedScenario
+from planner.inputs.scenario.scenario import (
+    NodePlace,
+    ResolvedScenario,
+    RunningUnit,
+    fleet_by_pool,
+    running_units,
+)
 from planner.inputs.settled import Inputs
 from planner.packing.problem import (
     ALL_TRAFFIC,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.view import Findings, View, differences
 
 Cents = tuple[int, int]

@@ -7,7 +7,7 @@ from itertools import combinations, groupby
 
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.view import Findings, View
 from planner.planning.plan import Node, Occupant
 from planner.planning.words import moment

@@ -7,8 +7,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import count
 from typing import NamedTuple
 
-from planner.inputs.scenario.places import plain
-from planner.inputs.text.words import count_of
+from planner.inputs.scenario.scenario import plain
+from planner.inputs.text import count_of
 from planner.planning.checks.view import Findings, Unit, View, differences
 from planner.planning.plan import Node
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from itertools import count as naturals
 
-from planner.inputs.scenario.places import plain
 from planner.inputs.scenario.quarter import RUN_HOURS
+from planner.inputs.scenario.scenario import plain
 from planner.inputs.settled import SettledOffer
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.money import released_cents, sale_usd
 from planner.planning.checks.view import (
     Findings,

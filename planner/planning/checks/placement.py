@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.view import Findings, Piece, View, differences
 from planner.planning.plan import Node, Occupant
 from planner.sizing.candidate import Candidate

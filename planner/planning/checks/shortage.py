@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.view import Findings, View, differences
 from planner.planning.plan import ShortJob
 

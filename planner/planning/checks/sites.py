@@ -11,7 +11,7 @@ from typing import NamedTuple
 from planner.inputs.catalog.catalog import NodeType
 from planner.inputs.checks.sites import cooled_by
 from planner.inputs.scenario.site import Racks, Site
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.view import (
     Findings,
     View,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planner.inputs.scenario.site import SpareGroup
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.moves import running_today
 from planner.planning.checks.view import Findings, View
 from planner.planning.plan import Node

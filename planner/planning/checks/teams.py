@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from planner.inputs.text.words import count_of
+from planner.inputs.text import count_of
 from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import (

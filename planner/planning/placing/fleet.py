@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from operator import add
 from typing import TypeAlias
 
-from planner.inputs.scenario.places import fleet_by_pool, running_units
+from planner.inputs.scenario.scenario import fleet_by_pool, running_units
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
 from planner.packing.problem import RackSpace

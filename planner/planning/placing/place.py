@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import TypeAlias
 
 from planner.inputs.catalog.catalog import GpuType
-from planner.inputs.scenario.places import NodePlace, running_units
+from planner.inputs.scenario.scenario import NodePlace, running_units
 from planner.inputs.settled import Inputs
-from planner.inputs.text.words import usd
+from planner.inputs.text import usd
 from planner.packing import Translation
 from planner.packing.problem import WHOLE, Choice, Part, Pool
 from planner.packing.solution import Bundle, Solution

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from planner.inputs.layers.override import AppliedChange
+from planner.inputs.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
 from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
 from planner.reporting.document import (

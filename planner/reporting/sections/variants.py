@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from planner.inputs.text.scalars import csv_text, flow
+from planner.inputs.text import csv_text, flow
 from planner.planning.words import nodes_text
 from planner.reporting.document import (
     Bands,

@@ -35,8 +35,7 @@ from planner.inputs.reading.document import (
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.scenario import DELETE, REPLACE, ResolvedScenario
-from planner.inputs.text.scalars import flow
-from planner.inputs.text.words import did_you_mean, key_meant
+from planner.inputs.text import did_you_mean, flow, key_meant
 
 EVERY = "*"
 _QUARTER = re.compile(r"[0-9]{4}Q[1-4]")

@@ -17,19 +17,18 @@ from pydantic import Field
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
-from planner.inputs.catalog.modelconfig.decoder import read_decoder
-from planner.inputs.catalog.modelconfig.section import (
+from planner.inputs.catalog.configsection import (
     ConfigSection,
     ModelType,
     model_types,
     structure_keys,
 )
-from planner.inputs.catalog.modelconfig.tower import Tower, read_tower
+from planner.inputs.catalog.decoder import Tower, read_decoder, read_tower
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, fault_of_path
 from planner.inputs.reading.reader import read_document
-from planner.inputs.text.words import described, did_you_mean
+from planner.inputs.text import described, did_you_mean
 
 LARGEST_MODEL = 100_000 * 10**9
 

@@ -15,14 +15,13 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from planner.errors import Finding, InputError
-from planner.inputs.layers.override import Composed, Listed, Override, changed, changes_of, grafted
+from planner.inputs.override import Composed, Listed, Override, changed, changes_of, grafted
 from planner.inputs.reading.diagnostics import Attempts, require_kind, validate
 from planner.inputs.reading.document import Entry, Path, Refused, YamlDocument, dotted
 from planner.inputs.reading.locate import fault_of_path
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import ScenarioFile, Variations
-from planner.inputs.text.scalars import flow, flow_key, yaml_lines
-from planner.inputs.text.words import did_you_mean, difference, folded
+from planner.inputs.text import did_you_mean, difference, flow, flow_key, folded, yaml_lines
 
 _TITLES = ("format", "name", "description")
 """Keys that each file states for itself."""

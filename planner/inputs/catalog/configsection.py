@@ -17,7 +17,7 @@ from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.document import Path, YamlDocument, dotted
 from planner.inputs.reading.locate import MODEL_TYPES, shipped
 from planner.inputs.reading.reader import read_document
-from planner.inputs.text.words import described
+from planner.inputs.text import described
 
 
 class ModelType(Frozen):

@@ -1,1 +1,0 @@
-"""Hugging Face configurations as models of the catalog, read as data and never run."""

@@ -1,1 +1,0 @@
-"""A scenario put together: what it extends, its overrides, and settings beside it."""

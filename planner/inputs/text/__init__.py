@@ -1,1 +1,0 @@
-"""Words, plain values and cells: what a text means, and how a person would say it."""
