@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import ceil
 from statistics import median
 from typing import Final
 
@@ -83,6 +84,7 @@ def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBoo
 
     Where the model counts as k runs, n runs of a group with mean ratio r give the factor
     `(k × p + n × r) / (k + n)`; p is what the runs of the other groups say in the same way.
+    Of serving runs, some of which are far off, it is the median of all these instead.
     First tokens of a model come later by the median of its runs, in decoding steps.
     Raises InputError where no run can be compared.
     """
@@ -162,6 +164,7 @@ def _prior_runs(name: str, rules: RuleBook) -> Fraction:
 
 
 def _factors(fact: str, ratios: Sequence[tuple[str, Fraction]], weight: Fraction) -> Factors:
+    together = _middle if fact == SERVING_TIMES else _averaged
     groups = []
     for name in sorted({name for name, _ in ratios}):
         own = [ratio for other, ratio in ratios if other == name]
@@ -170,14 +173,19 @@ def _factors(fact: str, ratios: Sequence[tuple[str, Fraction]], weight: Fraction
             MeasuredGroup(
                 name=name,
                 runs=len(own),
-                mean_ratio=sum(own, Fraction(0)) / len(own),
-                factor=_averaged(_averaged(Fraction(1), weight, rest), weight, own),
+                ratio=together(Fraction(0), Fraction(0), own),
+                factor=together(together(Fraction(1), weight, rest), weight, own),
             )
         )
-    elsewhere = _averaged(Fraction(1), weight, [ratio for _, ratio in ratios])
+    elsewhere = together(Fraction(1), weight, [ratio for _, ratio in ratios])
     return Factors(fact, weight, tuple(groups), elsewhere)
 
 
 def _averaged(before: Fraction, weight: Fraction, ratios: list[Fraction]) -> Fraction:
     """What was believed before, counted as `weight` runs, together with the runs."""
     return (before * weight + sum(ratios, Fraction(0))) / (weight + len(ratios))
+
+
+def _middle(before: Fraction, weight: Fraction, ratios: list[Fraction]) -> Fraction:
+    """The same by the median; `weight` counts in whole runs."""
+    return median([before] * ceil(weight) + ratios)

@@ -62,8 +62,8 @@ class MeasuredGroup:
     name: str
     runs: int
     """Runs with a figure that could be compared."""
-    mean_ratio: Fraction
-    """Mean of measured over predicted."""
+    ratio: Fraction
+    """Measured over predicted: the mean, of serving runs the median."""
     factor: Fraction
     """What predictions are multiplied by."""
 

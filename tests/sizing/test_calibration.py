@@ -76,7 +76,7 @@ def test_one_run_moves_its_method_a_fifth_of_the_way(calibrated):
     found = calibrated(measured(24))
     assert found.prior_runs == 4
     (method,) = found.groups
-    assert (method.name, method.runs, method.mean_ratio) == ("lora", 1, Fraction("1.2"))
+    assert (method.name, method.runs, method.ratio) == ("lora", 1, Fraction("1.2"))
     assert method.factor == Fraction("1.04")
 
 
@@ -210,6 +210,17 @@ def test_measured_runs_move_the_plan_that_names_their_tables(planned, as_shipped
     assert fast[2] < replicas
 
 
+def test_one_serving_run_far_off_moves_little(planned):
+    """By the median of the runs and of the shipped model."""
+    slow = SERVED.format(tpot=20)
+    row = "llama-3.1-8b,16,h100-80gb-sxm,1000,300,32,{tpot}\n"
+    one, other = (
+        planned(served=slow + row.format(tpot=tpot)).to_json().split("by 3 measured runs")[0][-6:]
+        for tpot in (25, 250)
+    )
+    assert one == other
+
+
 LATE = """model,bits,gpu_type,input_tokens,output_tokens,concurrency,tpot_ms,ttft_ms
 llama-3.1-8b,16,h100-80gb-sxm,1000,300,16,{tpot},{first}
 llama-3.1-8b,16,h100-80gb-sxm,1000,300,32,{tpot},{second}
@@ -242,7 +253,7 @@ def test_clients_whose_requests_differ_are_expected_to_wait_for_more_passes(worl
         "bits": 8,
         "gpu_type": "h100-80gb-sxm",
         "gpus": 4,
-        "input_tokens": 500,
+        "input_tokens": 1000,
         "output_tokens": 500,
         "concurrency": 64,
         "tpot_ms": 30,

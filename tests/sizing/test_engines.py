@@ -109,7 +109,7 @@ def test_engine_and_version_stand_in_the_summary(size):
 
 
 def test_a_prompt_keeps_answers_waiting_for_its_launches_where_these_are_not_hidden(replica):
-    load = {"requests_per_second": 4, "input_tokens": 300, "output_tokens": 300}
+    load = {"requests_per_second": 4, "input_tokens": 1000, "output_tokens": 300}
 
     def stall(engine, flight=1):
         job = {"model": "llama-3.1-70b", "engine": engine, "load": load}
@@ -119,3 +119,36 @@ def test_a_prompt_keeps_answers_waiting_for_its_launches_where_these_are_not_hid
     assert stall("vllm") == stall("sglang") == pytest.approx(80 * 0.0006, rel=0.01)
     assert stall("tensorrt-llm") == 0
     assert stall("vllm", flight=256) < 0.75 * stall("vllm")
+
+
+def test_a_short_prompt_runs_in_the_captured_graphs_of_vllm_since_0_8(replica):
+    def launch(tokens, cached=0, engine="vllm", version=None):
+        load = {"requests_per_second": 4, "input_tokens": tokens, "output_tokens": 300}
+        job = {"model": "llama-3.1-8b", "load": load | {"cached_input": cached}}
+        job |= {"engine": engine, "engine_version": version}
+        return replica(job, 64)("prefill_launch_s", 1)
+
+    assert launch(512) == launch(512, version="0.8.5") == launch(1000, cached=0.5) == 0
+    assert launch(513) == launch(512, version="0.7.3") > 0
+    assert launch(512, engine="sglang") > 0
+
+
+def test_long_prompts_of_tensorrt_llm_hide_their_launches(replica):
+    def launch(tokens):
+        load = {"requests_per_second": 4, "input_tokens": tokens, "output_tokens": 300}
+        job = {"model": "llama-3.1-8b", "engine": "tensorrt-llm", "load": load}
+        return replica(job, 64)("prefill_launch_s", 1)
+
+    assert launch(200) > launch(1000) > launch(6000) == 0
+
+
+def test_a_layer_of_one_block_takes_half_of_the_launches(replica):
+    load = {"requests_per_second": 4, "input_tokens": 1000, "output_tokens": 300}
+
+    def per_layer(model, layers):
+        figure = replica({"model": model, "load": load}, 64)
+        launches = figure("step_overhead_s", 1) - figure("host_overhead_s", 1)
+        return launches / layers, figure("prefill_launch_s", 1) / layers
+
+    lone, pair = per_layer("nemotron-3-nano-30b-a3b", 52), per_layer("qwen3.5-35b-a3b", 40)
+    assert lone == pytest.approx((pair[0] / 2, pair[1] / 2))

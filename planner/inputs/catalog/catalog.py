@@ -217,6 +217,9 @@ class Model(Frozen):
     """Width of all experts together that every token passes (elements)."""
     dense_layers: Annotated[Count, AsFact("layers")] = 0
     """Layers of a mixture that have no experts."""
+    blocks_per_layer: Annotated[PositiveCount, Field(le=2), AsFact("blocks")] = 2
+    """Blocks of a layer: attention or recurrence and a feed-forward block, or one of them alone
+    (Nemotron-H)."""
     max_context: Annotated[PositiveCount, AsFact("tokens")]
     """Longest sequence that the model is built for."""
     scaled_context: PositiveCount | None = None

@@ -62,6 +62,8 @@ def read_decoder(section: ConfigSection, *, tied: bool) -> Decoder:
     if mixture is not None:
         experts = _with_experts(section, mixture, sorts, hidden)
         figures["dense_layers"] = layers - sorts.mixture
+    if sum(sorts) == layers:
+        figures["blocks_per_layer"] = 1
     if kind.encoder or section.truth("use_bidirectional_attention"):
         figures["encoder"] = True
     figures |= experts.figures | attention.figures | recurrence.figures

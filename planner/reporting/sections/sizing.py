@@ -363,7 +363,7 @@ def _calibration(calibration: Calibration) -> Iterator[Block]:
             factors.groups,
             ("Runs of", "name", lambda one: one.name),
             ("Runs", "number", lambda one: str(one.runs)),
-            ("Measured / expected", "number", lambda one: f"{float(one.mean_ratio):.3f}"),
+            ("Measured / expected", "number", lambda one: f"{float(one.ratio):.3f}"),
             ("Multiplied by", "number", lambda one: f"{float(one.factor):.3f}"),
             ("Moved", "number", lambda one: f"{float(one.factor - 1) * 100:+.1f} %"),
             caption=f"{what[0].upper()}{what[1:]}",
