@@ -87,6 +87,17 @@ def test_links_between_the_documents_lead_somewhere(root):
                 assert anchor in slugs, f"{page.name} links to {target}#{anchor}"
 
 
+def test_files_that_contributors_are_sent_to_are_there(root):
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./-]+(?:\.(?:py|yaml|md|txt|toml|json)|/))`", text))
+    assert len(named) > 40
+    below = [path.relative_to(root).as_posix() for path in root.glob("[a-z]*/**/*")]
+    for name in named - {"config.json"}:
+        assert (root / name).exists() or any(
+            f"/{path}/".endswith(f"/{name.rstrip('/')}/") for path in below
+        ), name
+
+
 def test_every_page_is_in_an_index(root):
     index = (root / "docs" / "README.md").read_text(encoding="utf-8")
     for page in (root / "docs").glob("*.md"):
