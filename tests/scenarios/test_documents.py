@@ -63,11 +63,21 @@ def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatc
     excerpts = blocks(text, "text")
     assert len(excerpts) == 2
     for excerpt in excerpts:
-        command, _, shown = excerpt.partition("\n")
-        rest = printed_by(command)
-        for part in filter(None, shown.split(f"{LEFT_OUT}\n")):
-            assert part in rest, f"{command} no longer prints:\n{part}"
-            rest = rest.partition(part)[2]
+        assert_printed(excerpt)
+
+
+def assert_printed(excerpt: str) -> None:
+    command, _, shown = excerpt.partition("\n")
+    rest = printed_by(command)
+    for part in filter(None, shown.split(f"{LEFT_OUT}\n")):
+        assert part in rest, f"{command} no longer prints:\n{part}"
+        rest = rest.partition(part)[2]
+
+
+def test_a_resolved_scenario_is_shown_as_it_is_printed(root, monkeypatch):
+    monkeypatch.chdir(root)
+    (excerpt,) = blocks((root / "docs" / "what-if.md").read_text(encoding="utf-8"), "text")
+    assert_printed(excerpt)
 
 
 def test_the_scenario_of_the_readme_is_the_one_that_ships(root):
