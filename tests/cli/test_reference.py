@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 _BLOCK = re.compile(r"<!-- (planner [a-z ]+|shared) -->\n(.*?)<!-- end -->\n", re.DOTALL)
 SHARED = (
     *("--scenario", "--set", "--catalog", "--rules", "--gap", "--time-limit"),
-    *("--jobs", "--cluster", "--force", "--format"),
+    *("--jobs", "--cluster", "--force", "--format", "--quiet"),
 )
 JOB_KEYS = {
     flag(one.name): "tune" if one.tune else "serve"
@@ -55,7 +55,7 @@ def block(name: str) -> str:
         flag: one for command in COMMANDS.values() for flag, one in options_of(command).items()
     }
     if name == "shared":
-        return table([known[flag] for flag in SHARED]) + "\n"
+        return table([known[flag] for flag in SHARED])
     command = COMMANDS[name]
     ctx = click.Context(command, info_name=name)
     options = options_of(command)
@@ -67,12 +67,14 @@ def block(name: str) -> str:
     own = table([one for key, one in options.items() if key not in {*shared, *keys}])
     also = [f"`{key}`" for key in shared]
     more = f"Also: {', '.join(also)}." if also else ""
-    of_jobs = (of_a_job(kind) for kind in dict.fromkeys(keys.values()))
-    return "\n\n".join(filter(None, (usage, told, *of_jobs, own, more))) + "\n"
+    of_jobs = (of_a_job(kind, name) for kind in dict.fromkeys(keys.values()))
+    return "\n\n".join(filter(None, (usage, told, *of_jobs, own, more)))
 
 
-def of_a_job(kind: str) -> str:
+def of_a_job(kind: str, command: str) -> str:
     """The options that stand for keys of a job; docs/scenario.md says what they mean."""
+    if command == "planner measure":
+        return f"[Keys of a {kind} job](scenario.md#jobs-{kind}) are options as of `planner size`."
     every = ", ".join(f"`{key}`" for key, of_kind in JOB_KEYS.items() if of_kind == kind)
     return f"[Keys of a {kind} job](scenario.md#jobs-{kind}): {every}."
 

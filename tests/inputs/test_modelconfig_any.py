@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +18,6 @@ from tests.properties.questions import drawing
 if TYPE_CHECKING:
     from planner.inputs.catalog.catalog import Model
 
-ROOT = Path(__file__).parents[2]
 KEYS = (
     *("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads"),
     *("num_key_value_heads", "num_kv_heads", "head_dim", "vocab_size", "max_position_embeddings"),
@@ -89,9 +86,3 @@ def test_no_type_is_both_read_and_refused() -> None:
     refused = [name for names in TYPES.refused.values() for name in names]
     assert not TYPES.read.keys() & set(refused)
     assert len(refused) == len(set(refused))
-
-
-def test_the_page_on_models_lists_the_types_that_are_read() -> None:
-    page = (ROOT / "docs" / "models.md").read_text("utf-8")
-    table = page[page.index("| read |") : page.index("Everything else is refused")]
-    assert set(re.findall(r"`([a-z0-9_-]+)`", table)) == {"model_type", *TYPES.read}

@@ -151,29 +151,19 @@ def facts_table(origin: str, title: str) -> str:
     return "\n".join(lines)
 
 
-def test_the_documentation_lists_every_fact(request):
-    """`pytest --update-golden` writes the tables anew, as it does golden files."""
+def test_the_documentation_lists_every_unit_and_fact(request):
+    """`pytest --update-golden` writes the lists anew, as it does golden files."""
     path = ROOT / "docs" / "rules.md"
     page = path.read_text(encoding="utf-8")
     assert {fact.origin for fact in FACTS.values()} == set(ORIGINS)
     assert KEYS.keys() <= FACTS.keys()
+    units = ", ".join(f"`{unit}`" for unit in sorted(UNITS - {"text"}, key=str.lower))
     tables = "\n\n".join((facts_of_keys(), *(facts_table(*one) for one in ORIGINS.items())))
-    before, begin, rest = page.partition("<!-- facts -->\n")
-    made = f"{before}{begin}\n{tables}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+    made = page
+    for mark, listed in (("units", f"{units}."), ("facts", tables)):
+        before, begin, rest = made.partition(f"<!-- {mark} -->\n")
+        made = f"{before}{begin}\n{listed}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     if request.config.getoption("--update-golden"):
         path.write_text(made, encoding="utf-8", newline="\n")
         page = made
     assert page == made
-
-
-def test_the_documentation_lists_every_unit():
-    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
-    section = page.partition("### Units")[2].partition("###")[0]
-    assert set(re.findall(r"`([^`]+)`", section)) - {"Gb"} == UNITS - {"text"}
-
-
-def test_the_documentation_names_every_rule_with_an_erratum():
-    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
-    for rule in BOOK.rules.values():
-        if rule.errata:
-            assert f"`{rule.id}`" in page

@@ -63,11 +63,21 @@ def test_the_excerpts_of_the_readme_are_what_the_commands_print(root, monkeypatc
     excerpts = blocks(text, "text")
     assert len(excerpts) == 2
     for excerpt in excerpts:
-        command, _, shown = excerpt.partition("\n")
-        rest = printed_by(command)
-        for part in filter(None, shown.split(f"{LEFT_OUT}\n")):
-            assert part in rest, f"{command} no longer prints:\n{part}"
-            rest = rest.partition(part)[2]
+        assert_printed(excerpt)
+
+
+def assert_printed(excerpt: str) -> None:
+    command, _, shown = excerpt.partition("\n")
+    rest = printed_by(command)
+    for part in filter(None, shown.split(f"{LEFT_OUT}\n")):
+        assert part in rest, f"{command} no longer prints:\n{part}"
+        rest = rest.partition(part)[2]
+
+
+def test_a_resolved_scenario_is_shown_as_it_is_printed(root, monkeypatch):
+    monkeypatch.chdir(root)
+    (excerpt,) = blocks((root / "docs" / "what-if.md").read_text(encoding="utf-8"), "text")
+    assert_printed(excerpt)
 
 
 def test_the_scenario_of_the_readme_is_the_one_that_ships(root):
@@ -85,6 +95,17 @@ def test_links_between_the_documents_lead_somewhere(root):
                 headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
                 slugs = {re.sub(r"[^\w\s-]", "", one).lower().replace(" ", "-") for one in headings}
                 assert anchor in slugs, f"{page.name} links to {target}#{anchor}"
+
+
+def test_files_that_contributors_are_sent_to_are_there(root):
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./-]+(?:\.(?:py|yaml|md|txt|toml|json)|/))`", text))
+    assert len(named) > 40
+    below = [path.relative_to(root).as_posix() for path in root.glob("[a-z]*/**/*")]
+    for name in named - {"config.json"}:
+        assert (root / name).exists() or any(
+            f"/{path}/".endswith(f"/{name.rstrip('/')}/") for path in below
+        ), name
 
 
 def test_every_page_is_in_an_index(root):

@@ -137,8 +137,7 @@ def test_the_one_large_fine_tune_of_the_year_spans_whole_nodes(planned):
             assert other is run or ends <= first or begins >= last
 
 
-def test_what_shipped_scenarios_cost_is_what_their_readers_are_told(planned):
-    """As README and changelog have it."""
+def test_shipped_scenarios_cost_what_they_did(planned):
     for name, usd in (("quarterly", 700_995), ("data-centre", 1_021_071)):
         proof = planned(name).proof
         assert proof.cost_cents / 100 == pytest.approx(usd, rel=proof.asked_gap)

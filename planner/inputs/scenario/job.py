@@ -110,7 +110,7 @@ class _OneModel(Frozen):
     model: str | None = None
     """Model id of the catalog; or give `parameters_b`."""
     parameters_b: ParametersB | None = None
-    """Parameters in billions, for a model that the catalog does not know."""
+    """Its parameters in billions, if the catalog does not know it."""
     family: Family | None = None
     """With `parameters_b`: the family whose shape it has."""
 
@@ -131,9 +131,8 @@ class Tune(_OneModel):
     """How the model is tuned."""
     objective: Annotated[Literal["sft", "dpo", "grpo", "ppo"], AsFact()] = "sft"
     """What is learned from. `sft`: samples as they are; `dpo`: pairs of a better and a worse
-    answer, so that each sequence of the batch is two; `grpo`: rewards of answers that the model
-    gives itself (`sequence` holds prompt and answer); `ppo`: as `grpo`, with a value model that is
-    trained beside it and a frozen reward model."""
+    answer; `grpo`: rewards of answers that the model gives itself (`sequence` holds prompt and
+    answer); `ppo`: as `grpo`, with a value model that is trained and a frozen reward model."""
     reference_model: Annotated[bool | None, AsFact()] = None
     """Whether a frozen copy of the model is held beside it (full fine-tunes by `dpo`, `grpo` and
     `ppo`). Left out, `dpo` (unless `precompute_ref_log_probs` of TRL) and `ppo` have one, `grpo`
@@ -141,19 +140,19 @@ class Tune(_OneModel):
     reward_parameters_b: Annotated[
         Annotated[NotNegative, Field(le=100_000)] | None, AsFact("10^9 parameters")
     ] = None
-    """Parameters of the reward model in billions (`ppo`); 0 where rewards come from a program or
-    from GPUs of their own. As large as the model that is tuned if left out, rule
+    """Parameters of the reward model (`ppo`); 0 where rewards come from a program or from GPUs of
+    their own. Those of the model that is tuned if left out, rule
     `tuning/reward-share-as-policy`."""
     value_parameters_b: Annotated[ParametersB | None, AsFact("10^9 parameters")] = None
-    """Parameters of the value model, or critic, in billions (`ppo`). As large as the reward model,
-    from which it starts, if left out; rule `tuning/models-trained-as-reward`."""
+    """Parameters of the value model, or critic (`ppo`). Those of the reward model if left out, rule
+    `tuning/models-trained-as-reward`."""
     rollout_share: Annotated[Share | None, AsFact("share")] = None
     """Share of each GPU's memory that a rollout engine holds while training (`grpo` and `ppo`;
-    `vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile, or answers from GPUs of its own,
-    which are a serving job. Rule `tuning/rollout-share` if left out."""
+    `vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile or has GPUs of its own. Rule
+    `tuning/rollout-share` if left out."""
     rollout_tokens: Annotated[PositiveCount | None, AsFact("tokens")] = None
     """Tokens of a sequence that the model gives itself on the GPUs of the run (`grpo` and `ppo`),
-    which adds to its hours; left out, answers come from elsewhere, or their time is not counted."""
+    which adds to its hours; not counted if left out."""
     precision: Annotated[Precision | None, AsFact()] = None
     """Data type that is trained; `-mixed` keeps 32-bit master weights. `fp8` and `fp4` multiply in
     8 and 4 bit and keep weights as `bf16-mixed` does in full fine-tunes, otherwise as `bf16`. Left
@@ -209,8 +208,8 @@ class Tune(_OneModel):
     """Kernels of norms and gates; `fused`: one each (Liger, Transformer Engine, Unsloth,
     torch.compile)."""
     packing: Annotated[bool, AsFact()] = True
-    """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, but not
-    the need."""
+    """Whether all samples are as long as `sequence`; if not, the allocator's cache grows, not the
+    need."""
     sharding: Annotated[Sharding, AsFact()] = "fsdp"
     """What GPUs that read sequences of their own share; `none`: one GPU. `fsdp2` is `fully_shard`
     of PyTorch, `fsdp` its predecessor, `megatron` the distributed optimizer of Megatron (NeMo,
@@ -222,9 +221,8 @@ class Tune(_OneModel):
     them stays; if left out, `fsdp2` does and `fsdp` does not."""
     loading: Annotated[Literal["sharded", "whole"], AsFact()] = "sharded"
     """What of a sharded model each GPU holds at the start (with `fsdp`, `fsdp2` or `zero-3`): its
-    shard, or the whole model before it is sharded (DeepSpeed without `zero.Init`, `--fsdp` of
-    ms-swift before September 2026, 4-bit bases under FSDP2 of accelerate), a floor that no number
-    of GPUs lowers."""
+    shard, or the whole model before it is sharded (DeepSpeed without `zero.Init`), a floor that no
+    number of GPUs lowers."""
     offload: Annotated[Literal["none", "optimizer", "all"], AsFact()] = "none"
     """What is kept in host memory: nothing, optimizer states, or these and the weights."""
     dataset_tokens: Annotated[PositiveNumber | None, AsFact("tokens")] = None
@@ -258,8 +256,7 @@ class Tune(_OneModel):
     gpu_partition: Annotated[str | None, AsFact()] = None
     """MIG profile to run on; rule `exclusions/no-tuning-on-partitioned-gpu` refuses it."""
     deploy: Annotated[Deploy | None, Switch] = None
-    """Derive the job `NAME-serving`, which serves the tuned model; `true` is
-    enough."""
+    """Derive the job `NAME-serving`, which serves the tuned model; `true` is enough."""
 
     @property
     def usual_precision(self) -> Precision:
@@ -327,8 +324,7 @@ class Serve(_OneModel):
     replicas: Replicas | None = None
     """Replicas side by side; 1 if neither this nor `load` is given."""
     mixed: bool = False
-    """Whether replicas on several GPU types share its traffic, each by what it takes; all of them
-    are on one type if left out. Goes with `load`."""
+    """Whether replicas on several GPU types share its traffic; goes with `load`."""
     whole_gpu: bool = False
     """Whether each replica must have its GPUs to itself where policies let others share."""
 
@@ -438,9 +434,8 @@ class Job(Frozen):
     may_slip_quarters: Annotated[Count, Field(le=39)] = 0
     """By how many quarters it may start later where not everything fits."""
     droppable: Droppable | None = None
-    """In each quarter, how many of its units, or `all`, may be short while the others run, where
-    not everything fits. It is dropped if more would have to be; kept whole or dropped if left
-    out."""
+    """How many of its units, or `all`, may be short in a quarter while the others run, where not
+    everything fits; kept whole or dropped if left out."""
     may_change_gpu_type: bool | None = None
     """Whether a unit may change its GPU type between quarters; as `policies` say if left out."""
     pinned: bool = False
