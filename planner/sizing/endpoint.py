@@ -19,17 +19,17 @@ from planner.sizing.candidate import Candidate, MissedTarget, Rejection, Serving
 from planner.sizing.count import Counter, Placement
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.flight import (
+    ALONE,
     HIGH,
     PLANNED,
     RATE,
-    SELDOM,
     TOLD,
     Varied,
     flight_of,
     in_flight_at,
     latency_at,
     most_held,
-    most_of,
+    most_in_flight,
     rate_with_room,
 )
 from planner.sizing.tries import Tries
@@ -218,20 +218,20 @@ class Endpoint:
         waits = {"ttft_ms", "e2e_ms"} & self._targets.keys()
         unqueued = rate_with_room(flight, held) if waits else None
 
-        def keeps(count: Exact) -> bool:
-            planned = flight.estimated(in_flight=count)(PLANNED) or 0
+        def keeps(mean: float) -> bool:
+            planned = flight.estimated(in_flight=mean)(PLANNED) or 0
             if unqueued is not None and planned > unqueued:
                 return False
-            latency = latency_at(flight.estimated, count)
+            latency = latency_at(flight.estimated, mean)
             return all(
                 (figure := latency[name]) is not None and figure <= target
                 for name, target in self._targets.items()
             )
 
-        return most_of(held, keeps) or next(filter(keeps, SELDOM), 0)
+        return most_in_flight(held, keeps)
 
     def _too_slow(self, gpu_type: str, gpus: int, flight: Varied) -> Rejection:
-        latency = latency_at(flight.exactly, SELDOM[-1])
+        latency = latency_at(flight.exactly, ALONE)
         percentile = self._serve.latency.percentile if self._serve.latency else 0
         late = {
             name: (figure, target)

@@ -30,8 +30,8 @@ TOLD: Final = {
     "e2e_ms": "to the end of an answer",
 }
 
-SELDOM: Final = tuple(Fraction(1, 2**halved) for halved in range(1, 8))
-"""Requests in flight on the average where hardly any meet; with the last, each is alone."""
+ALONE: Final = Fraction(1, 128)
+"""Requests in flight on the average with which each is alone; a mean is a multiple of it."""
 
 _UNITS: Final = {"concurrency": "requests", "in_flight": "requests", "ttft_ms": "ms"}
 """Of what varies; the time to the first token where it was found before."""
@@ -117,31 +117,28 @@ def most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
 
 
 def in_flight_at(flight: Varied, requests_per_second: Exact, most: Exact) -> Exact:
-    """Requests in flight on a replica that takes so many per second; `most` if it cannot.
-
-    Below one, in the steps of `SELDOM`.
-    """
+    """Requests in flight on a replica that takes so many per second; `most` if it cannot."""
     asked = float(requests_per_second)
 
-    def is_short(count: Exact) -> bool:
-        return (flight.estimated(in_flight=count)(RATE) or 0) < asked
+    def is_short(mean: float) -> bool:
+        return (flight.estimated(in_flight=mean)(RATE) or 0) < asked
 
-    if not is_short(1):
-        return min((part for part in SELDOM if not is_short(part)), default=1)
-    return min(most_of(int(most), is_short) + 1, most)
+    return min(most_in_flight(most, is_short) + ALONE, most)
 
 
 def rate_with_room(flight: Varied, places: int) -> Exact | float:
     """The rate up to which requests hardly ever wait for one of so many places."""
 
-    def has_room(count: int) -> bool:
-        high = flight.estimated(in_flight=count)(HIGH)
+    def has_room(mean: float) -> bool:
+        high = flight.estimated(in_flight=mean)(HIGH)
         return high is None or high <= places
 
-    return flight.estimated(in_flight=max(1, most_of(places, has_room)))(RATE) or 0
+    return flight.estimated(in_flight=max(ALONE, most_in_flight(places, has_room)))(RATE) or 0
 
 
-def latency_at(at: Callable[..., Figures], in_flight: Exact) -> dict[str, Exact | float | None]:
+def latency_at(
+    at: Callable[..., Figures], in_flight: Exact | float
+) -> dict[str, Exact | float | None]:
     """What users wait at the percentile with so many requests in flight on the average.
 
     `at` is `exactly` or `estimated` of a flight. Tokens come as slowly as with the requests that
@@ -158,6 +155,11 @@ def latency_at(at: Callable[..., Figures], in_flight: Exact) -> dict[str, Exact 
         "tpot_ms": crowded("tpot_ms"),
         "e2e_ms": None if first is None else crowded("e2e_ms"),
     }
+
+
+def most_in_flight(most: Exact, holds: Callable[[float], bool]) -> Fraction:
+    """The largest mean up to `most` for which it holds, as `most_of`."""
+    return most_of(int(most / ALONE), lambda parts: holds(parts * float(ALONE))) * ALONE
 
 
 def most_of(most: int, holds: Callable[[int], bool]) -> int:

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import pytest
 
+import planner
 from planner.inputs.override import AppliedChange, Override
 from planner.inputs.settled import Options
 from planner.planning.plan import SpareCost
@@ -20,6 +21,7 @@ from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
 from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.html.render import render
+from planner.reporting.sections.jobs import gpu_types_section
 from planner.reporting.sections.options import (
     are_equal,
     cheaper_ones,
@@ -539,3 +541,31 @@ def test_what_stands_between_backticks_is_code(text):
 def test_pictures_have_their_colours_where_no_style_sheet_reaches_them(text):
     for element in re.findall(r"<(?:rect|polyline|line) [^>]*>", text):
         assert "fill=" in element or "stroke=" in element, element
+
+
+LATE = """\
+format: 1
+name: One endpoint
+horizon: {first_quarter: 2027Q1, quarters: 2, as_of: 2026-12-01}
+offers:
+  rent-h100: {node_type: xe9680-h100, kind: rent, price_usd_per_gpu_hour: 3, quote: Q-1}
+  late-h200: {node_type: xe9680-h200, kind: buy, price_usd: 340000, quote: Q-2, lead_time_weeks: 12}
+jobs:
+  chat:
+    serve:
+      model: qwen3-30b-a3b
+      load: {requests_per_second: 8, input_tokens: 6000, output_tokens: 250}
+      latency: {ttft_ms: 2000, tpot_ms: 40}
+  note: {fixed: {gpus: 1, cpus: 1, memory_gb: 1}, gpu_types: [h200-141gb-sxm], count: {2027Q2: 1}}
+"""
+
+
+def test_gpu_types_are_counted_by_job_however_many_counts_of_gpus_each_may_take():
+    plan = planner.plan(LATE)._plan
+    (table,) = gpu_types_section(TracedPlan(plan))
+    ways = Counter(one.gpu_type for one in plan.jobs[0].alternatives)
+    assert ways["h200-141gb-sxm"] > 1
+    rows = {name: cells for name, *cells in (map(cell_text, row) for row in table.rows)}
+    on, movable, _, _, cannot, why = rows["h200-141gb-sxm"]
+    assert (on, movable, cannot) == ("1", "0", "1")
+    assert why.endswith("(1 job)")

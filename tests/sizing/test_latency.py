@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import random
 from decimal import Decimal
+from itertools import pairwise
 from math import ceil, exp, sqrt
 from statistics import mean
 
@@ -261,6 +262,20 @@ def test_a_tighter_target_never_takes_fewer_gpus(on_h100):
     assert loose == sorted(loose)
     assert loose[0] < loose[-1]
     assert gpus(None) <= loose[0]
+
+
+def test_a_little_more_patience_buys_a_little_more_traffic_even_where_few_requests_meet(size):
+    """A mean in flight is no whole number: between 2 and 3 requests lies a third of the traffic."""
+
+    def planned(ttft_ms):
+        job = serve({"ttft_ms": ttft_ms}, bits=8, gpus_per_replica=4, load={"input_tokens": 3000})
+        (found,) = size(serve=job, gpu_types=(L40S,)).candidates
+        return found.serving.planned_requests_per_second
+
+    rates = [planned(ttft_ms) for ttft_ms in range(2000, 4001, 40)]
+    assert rates == sorted(rates)
+    assert rates[-1] > 2 * rates[0]
+    assert all(later < 1.08 * sooner for sooner, later in pairwise(rates))
 
 
 def test_what_no_gpu_type_reaches_is_told_with_what_it_takes_alone(size):

@@ -298,18 +298,20 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
     never: dict[str, Counter[str]] = defaultdict(Counter)
     for place, job in enumerate(plan.jobs):
         least: dict[str, tuple[int, str]] = {}
+        against: dict[str, str] = {}
         for at, one in enumerate(job.alternatives):
-            if one.gpu_type in dict(job.gpu_types):
-                continue
             if one.extra_cents is None:
-                never[one.gpu_type][one.reason] += 1
+                against.setdefault(one.gpu_type, one.reason)
                 continue
             found = (one.extra_cents, f"jobs[{place}].alternatives[{at}].extra_cents")
             least[one.gpu_type] = min(least.get(one.gpu_type, found), found)
-        for gpu_type, found in least.items():
-            extra[gpu_type].append(found)
         for said in plan.sizings[job.sizing].rejections:
-            never[said.gpu_type][said.message] += 1
+            against.setdefault(said.gpu_type, said.message)
+        taken = dict(job.gpu_types).keys()
+        for gpu_type in least.keys() - taken:
+            extra[gpu_type].append(least[gpu_type])
+        for gpu_type in against.keys() - least.keys() - taken:
+            never[gpu_type][against[gpu_type]] += 1
 
     def cost(gpu_type: str, end: int) -> Cell:
         known = sorted(extra[gpu_type])
