@@ -124,15 +124,6 @@ def test_a_job_stays_where_its_label_says_others_make_room_and_later_power_is_us
     assert {told, "each unit runs at a site that its job may use"} <= {*plan.proof.checks}
 
 
-def test_every_node_has_its_rack_and_none_moves(plan):
-    racks = {node.id: node.racks for node in plan.nodes}
-    assert all(len(set(numbers)) == 1 for name, numbers in racks.items() if "east" in name)
-    held = [numbers[-1] for name, numbers in racks.items() if "east" in name]
-    assert sorted(held) == [1, 1, 2, 2]
-    assert all(numbers == () for name, numbers in racks.items() if "west" in name)
-    assert plan.sites[0].racks_used == (2, 2)
-
-
 def of_west(node):
     return node.site == "west"
 
@@ -218,15 +209,6 @@ def test_the_larger_of_site_and_policy_is_kept_spare(read):
     policy = ("jobs:", "policies: {spare_nodes: 1}\njobs:")
     plan = make_plan(read(policy, spare_in_the_west(2), *ROOM, AWAY))
     assert {pool.site: pool.nodes_spare for pool in plan.pools} == {"east": (1, 1), "west": (2, 2)}
-
-
-def test_what_is_kept_for_growth_is_told(read):
-    growth = ("jobs:", "policies: {growth_reserve: {h200-141gb-sxm: 40%}}\njobs:")
-    wet = ("gpus: 8}, count: 2}", "gpus: 8}, count: 2, gpu_types: [h200-141gb-sxm]}")
-    plan = make_plan(read(growth, wet))
-    assert plan.growth_reserve == (("h200-141gb-sxm", 0.4),)
-    wet_pool = next(pool for pool in plan.pools if pool.node_type == "wet")
-    assert (wet_pool.nodes, wet_pool.nodes_used) == ((4, 4), (2, 2))
 
 
 def test_a_job_whose_sites_have_nothing_for_it_is_named(read):
