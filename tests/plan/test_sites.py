@@ -211,6 +211,15 @@ def test_the_larger_of_site_and_policy_is_kept_spare(read):
     assert {pool.site: pool.nodes_spare for pool in plan.pools} == {"east": (1, 1), "west": (2, 2)}
 
 
+def test_what_is_kept_for_growth_is_told(read):
+    growth = ("jobs:", "policies: {growth_reserve: {h200-141gb-sxm: 40%}}\njobs:")
+    wet = ("gpus: 8}, count: 2}", "gpus: 8}, count: 2, gpu_types: [h200-141gb-sxm]}")
+    plan = make_plan(read(growth, wet))
+    assert plan.growth_reserve == (("h200-141gb-sxm", 0.4),)
+    wet_pool = next(pool for pool in plan.pools if pool.node_type == "wet")
+    assert (wet_pool.nodes, wet_pool.nodes_used) == ((4, 4), (2, 2))
+
+
 def test_a_job_whose_sites_have_nothing_for_it_is_named(read):
     inputs = read(
         ("  far: {node_type: cool", "  far: {node_type: wet"),
