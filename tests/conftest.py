@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -78,3 +79,36 @@ def golden(request):
         assert text == expected, f"{path} differs; run pytest --update-golden and read the diff"
 
     return compare
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra `dev`")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium here: `apt-get install chromium` runs the tests in a browser")
+    with api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """`tab(width)`: an empty tab that remembers what its console said and what it asked for."""
+    contexts = []
+
+    def opened(width=1280, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(120_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.said, page.asked = [], []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()

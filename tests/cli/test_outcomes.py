@@ -248,22 +248,6 @@ WORTH_A_LOOK = {
         tune("method: lora, batch: 8, sequence: 1024, adapter_rank: 2048"),
         "a rank of 2,048 is half the width of the model (4,096) or more",
     ),
-    "an adapter of a quarter of its base": (
-        job("serve: {model: llama-3.1-8b, adapters: {count: 1, size_gb: 16}}"),
-        "an adapter of 16 GB is more than a quarter of its base at 16 bit",
-    ),
-    "passes without end": (
-        tune("method: lora, batch: 8, sequence: 1024, dataset_tokens: 100000, epochs: 2000"),
-        "2,000 passes over the data set are far more than a model is tuned with",
-    ),
-    "data of less than a step": (
-        tune("method: lora, batch: 64, sequence: 1024, dataset_tokens: 50000"),
-        "50,000 tokens do not fill one step of 64 × 1,024",
-    ),
-    "requests of a day": (
-        job("serve: {model: llama-3.2-1b, context: 512, concurrency: 5000}"),
-        "5,000 requests at once are more than one replica is ever given",
-    ),
     "spare nodes that shut an owned pool": (
         job("fixed: {gpus: 2}") + "policies: {spare_nodes: {xe9680-h100: 5}}\n",
         "nothing can run on xe9680-h100 @ main, as 5 spare nodes must stay empty in a pool that "

@@ -150,18 +150,6 @@ def test_each_model_is_a_job_and_unknown_ones_are_told(read, told):
     assert "served-ours: say which model serves this, as `serve.model`" in told
 
 
-def test_what_is_imported_is_planned(read, tmp_path):
-    part = read(answer(*vllm(busy_by_day, hours=48)))
-    part.write(tmp_path / "out")
-    scenario = tmp_path / "out" / "mine.yaml"
-    scenario.write_text(
-        "format: 1\nname: Mine\nextends: jobs.yaml\n"
-        "horizon: {first_quarter: 2027Q3, quarters: 1}\nsites: {main: {}}\n"
-        "offers: {h100: {kind: buy, node_type: xe9680-h100, price_usd: 300000}}\n"
-    )
-    assert planner.plan(scenario).proved
-
-
 def grafana(result):
     """The same as Grafana writes it: series joined by time, in milliseconds."""
     out = io.StringIO()

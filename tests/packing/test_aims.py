@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.incumbent import Infeasible
 from planner.packing.near_optimal import Aim, reach
 from planner.packing.problem import SpendLimit
 from planner.packing.solution import Status
@@ -24,33 +23,6 @@ def nodes_of(problem, *units):
     return Aim("nodes", nodes, (0,) * len(problem.demands), 100_000)
 
 
-@pytest.fixture
-def dear_and_lean(build):
-    """A unit that runs on type a, or on type b for a tenth more."""
-    pools = [build.pool("a"), build.pool("b")]
-    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
-    offers = [build.buy(BUY), build.buy(BUY * 11 // 10, pool=1)]
-    return build.problem(pools, offers, [demand])
-
-
-def test_the_ceiling_decides_how_much_may_be_paid_for_having_less(dear_and_lean, faults):
-    aim = nodes_of(dear_and_lean, 3, 2)
-    for most, value, cost in ((BUY * 11 // 10, 2, BUY * 11 // 10), (BUY * 11 // 10 - 1, 3, BUY)):
-        found = reached(dear_and_lean, aim, most)
-        assert (found.value, found.bound) == (value, value)
-        assert found.solution.cost_cents == cost
-        assert not faults(dear_and_lean, found.solution)
-    with pytest.raises(Infeasible):
-        reached(dear_and_lean, aim, BUY - 1)
-
-
-def test_of_the_plans_with_the_least_the_cheapest_is_taken(build):
-    pools = [build.pool("a"), build.pool("b")]
-    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
-    problem = build.problem(pools, [build.buy(BUY), build.buy(BUY - 1, pool=1)], [demand])
-    assert reached(problem, nodes_of(problem, 1, 1), 2 * BUY).solution.cost_cents == BUY - 1
-
-
 @pytest.mark.parametrize(("most", "bought"), [(BUY + 499, 1), (BUY + 500, 0)])
 def test_what_moves_cost_counts_against_the_ceiling(build, most, bought):
     """Nothing need be bought if the unit moves; but moving costs 500 more than a node."""
@@ -61,16 +33,6 @@ def test_what_moves_cost_counts_against_the_ceiling(build, most, bought):
     found = reached(problem, nodes_of(problem, 1), most)
     assert (found.value, found.bound) == (bought, bought)
     assert found.solution.moved == (1 - bought,)
-
-
-def test_moves_are_aimed_at_like_nodes(build):
-    pools = [build.pool("a"), build.pool("b", owned=1)]
-    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
-    problem = build.problem(pools, [build.buy(BUY)], [running(demand, "node-a/main", 1)])
-    aim = Aim("moves", ((0,),), (1,), 100_000)
-    assert reached(problem, aim, BUY).value == 0
-    assert reached(problem, aim, BUY).solution.cost_cents == BUY
-    assert reached(problem, aim, BUY - 1).value == 1
 
 
 def test_the_least_is_that_of_trying_everything(least_cost, faults):

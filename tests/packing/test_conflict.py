@@ -33,31 +33,6 @@ def told():
     return of
 
 
-def test_power_at_one_site_and_money_for_the_other_stand_in_each_others_way(build, told):
-    """Nodes are owned here, where power ends, and for sale there, where money does."""
-    pools = [build.pool(owned=1, site="here"), build.pool(site="there")]
-    supplies = [build.rent(0, maximum=1), build.buy(BUY, pool=1), build.rent(7 * BUY, pool=1)]
-    units = build.units(2, ("h100", 8, 0, 0))
-    problem = replace(
-        build.problem(pools, supplies, [units]),
-        limits=(
-            Limit("power at here", ((0, 10_000),), (15_000,), "W"),
-            Limit("power at there", ((1, 10_000),), (90_000,), "W"),
-        ),
-        budgets=(
-            SpendLimit("capex in total", BUY // 2, ((0,), (BUY,), (0,))),
-            SpendLimit("opex in total", 3 * BUY, ((0,), (0,), (7 * BUY,))),
-        ),
-    )
-    named, remedies = told(problem)
-    assert named == ["power at here (15 kW)", "capex in total ($500)", "opex in total ($3,000)"]
-    assert remedies == [
-        ["raise power at here by 5 kW, to 20 kW"],
-        ["raise capex in total by $500, to $1,000"],
-        ["raise opex in total by $4,000, to $7,000"],
-    ]
-
-
 @pytest.fixture
 def four_budgets(build):
     """Eight units to buy in any of four ways, each with its own budget, all of them too small."""

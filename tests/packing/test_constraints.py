@@ -99,13 +99,6 @@ def test_a_unit_takes_one_whole_node_or_several_smaller_ones(build, plan):
     assert solution.bought == ((0,), (2,))
 
 
-def test_a_unit_takes_the_choice_that_costs_least(build, plan):
-    pools = [build.pool("h100"), build.pool("l40s")]
-    offers = [build.buy(BUY), build.buy(BUY // 3, pool=1)]
-    demand = build.units(2, ("h100", 4, 0, 0), ("l40s", 8, 0, 0))
-    assert plan(build.problem(pools, offers, [demand])).assigned == ((0, 2),)
-
-
 def test_a_demand_without_a_choice_has_no_plan(build, plan):
     assert plan(build.problem([build.pool()], [build.buy(BUY)], [build.units(1)])) is None
 
@@ -121,78 +114,9 @@ def test_a_unit_keeps_its_gpu_type_where_changing_would_be_cheaper(build, plan):
     assert plan(build.problem(pools, offers, two_jobs, 2)).cost_cents == 2 * RENT
 
 
-def test_owned_nodes_serve_every_quarter_and_are_never_paid_for_again(build, plan):
-    demand = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1, 2))
-    problem = build.problem([build.pool(owned=2)], [build.buy(BUY, BUY, BUY)], [demand], 3)
-    assert plan(problem).cost_cents == 0
-
-
-@pytest.mark.parametrize(
-    ("quarters", "bought"), [((0, 1, 2), (1, 0, 0)), ((1, 2), (0, 1, 0))], ids=str
-)
-def test_bought_nodes_stay_and_come_no_earlier_than_needed(build, plan, quarters, bought):
-    demand = build.units(1, ("h100", 8, 0, 0), quarters=quarters)
-    problem = build.problem([build.pool()], [build.buy(BUY, BUY - 9, BUY - 99)], [demand], 3)
-    assert plan(problem).bought == (bought,)
-
-
-def test_rent_lasts_one_quarter(build, plan):
-    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 2))
-    problem = build.problem([build.pool()], [build.rent(RENT, RENT, RENT)], [demand], 3)
-    assert plan(problem).rented == ((1, 0, 1),)
-    assert plan(problem).cost_cents == 2 * RENT
-
-
-@pytest.mark.parametrize(("quarters", "kind"), [(3, "rent"), (4, "buy")])
-def test_a_node_is_rented_until_the_horizon_makes_it_cheaper_to_buy(build, plan, quarters, kind):
-    """10 to buy against 3 a quarter: rent for three quarters, buy for four."""
-    demand = build.units(1, ("h100", 8, 0, 0), quarters=range(quarters))
-    offers = [build.buy(*[BUY] * quarters), build.rent(*[RENT] * quarters)]
-    solution = plan(build.problem([build.pool()], offers, [demand], quarters))
-    assert any(solution.bought[0]) == (kind == "buy")
-    assert any(solution.rented[1]) == (kind == "rent")
-
-
-def test_nothing_enters_service_before_its_lead_time(build, plan):
-    demand = build.units(1, ("h100", 8, 0, 0), quarters=(0, 1))
-    late = build.buy(None, RENT)
-    assert plan(build.problem([build.pool()], [late], [demand], 2)) is None
-    offers = [late, build.rent(2 * RENT, 2 * RENT)]
-    solution = plan(build.problem([build.pool()], offers, [demand], 2))
-    assert (solution.bought[0], solution.rented[1]) == ((0, 1), (1, 0))
-
-
-def test_an_offer_to_buy_ends_at_its_maximum_over_the_whole_horizon(build, plan):
-    demands = [build.units(1, ("h100", 8, 0, 0), quarters=(q, 2)[: 1 + (q < 2)]) for q in range(3)]
-    cheap = build.buy(1000, 1000, 1000, maximum=1)
-    dear = build.rent(BUY, BUY, BUY)
-    solution = plan(build.problem([build.pool()], [cheap, dear], demands, 3))
-    assert sum(solution.bought[0]) == 1
-    assert solution.rented[1] == (0, 0, 2)
-
-
-def test_an_offer_to_rent_ends_at_its_maximum_in_each_quarter_anew(build, plan):
-    demand = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1, 2))
-    offers = [build.buy(BUY, BUY, BUY), build.rent(1000, 1000, 1000, maximum=1)]
-    solution = plan(build.problem([build.pool()], offers, [demand], 3))
-    assert solution.rented[1] == (1, 1, 1)
-    assert solution.bought[0] == (1, 0, 0)
-
-
-def test_an_offer_of_no_nodes_is_no_offer(build, plan):
-    demand = build.units(1, ("h100", 1, 0, 0))
-    assert plan(build.problem([build.pool()], [build.buy(1, maximum=0)], [demand])) is None
-
-
 def test_a_pool_that_runs_a_unit_keeps_its_spare_nodes_empty(build, nodes_bought):
     assert nodes_bought(build.units(2, ("h100", 8, 0, 0)), spare=1) == 3
     assert nodes_bought(build.units(1, ("h100", 16, 0, 0)), spare=2) == 4
-
-
-def test_a_pool_that_runs_nothing_keeps_no_spare_nodes(build, plan):
-    demand = build.units(1, ("h100", 8, 0, 0), quarters=(1,))
-    offer = build.rent(RENT, RENT, RENT)
-    assert plan(build.problem([build.pool(spare=1)], [offer], [demand], 3)).rented == ((0, 2, 0),)
 
 
 def test_owned_nodes_count_only_beside_the_spare_one_of_them(build):
@@ -204,13 +128,6 @@ def test_owned_nodes_count_only_beside_the_spare_one_of_them(build):
     assert relaxed.objective * CENTS_PER_UNIT == pytest.approx(BUY)
 
 
-def test_spare_nodes_can_make_the_dearer_pool_the_cheaper_one(build, plan):
-    pools = [build.pool("a", spare=1), build.pool("b")]
-    offers = [build.buy(BUY), build.buy(BUY + 1, pool=1)]
-    demand = build.units(1, ("a", 8, 0, 0), ("b", 8, 0, 0))
-    assert plan(build.problem(pools, offers, [demand])).bought == ((0,), (1,))
-
-
 def test_each_pool_keeps_spare_nodes_of_its_own(build, plan):
     """Two pools in use keep two spare nodes, so everybody moves into one of them."""
     pools = [build.pool("a", spare=1), build.pool("b", spare=1)]
@@ -219,9 +136,3 @@ def test_each_pool_keeps_spare_nodes_of_its_own(build, plan):
     assert plan(build.problem(pools, offers, apart)).cost_cents == 4 * BUY
     free = [build.units(1, ("a", 4, 0, 0)), build.units(1, ("a", 4, 0, 0), ("b", 4, 0, 0))]
     assert plan(build.problem(pools, offers, free)).bought == ((2,), (0,))
-
-
-def test_the_cost_of_the_owned_fleet_is_part_of_the_cost_and_of_the_bound(build, solve):
-    problem = build.problem([build.pool(owned=1)], [], [build.units(1, ("h100", 1, 0, 0))])
-    solution = solve(type(problem)(1, problem.pools, (), problem.demands, 777))
-    assert (solution.cost_cents, solution.bound_cents) == (777, 777)

@@ -7,7 +7,6 @@ from itertools import product
 import pytest
 
 from planner.packing.incumbent import Infeasible
-from planner.packing.problem import SpendLimit
 from planner.packing.scenario_program import Mean, Order, future_of, hedged, holding
 from planner.packing.solvers.solver import Outcome
 from tests.packing.draws import draw
@@ -113,25 +112,6 @@ def one_node(build):
     return make
 
 
-def test_what_is_bought_once_is_neither_too_much_nor_too_little(one_node):
-    # Bought for 10, rented for 20: a node that is idle in one of two futures is worth its price.
-    quiet, busy = one_node(1), one_node(3)
-    found = asked([quiet, busy], [Mean((0, 1), 0, 2)])
-    fixed = quiet.fixed_cost_cents
-    assert found.bound_cents == fixed + 3 * CHEAP
-    # With a third future like the first, the second and third node are rented when they are needed.
-    found = asked([quiet, quiet, busy], [Mean((0, 1, 2), 0, 3)])
-    assert found.orders == (Order("own", "main", 0, 1),)
-    assert found.bound_cents == fixed + (CHEAP + CHEAP + 5 * CHEAP) // 3
-
-
-def test_the_greatest_of_the_means_counts(one_node):
-    quiet, busy = one_node(1), one_node(3)
-    found = asked([quiet, quiet, busy], [Mean((0, 1, 2), 0, 3), Mean((2,), 0, 1)])
-    assert found.orders == (Order("own", "main", 0, 3),)
-    assert found.bound_cents == quiet.fixed_cost_cents + 3 * CHEAP
-
-
 def test_futures_outside_the_program_cost_what_they_cost_at_the_least(one_node):
     quiet = one_node(1)
     found = asked([quiet], [Mean((0,), 5 * CHEAP, 2)])
@@ -151,17 +131,3 @@ def test_what_comes_late_in_one_future_is_the_same_order(build):
     assert found.orders == (Order("own", "main", 0, 1),)
     # Late, it is bought for the second quarter, and a node is rented in the first.
     assert found.bound_cents == make(None).fixed_cost_cents + (CHEAP + 2 * CHEAP) // 2
-
-
-def test_futures_that_nothing_holds_together_are_told(build):
-    def make(budget, units):
-        offer = replace(build.buy(CHEAP), name="own")
-        demand = build.units(units, ("a", 8, 0, 0))
-        problem = build.problem([build.pool("a")], [offer], [demand])
-        return replace(problem, budgets=(SpendLimit("in all", budget, ((CHEAP,),)),))
-
-    assert asked([make(2 * CHEAP, 1), make(9 * CHEAP, 2)], ()).orders == (
-        Order("own", "main", 0, 2),
-    )
-    apart = asked([make(CHEAP, 1), make(9 * CHEAP, 2)], ())
-    assert (apart.outcome, apart.orders) == (Outcome.INFEASIBLE, None)

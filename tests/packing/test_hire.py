@@ -52,17 +52,6 @@ def by_the_hour(build, demands, hire=HOURLY, maximum=None) -> Problem:
     return problem
 
 
-def test_runs_that_are_apart_in_time_do_not_pay_for_the_time_between(hours_of):
-    early, late = runs(1, 1, 5, until=10), runs(1, 1, 5, earliest=1000)
-    assert hours_of(early, late) == 10
-    assert hours_of(early, late, hire=HourlyTerms(1, 48), proved=False) == 96
-
-
-def test_hours_in_which_one_run_has_the_node_are_no_others_whatever_their_windows(hours_of):
-    early, late = runs(1, 4, 10, until=10), runs(1, 4, 20, earliest=100, until=120)
-    assert hours_of(early, late, runs(1, 8, 30)) == 60
-
-
 def test_a_run_takes_more_gpus_where_fewer_hours_are_paid_so(hours_of):
     """The first ends before the other begins, but for two hours: by GPU-hours, one GPU is less."""
     narrow, wide = runs(1, 1, 12, until=22), runs(1, 2, 7, until=22)

@@ -38,11 +38,6 @@ def nodes_for(build, solve, faults):
     return bought
 
 
-def test_a_part_that_no_gpu_has_cannot_run(nodes_for):
-    assert nodes_for((Part("5g", 0), 0, 1)) is None
-    assert nodes_for((Part("", 80_001), 0, 1)) is None
-
-
 def test_shares_of_a_hundred_sizes_are_told_apart_when_they_are_laid_out(nodes_for):
     """Too many fillings to list: the bound counts in cells, the layout in MB."""
     pieces = [(Part("", 20_000 + 37 * number), 0, 1) for number in range(50)]
@@ -77,15 +72,3 @@ def test_unlike_shares_over_quarters_have_a_plan_at_once(build, solve, faults):
     problem = build.problem([pool], [build.buy(900_000, 800_000, 700_000)], demands, 3)
     solution = solve(problem, asked_gap=0.5)
     assert not faults(problem, solution)
-
-
-def test_partitions_are_told_with_a_real_place_for_each(build, solve):
-    pool = replace(build.pool(node=(1, 80, 800)), divisions=SEVENTHS)
-    demands = [
-        Demand((Choice("h100", Shape(1, 0, 0, part=part)),), (0,), 1)
-        for part in (Part("4g", 0), Part("2g", 0), Part("1g", 0))
-    ]
-    solution = solve(build.problem([pool], [build.buy(1_000)], demands))
-    (layout,) = solution.layouts[0][0]
-    slots = {member.demand: member.slot for member in layout.bundles[0].members}
-    assert slots == {0: 0, 1: 4, 2: 6}

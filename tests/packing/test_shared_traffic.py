@@ -11,31 +11,6 @@ TEN = 10_000_000
 HALF, THIRD, TWO_THIRDS = 500_000, 333_334, 666_667
 
 
-def test_two_types_take_together_what_either_takes_dearer(build, plan):
-    """One H100 takes two thirds, one L40S a third: one of each, where two H100 or three L40S cost
-    more."""
-    pools = [build.pool("h100", node=(1, 9, 9)), build.pool("l40s", node=(1, 9, 9))]
-    supplies = [build.buy(3 * TEN), build.buy(2 * TEN, pool=1)]
-    unit = build.units(1, ("h100", 1, 0, 0), ("l40s", 1, 0, 0))
-
-    chat = sharing(unit, TWO_THIRDS, THIRD, count=3)
-    solution = plan(build.problem(pools, supplies, [chat]))
-
-    assert solution.assigned == ((1, 1),)
-    assert solution.cost_cents == 5 * TEN
-
-
-def test_endpoints_that_are_alike_do_not_take_each_others_traffic(build, plan):
-    """Each needs two of three halves; three replicas together would leave one short."""
-    pools = [build.pool("h100", node=(4, 9, 9))]
-    unit = build.units(1, ("h100", 1, 0, 0))
-    chats = [sharing(unit, HALF, count=3, name=name) for name in ("chat", "other")]
-
-    solution = plan(build.problem(pools, [build.buy(TEN)], chats))
-
-    assert solution.assigned == ((2,), (2,))
-
-
 def test_the_bound_counts_whole_replicas_of_each_endpoint(build):
     """Seven endpoints need two replicas each, fourteen in all: parts of them would fit one node."""
     pools = [build.pool("h100"), build.pool("l40s")]

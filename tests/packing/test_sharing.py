@@ -7,7 +7,6 @@ from itertools import chain, combinations
 import pytest
 
 from planner.inputs.load import load_catalog
-from planner.packing.problem import Division
 from planner.packing.statement.translate import divisions_of
 
 A100, H100, RTX = "a100-80gb-sxm", "h100-80gb-sxm", "rtx-pro-6000-server-96gb"
@@ -74,15 +73,3 @@ def test_no_division_holds_less_than_another(gpus):
     for one in every:
         for other in every:
             assert one == other or any(one.count(name) > other.count(name) for name in one)
-
-
-def test_two_halves_leave_a_compute_slice_that_no_partition_can_have(gpus):
-    halves = Division((("3g.40gb", 0), ("3g.40gb", 4)))
-    found = divisions_of(gpus[H100], ("1g.10gb", "3g.40gb"))
-    assert halves in found
-    assert all(names(one.slots).count("3g.40gb") < 2 for one in found if one != halves)
-
-
-def test_a_seventh_small_partition_leaves_the_eighth_memory_slice_unused(gpus):
-    (seven,) = divisions_of(gpus[H100], ("1g.10gb",))
-    assert seven.slots == tuple(("1g.10gb", start) for start in range(7))

@@ -13,7 +13,7 @@ from planner.packing import search as searching
 from planner.packing import start
 from planner.packing.solvers.linear import LinearMaster, solve_linear
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Answer, Outcome, solve_integer, solver_version
+from planner.packing.solvers.solver import Answer, Outcome, solve_integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,8 +189,3 @@ def test_a_search_that_ends_without_a_plan_claims_neither_plan_nor_proof(build, 
     problem = build.problem([build.pool()], [build.buy(100)], [build.units(1, ("h100", 1, 0, 0))])
     with pytest.raises(LimitError, match="no proof that none exists"):
         searching.search(problem, asked_gap=0.0, time_limit_s=0.01)
-
-
-def test_the_solver_names_its_version():
-    assert solver_version().startswith("HiGHS ")
-    assert "PuLP 3." in solver_version()

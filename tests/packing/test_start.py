@@ -72,18 +72,6 @@ def test_first_fit_of_parts_minds_the_memory_of_the_host():
     assert packed.opened() == 4
 
 
-def test_a_program_has_a_plan_and_a_bound_though_time_is_over(build, faults):
-    units = [
-        build.units(7, ("h100", gpus, 9, 0), quarters=range(number, 4))
-        for number, gpus in enumerate((1, 2, 5))
-    ]
-    problem = build.problem([build.pool()], [build.buy(9, 8, 7, 6)], units, 4)
-    found = search(problem, asked_gap=0.0, time_limit_s=1e-9)
-    assert found.cost_cents is not None
-    assert 0 < found.bound_cents <= found.cost_cents
-    assert not faults(problem, answer(problem, found, 0.0))
-
-
 def test_no_search_works_long_beyond_its_limit_where_a_quota_leaves_no_room():
     """Nodes were added one by one, sixty times, to runs that only their quota kept from a plan."""
     for seed in range(12):

@@ -47,17 +47,6 @@ def test_jobs_that_need_the_same_become_one_demand_whatever_their_names():
     assert translation.members == ((("x", 1), ("x", 2), ("y", 1)),)
 
 
-def test_a_growing_job_becomes_a_demand_for_each_run_of_quarters():
-    """1, 3 and 2 units: one stays for three quarters, one for two, one for one."""
-    translation = stated("x: {fixed: {gpus: 2}, count: {2027Q1: 1, 2027Q2: 3, 2027Q3: 2}}")
-    by_unit = {
-        unit: demand.quarters
-        for demand, units in zip(translation.problem.demands, translation.members, strict=True)
-        for unit in units
-    }
-    assert by_unit == {("x", 1): (0, 1, 2), ("x", 2): (1, 2), ("x", 3): (1,)}
-
-
 def test_nodes_of_one_type_at_one_site_are_one_pool():
     problem = stated(
         fleet="old: {node_type: xe9680-h100, count: 2}, older: {node_type: xe9680-h100, count: 3}",
@@ -121,15 +110,3 @@ def test_a_run_becomes_hours_and_a_window_and_as_many_pieces_as_it_runs():
     (demand,) = stated("x: {fixed: {gpus: 2}}").problem.demands
     assert demand.choices[0].shape.run == ALWAYS
     assert not demand.choices[0].shape.bundles
-
-
-def test_jobs_alike_but_for_their_windows_are_different_demands():
-    jobs = ", ".join(
-        f"{name}: {{fixed: {{gpus: 2}}, run: {{hours: 27, {window}}}}}"
-        for name, window in (("x", "deadline: 4"), ("y", "release: 5"), ("z", "release: 5"))
-    )
-    demands = stated(jobs).problem.demands
-    assert sorted((one.count, one.choices[0].shape.run.earliest) for one in demands) == [
-        (1, 0),
-        (2, 672),
-    ]

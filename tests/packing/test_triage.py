@@ -197,16 +197,6 @@ def one_server(build) -> Callable[..., tuple[Problem, list[Claim]]]:
     return stated
 
 
-def test_a_job_that_waits_for_its_server_waits_no_longer_than_it_must(build):
-    """The server that is bought arrives in the second quarter of three."""
-    demands = [build.units(1, ("h100", 8, 0, 0), quarters=(quarter,)) for quarter in range(3)]
-    problem = build.problem([build.pool()], [build.buy(None, 300, 200)], demands, 3)
-    claim = Claim("waits", 50, True, tuple(((quarter, 1),) for quarter in range(3)))
-    assert decide(problem, [claim]).delays == {"waits": 2}, "the later, the cheaper"
-    steady = replace(problem, supplies=(build.buy(None, 200, 200),))
-    assert decide(steady, [claim]).delays == {"waits": 1}, "no cost speaks for more delay"
-
-
 def test_jobs_that_are_alike_are_decided_together_and_named_apart(build):
     problem = build.problem([build.pool(owned=2)], [], [build.units(9, ("h100", 4, 0, 0))])
     claims = [Claim(f"job-{number}", 50, False, (((0, 1),),)) for number in range(9)]
@@ -233,13 +223,6 @@ def too_few_cores(build) -> tuple[Problem, list[Claim]]:
     return problem, claims
 
 
-def test_a_part_that_lacks_cores_beside_a_run_is_dropped(too_few_cores):
-    found = decide(*too_few_cores)
-    assert found.delays == {"a": 0, "b": 0, "c": None}
-    assert [(level.dropped, level.delayed) for level in found.levels] == [(0, 0), (1, 0)]
-    assert found.cost_cents == 900
-
-
 def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
     too_few_cores, monkeypatch
 ):
@@ -262,22 +245,6 @@ def test_a_question_that_finds_no_plan_keeps_the_one_before_and_is_not_proved(
 def droppable(name: str, units: int, most: int, priority: int = 50, demand: int = 0) -> Claim:
     numbers = (tuple(range(1, units + 1)),)
     return Claim(name, priority, False, (((demand, units),),), most, numbers)
-
-
-def test_units_are_short_while_the_others_of_their_job_run(build):
-    problem = build.problem([build.pool(owned=1)], [], [build.units(10, ("h100", 1, 0, 0))])
-    found = decide(problem, [droppable("chat", 10, 3)])
-    assert found.delays == {"chat": 0}
-    assert found.short == {"chat": ((9, 10),)}
-    assert found.levels == (Level(50, 0, 0, proved=True, short=2),)
-
-
-def test_units_are_short_in_the_quarters_without_room_alone(build):
-    """Two servers; one retires before the last of three quarters."""
-    pool = replace(build.pool(owned=2), retired=(0, 0, 1))
-    units = build.units(4, ("h100", 4, 0, 0), quarters=range(3))
-    found = decide(build.problem([pool], [], [units], 3), [droppable("chat", 4, 2)])
-    assert found.short == {"chat": ((), (), (3, 4))}
 
 
 def test_a_unit_keeps_its_gpu_type_around_the_quarters_in_which_it_is_short(build):
@@ -311,16 +278,6 @@ def test_a_running_unit_that_is_short_at_first_pays_no_move(build):
     found = decide(problem, [droppable("chat", 3, 3)])
     assert (found.cost_cents, found.bound_cents) == (0, 0)
     assert found.short == {"chat": ((3,),)}
-
-
-def test_runs_of_a_unit_that_is_short_are_none(build):
-    """Each unit runs twice for 7 of 13 weeks, which leaves room for one run after none."""
-    shape = Shape(8, 0, 0, run=slots(7, 0, 13))
-    units = Demand((Choice("h100", shape, 2),), (0,), 3)
-    problem = build.problem([build.pool(owned=4)], [], [units])
-    found = decide(problem, [droppable("tunes", 3, 3)])
-    assert found.levels[0].short == 1
-    assert found.short == {"tunes": ((3,),)}
 
 
 def test_replicas_of_an_endpoint_are_short_one_by_one(build):

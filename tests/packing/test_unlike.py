@@ -11,7 +11,7 @@ from planner.packing.formulation.build import build_master
 from planner.packing.layouts import cutting_stocks
 from planner.packing.local_search import place_unlike
 from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
-from planner.packing.problem import Pool, Shape
+from planner.packing.problem import Shape
 from planner.packing.solvers.solver import solve_integer
 
 
@@ -116,11 +116,6 @@ def test_no_unit_is_lost_no_node_overfull_and_nodes_that_are_added_are_counted(b
     assert (added > 0) == (fewer > 0)
 
 
-def test_there_is_no_plan_on_fewer_nodes_where_none_may_be_added(build):
-    master, values = counted(many(build, 5, units=60))
-    assert placed(master, with_fewer(master, values), more_nodes=False) is None
-
-
 def test_an_offer_is_not_stretched_beyond_its_maximum(build):
     def plan(units):
         demands = [build.units(1, ("h100", 5, 10 + n, 100_000)) for n in range(units)]
@@ -160,10 +155,3 @@ def test_two_units_that_take_whole_nodes_never_share_one(build, go_on):
     assert found is not None
     assert nodes_of(master, found[0]) == {0: 2}
     assert found[1] == {0: []}
-
-
-def test_a_unit_that_must_stay_within_a_node_runs_on_no_smaller_one():
-    pool = Pool("node", "main", "h100", Shape(8, 80, 800), 0, 0, fabric=True)
-    assert pool.nodes_taken(Shape(16, 1, 1)) == 2
-    assert pool.nodes_taken(Shape(16, 1, 1, spans=False)) is None
-    assert pool.nodes_taken(Shape(8, 1, 1, spans=False)) == 1

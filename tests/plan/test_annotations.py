@@ -62,17 +62,6 @@ def test_whatever_is_taken_for_granted_is_listed_with_who_says_so(case):
     assert "rule exclusions/x is waived: tried it" in told
 
 
-def test_storage_grows_with_each_tuned_unit_and_stays(plan):
-    assert plan.storage_mb == (500, 500, 500), "tuned again in the third quarter, it is replaced"
-
-
-def test_use_is_counted_by_pool_and_quarter(plan):
-    eight = plan.pools[0]
-    assert (eight.nodes, eight.nodes_used) == ((1, 3, 3), (1, 3, 3))
-    assert eight.gpus_used == (6, 20, 24)
-    assert eight.cpus_used == (8, 6 + 17, 11 + 17)
-
-
 def alternatives(plan, job):
     found = next(item for item in plan.jobs if item.name == job)
     return {item.gpu_type: (item.extra_cents, item.reason) for item in found.alternatives}

@@ -14,8 +14,6 @@ import pytest
 from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.store import carried_over, dumps, loads
-from planner.reporting.plan import FULL, plan_document
-from planner.reporting.terminal import TerminalOptions, render
 from tests.plan.edits import changed, refused, within
 from tests.stated import edited, stated
 
@@ -61,11 +59,6 @@ def current(plan: Plan) -> CurrentPlacement:
     return plan.current
 
 
-def charges(plan: Plan) -> dict[str | None, int]:
-    assert plan.chargeback is not None
-    return {use.team: use.cost_cents for use in plan.chargeback.teams}
-
-
 def nodes_of(plan, job, unit=1, quarter=0):
     return [
         use.node
@@ -85,18 +78,6 @@ def test_a_plan_lists_what_moves_from_where_to_where_and_what_it_costs(moved):
         ("small", 2, ("xe9680-h100/here/02",), there, 100_000),
     ]
     assert (current(plan).units, current(plan).cost_cents) == (2, 200_000)
-
-
-def test_moves_have_a_line_of_their_own_in_the_cost_and_are_charged_to_their_team(load, moved):
-    _, plan = moved
-    free = make_plan(load(("1000", "0")))
-
-    line = next(line for line in plan.costs if line.name == "moves")
-    assert (line.cents, line.present_cents) == ((200_000, 0), 200_000)
-    assert plan.proof.cost_cents - free.proof.cost_cents == 200_000
-    charged, without = charges(plan), charges(free)
-    assert charged["red"] - without["red"] == 200_000
-    assert charged["blue"] == without["blue"]
 
 
 def test_a_weight_is_no_payment_so_that_no_budget_counts_it(load, moved):
@@ -215,20 +196,6 @@ def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(load, poli
     else:
         with pytest.raises(InputError, match="has 8 GPUs, what is listed to run on it holds 9"):
             load(*changes)
-
-
-def test_the_report_has_a_section_on_moves_where_anything_runs(load, moved):
-    text = SCENARIO.partition("running:")[2]
-    still = make_plan(load((f"running:{text}", "")))
-    told, silent = (
-        render(plan_document(one, FULL), TerminalOptions(120, unicode=True, colour=False))
-        for one in (moved[1], still)
-    )
-
-    assert "── Moves" in told
-    assert "0 stay, 2 leave their pools for $2,000.00" in " ".join(told.split())
-    assert still.current is None
-    assert "Moves" not in silent
 
 
 def test_gpu_counts_that_differ_from_the_rules_are_warned_of(load):

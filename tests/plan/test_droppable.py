@@ -115,18 +115,6 @@ def test_what_is_told_names_the_units_and_the_quarters(read):
     assert "units_short" not in summary_of(whole).model_dump()
 
 
-def test_units_of_a_growing_job_are_short_where_they_are_there(read):
-    jobs = {
-        "grows": {"fixed": {"gpus": 8}, "count": {"2027Q1": 2, "2027Q2": 6}, "droppable": 2},
-        "small": {"fixed": {"gpus": 2}, "count": 2, "droppable": "all", "priority": "low"},
-    }
-    plan = make_plan(read(jobs))
-    assert units(plan) == {"grows": (2, 5, 4), "small": (2, 0, 0)}
-    assert short(plan, "grows").how(plan.quarters) == (
-        "short of 1 of 6 units (2027Q2), 2 of 6 units (2027Q3)"
-    )
-
-
 def test_a_job_that_waits_may_be_short_as_well(read):
     """The buyer of the only server gets it for the second quarter."""
     jobs = {

@@ -49,13 +49,6 @@ def test_who_goes_on_keeps_its_node_and_its_gpus_when_others_leave_and_come():
     assert len(now["comes", 1]["01"]) == 3
 
 
-def test_newcomers_take_gaps_and_leave_the_others_alone():
-    jobs = {"comes": job(2, THEN), "large": job(4, BOTH), "small": job(2, BOTH, count=3)}
-    plan = planned(2, jobs)
-    assert plan.moves == (0, 0)
-    assert len(seats(plan, 1)) == 5
-
-
 def test_only_as_many_units_move_as_have_to():
     """Each newcomer needs a whole node or half of one, so that small units make room."""
     small = job(2, BOTH, count=4)

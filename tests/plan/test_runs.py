@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from itertools import combinations
 
 import pytest
 
@@ -51,12 +50,6 @@ def plan(inputs):
     return make_plan(inputs)
 
 
-def candidate(plan, name):
-    job = next(job for job in plan.jobs if job.name == name)
-    way = job.ways[0][0]
-    return next(one for one in plan.sizings[job.sizing].candidates if one.way == way)
-
-
 def runs_of(plan, job, quarter=0):
     """(unit, run) -> where it is: node and who holds what there."""
     found = defaultdict(list)
@@ -65,49 +58,6 @@ def runs_of(plan, job, quarter=0):
             if one.job == job:
                 found[one.unit, one.replica].append((use.node, one))
     return found
-
-
-def test_each_unit_runs_as_often_as_asked_for_its_hours_and_within_its_window(plan):
-    hours = candidate(plan, "tuner").planned_hours
-    for quarter in (0, 1):
-        runs = runs_of(plan, "tuner", quarter)
-        assert set(runs) == {(unit, run) for unit in (1, 2) for run in (1, 2, 3)}
-        for ((_, one),) in runs.values():
-            start, end = one.hours
-            assert end - start == hours
-            assert start >= 7 * 24
-        for unit in (1, 2):
-            starts = [runs[unit, run][0][1].hours[0] for run in (1, 2, 3)]
-            assert starts == sorted(starts), "numbered as they start"
-    assert plan.moves == (0, 0), "who runs elsewhere in the next quarter has not moved"
-
-
-def test_a_run_on_whole_nodes_is_on_all_of_them_at_the_same_hours_between_its_dates(plan):
-    (places,) = runs_of(plan, "wide").values()
-    assert len(places) == 2
-    ((start, end),) = {one.hours for _, one in places}
-    assert end - start == candidate(plan, "wide").planned_hours == 30
-    assert start >= NINE_DAYS
-    assert end <= TWENTY_DAYS
-
-
-def test_no_two_hold_a_gpu_at_the_same_hour(plan):
-    for uses in plan.placements:
-        for use in uses:
-            for one, other in combinations(use.occupants, 2):
-                if set(one.gpus) & set(other.gpus):
-                    (first, until), (then, end) = one.held_hours, other.held_hours
-                    assert until <= then or end <= first
-
-
-def test_a_team_is_charged_the_gpu_hours_of_its_runs(plan):
-    lab = next(use for use in plan.chargeback.teams if use.team == "lab")
-    tuner, wide = candidate(plan, "tuner"), candidate(plan, "wide")
-    of_tuner, of_wide = 12 * tuner.gpus, wide.gpus * wide.planned_hours
-    assert lab.gpu_hours == of_tuner * tuner.planned_hours + of_wide
-    assert lab.delivered_gpu_hours == pytest.approx(of_tuner * tuner.hours + of_wide)
-    desk = next(use for use in plan.chargeback.teams if use.team == "desk")
-    assert desk.gpu_hours == 2 * 4 * 2190
 
 
 def test_explain_gives_each_run_its_hours(plan):

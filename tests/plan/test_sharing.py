@@ -13,11 +13,9 @@ import pytest
 from planner.inputs.scenario.quarter import WEEK_HOURS
 from planner.packing.work import spent
 from planner.planning import make
-from planner.planning.checks import gpus
-from planner.planning.checks.view import View
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
-from planner.planning.plan import NodeUse, PartitionSaving
+from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
@@ -84,29 +82,6 @@ def test_jobs_that_share_gpus_make_a_plan_that_passes_its_check(parted):
         ("whole", 1): ((5, 6, 7), None, None),
     }
     assert loads(dumps(plan), "plan.json") == plan
-
-
-def test_utilization_and_teams_count_hours_and_parts(by_memory):
-    """20 + 8 + 8 GPU-weeks of runs, three GPUs all quarter, and of one the memory that is held."""
-    _, plan = by_memory
-    (pool,) = plan.pools
-    parts = 3 + sum(
-        (one.part.share for use in plan.placements[0] for one in use.occupants if one.part),
-        Fraction(0),
-    )
-    assert 3 < parts < 4
-    assert pool.gpus_used[0] == 8
-    assert pool.gpus_peak[0] == float(4 + parts)
-    assert pool.gpu_hours[0] == 8 * 2190
-    assert pool.gpu_hours_used[0] == float(weeks(36) + parts * 2190)
-    assert pool.cpus_used[0] == 2 * 5
-    assert pool.memory_used_mb[0] < 2 * 1_100_000, "the runs follow one another"
-    desk, lab = plan.chargeback.teams
-    assert desk.gpu_hours == desk.delivered_gpu_hours == float(parts * 2190)
-    assert lab.gpu_hours == float(weeks(36))
-    charged = desk.cost_cents + lab.cost_cents + sum(plan.chargeback.idle_cents)
-    assert charged == plan.proof.cost_cents
-    assert desk.cost_cents / lab.cost_cents == pytest.approx(float(parts * 2190 / weeks(36)), 1e-3)
 
 
 def test_explain_says_which_hours_and_slices(parted):
@@ -219,39 +194,3 @@ def test_what_parts_save_is_the_node_that_whole_gpus_would_need(parted, tmp_path
     assert without.partition_saving is None
     monkeypatch.setattr(make, "spent", lambda: spent() - 60)
     assert make_plan(inputs).partition_saving == PartitionSaving(outcome="not proved", cents=None)
-
-
-def test_a_run_is_on_both_of_its_nodes_at_the_same_hours(parted):
-    inputs, plan = parted
-    other = changed(plan.nodes[0], id="xe9680-h100/main/02")
-    (use,) = plan.placements[0]
-    run = next(one for one in use.occupants if one.job == "first")
-    there = NodeUse(node=other.id, occupants=(changed(run, hours=(1, 841)),))
-    moved = changed(plan, nodes=(*plan.nodes, other), placements=((use, there),))
-    view = View(inputs, Sizers().portfolio(inputs), moved)
-    found = [told for one in gpus.CHECKS for told in one(view)]
-    assert "2027Q1: unit 1 of first is not on all of its nodes at the same hours" in found
-
-
-def test_each_run_of_a_quarter_is_there(tmp_path):
-    """Runs that a job has several times in a quarter are numbered as they start."""
-    tuned = {
-        "tune": {"model": "llama-3.1-8b", "method": "lora", "dataset_tokens": 100_000_000},
-        "runs_per_quarter": 2,
-    }
-    inputs = stated(
-        tmp_path,
-        {
-            "format": 1,
-            "name": "runs",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
-            "fleet": {"own": {"node_type": "xe9680-h100", "count": 1}},
-            "jobs": {"then": tuned},
-        },
-    )
-    plan = make_plan(inputs)
-    held = {one.replica: one.hours for use in plan.placements[0] for one in use.occupants}
-    assert sorted(held) == [1, 2]
-    assert (held[1] or ()) <= (held[2] or ())
-    gone = pieces(0, lambda one: one if one.replica == 1 else None)(plan)
-    assert "2027Q1: runs of unit 1 of then is [1], the inputs give [1, 2]" in refused(inputs, gone)

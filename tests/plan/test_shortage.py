@@ -12,8 +12,6 @@ from planner.packing.solvers.solver import solve_with_cbc
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
-from planner.planning.store import dumps, loads
-from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
@@ -113,19 +111,6 @@ def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so(read):
     assert make_plan(read(jobs)).shortage == changed(plan.shortage, steps=())
 
 
-def test_a_job_waits_for_the_server_that_is_bought(read):
-    jobs = {
-        "now": job(8, required=True),
-        "later": job(8, quarters="2027Q1", may_slip_quarters=2, required=True),
-    }
-    plan = make_plan(read(jobs, offers={"buy": BUY}))
-    told = short(plan, "later")
-    assert (told.outcome, told.delay_quarters) in {("delayed", 1), ("delayed", 2)}
-    (waits,) = (one for one in plan.jobs if one.name == "later")
-    assert waits.units.index(1) == told.delay_quarters
-    assert sum(waits.units) == 1
-
-
 @pytest.mark.parametrize(
     ("limit", "cause", "remedy"),
     [
@@ -220,16 +205,6 @@ def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another(r
     assert "What would keep it as asked:" in first
     assert "What would keep it as asked, if b did not take the room first:" in then
     assert "What would keep it as asked, if b and c did not take the room first:" in last
-
-
-def test_a_plan_with_a_shortage_survives_its_file(read):
-    inputs = read({"a": job(8, priority="high"), "b": job(4)})
-    plan = make_plan(inputs)
-    again = loads(dumps(plan), "plan.json")
-    assert again == plan
-    assert dumps(make_plan(inputs)) == dumps(plan)
-    assert verify(inputs, again) == plan.proof.checks
-    assert any("1 job dropped" in line for line in plan.proof.checks)
 
 
 def first(**changes: Any) -> Edit:

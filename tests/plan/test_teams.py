@@ -174,23 +174,6 @@ def test_the_check_notices_runs_that_overlap_beyond_the_quota(in_turn):
     assert told in refused(given, moved(plan))
 
 
-def test_runs_on_several_nodes_take_turns_under_a_quota(inputs):
-    run = RUNS.replace("gpus: 2", "gpus: 16").replace("count: 3", "count: 2")
-    plan = make_plan(
-        inputs(run + GREEN.replace("2", "16", 1), first="  first: {node_type: eight, count: 6}")
-    )
-    held = [
-        (one.unit, one.held_hours)
-        for use in plan.placements[0]
-        for one in use.occupants
-        if one.job == "sweep"
-    ]
-    by_unit = dict(held)
-    assert len(held) == 2 * len(by_unit) == 4, "each on two nodes"
-    first, then = sorted(by_unit.values())
-    assert first[1] <= then[0]
-
-
 def test_a_gpu_type_of_which_no_unit_fits_the_quota_says_so(inputs):
     plan = make_plan(inputs("teams: {red: {quota_gpus: {h100-80gb-sxm: 2}}, blue: {}}\n"))
     chat = next(job for job in plan.jobs if job.name == "chat")
@@ -275,28 +258,6 @@ def test_jobs_without_a_team_stand_last_and_a_team_without_a_job_holds_nothing(i
     assert charged_by(plan).teams[-1].gpus == (1, 1)
     green = used(plan, "green")
     assert (green.gpus, green.cost_cents) == ((0, 0), 0)
-
-
-def test_without_any_team_there_is_nothing_to_charge(inputs):
-    plan = make_plan(
-        inputs(chat="  chat: {fixed: {gpus: 4}}", search="  search: {fixed: {gpus: 2}}")
-    )
-    assert plan.chargeback is None
-    assert loads(dumps(plan), "plan.json") == plan
-
-
-def test_the_time_of_a_run_is_what_it_delivers(inputs):
-    job = (
-        "  expert: {tune: {model: llama-3.1-8b, method: lora, batch: 16, sequence: 2048, "
-        "dataset_tokens: 300000000}, quarters: 2027Q1, team: green, gpu_types: [h100-80gb-sxm]}\n"
-    )
-    plan = make_plan(inputs(job))
-    expert = next(job for job in plan.jobs if job.name == "expert")
-    (candidate,) = plan.sizings[expert.sizing].candidates
-    assert candidate.hours is not None
-    green = used(plan, "green")
-    assert green.delivered_gpu_hours == pytest.approx(candidate.hours * candidate.gpus)
-    assert 0 < green.delivered_gpu_hours < green.gpu_hours
 
 
 TEAMS = "teams: {red: {quota_gpus: {2027Q1: 8, 2027Q2: 9}}, blue: {quota_gpus: {total: 7}}}\n"

@@ -1,25 +1,9 @@
 """The page in a real browser: quiet, alone, sortable, printable. Needs Debian's chromium."""
 
-import shutil
-
 import pytest
 
 from planner.reporting.documents import justification_document
 from planner.reporting.html.render import render
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-NEEDED = "no Chromium here: `apt-get install chromium` runs the tests of the page in a browser"
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NEEDED)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra `dev`")
-    with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +14,15 @@ def path(plan, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, path):
-    """`opened(width)`: the page, with what its console said and what it asked for."""
-    contexts = []
+def opened(tab, path):
+    """`opened(width)`: the page in a tab of its own."""
 
-    def start(width=1280, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        context.set_default_timeout(120_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.said, page.asked = [], []
-        page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
+    def start(*width, **options):
+        page = tab(*width, **options)
         page.goto(path.as_uri())
         return page
 
-    yield start
-    for context in contexts:
-        context.close()
+    return start
 
 
 def column(page, caption, place):

@@ -14,19 +14,6 @@ TYPO = Finding(
 )
 
 
-def test_a_mistake_shows_place_line_caret_and_hint():
-    assert render_findings((TYPO,), Styler()) == (
-        "error: scenario.yaml:12:13: jobs.chat-tune.tune.method: "
-        "'qlorra' is not one of full, lora, qlora, p-tuning\n"
-        "   |\n"
-        "12 |     method: qlorra\n"
-        "   |             ^\n"
-        "hint: did you mean 'qlora'?\n"
-        "\n"
-        "1 mistake\n"
-    )
-
-
 def test_mistakes_of_several_files_are_counted():
     other = Finding("has no content", file="other.yaml")
     assert render_findings((TYPO, other), Styler()).endswith("2 mistakes in 2 files\n")

@@ -1,7 +1,5 @@
 """The smallest GPU count on which the peak fits, and what is said of the counts below it."""
 
-from decimal import Decimal
-
 import pytest
 
 from planner.inputs.load import load_catalog, load_rules
@@ -76,14 +74,6 @@ def test_the_published_baseline_decides_where_batch_or_sequence_is_open(sizing):
     job = {"model": "llama-3.1-8b", "method": "full", "precision": "bf16"}
     one = on(sizing(tune=job), "a100-80gb-sxm")
     assert (one.gpus, one.decided_by, one.memory) == (4, "baseline", None)
-
-
-def test_headroom_is_kept_free_of_what_the_driver_reports(sizing):
-    job = {"tune": {"model": "llama-3.1-8b", "method": "full", "batch": 1, "sequence": 512}}
-    plain = on(sizing(**job), "h100-80gb-sxm")
-    roomy = on(sizing(Policies(headroom=Decimal("0.2")), **job), "h100-80gb-sxm")
-    assert plain.gpu_capacity_mb // plain.gpus == 85_520
-    assert roomy.gpu_capacity_mb // roomy.gpus == 68_416
 
 
 def test_a_deadline_takes_more_gpus_than_memory_needs(sizing):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from planner.inputs.scenario.job import Job
-
 POINTS = [
     ("70b-lora", {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 32}, 8),
     ("8b-small", {"parameters_b": 8, "method": "qlora", "sequence": 512, "batch": 2}, 1),
@@ -75,22 +73,9 @@ def test_of_several_points_the_largest_counts_and_all_are_shown(candidate):
     } <= floors
 
 
-def test_a_point_is_scaled_to_the_memory_of_the_gpu(candidate):
-    job = {"parameters_b": 70, "method": "lora", "sequence": 1024, "batch": 32}
-    small, large = (candidate(gpu, tune=job) for gpu in ("l40s-48gb", "h200-141gb-sxm"))
-    assert (small.gpus, large.gpus) == (16, 8)
-    assert small.gpu_memory_mb == large.gpu_memory_mb == 640_000
-
-
 def test_a_point_does_not_bind_a_job_that_leaves_its_size_open(candidate):
     tuned = candidate("a100-80gb-sxm", tune={"parameters_b": 70, "method": "lora", "batch": 32})
     assert not any(step.rule.startswith("floors/") for step in tuned.trace)
-
-
-def test_a_floor_plans_no_more_memory_than_the_gpus_offer(sizer):
-    job = Job.model_validate({"tune": POINTS[0][1]})
-    for one in sizer(headroom="0.1").size(job).candidates:
-        assert one.gpu_memory_mb <= one.gpu_capacity_mb
 
 
 @pytest.mark.parametrize(

@@ -39,25 +39,6 @@ def test_hours_follow_from_tokens_and_the_rate_of_each_gpu(candidate, epochs):
     assert candidate("a100-80gb-sxm", tune=JOB).hours is None
 
 
-def test_longer_sequences_take_longer_per_token(candidate):
-    job = {"model": "llama-3.1-8b", "method": "lora", "batch": 8, "dataset_tokens": 10**8}
-    rates = [
-        rate(candidate("h200-141gb-sxm", tune=job | {"sequence": length}))
-        for length in (4096, 16384, 32768)
-    ]
-    assert rates == sorted(rates, reverse=True)
-
-
-@pytest.mark.parametrize("method", ["lora", "qlora"])
-def test_a_faster_gpu_is_not_slower(size, method):
-    job = {"model": "llama-3.1-8b", "method": method, "batch": 8, "sequence": 1024}
-    found = {one.gpu_type: one for one in size(tune=job | {"dataset_tokens": 10**8}).candidates}
-    order = ["a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm"]
-    rates = [rate(found[gpu_type]) for gpu_type in order if gpu_type in found]
-    assert len(rates) == len(order)
-    assert rates == sorted(rates)
-
-
 @pytest.mark.parametrize(
     ("setting", "slower", "faster"),
     [

@@ -15,12 +15,9 @@ from urllib.parse import quote
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-NEEDED = "no Chromium here: `apt-get install chromium` runs the tests of the page in a browser"
 PLAN = quote("out/plan.json", safe="")
 PAGES = ("", f"plan?of={PLAN}", f"what-if?of={PLAN}", f"job?of={PLAN}", f"sensitivity?of={PLAN}",
          f"compare?before={PLAN}&after={PLAN}", "nothing")  # fmt: skip
-in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason=NEEDED)
 
 
 def started(folder, mark=""):
@@ -46,37 +43,6 @@ def address(planned, tmp_path_factory):
     process.stdout.close()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra `dev`")
-    with api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def tab(browser):
-    """`tab(width)`: an empty tab that remembers what its console said and what it asked for."""
-    contexts = []
-
-    def opened(width=1280, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        context.set_default_timeout(120_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.said, page.asked = [], []
-        page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-@in_a_browser
 def test_every_page_is_quiet_never_scrolls_sideways_and_can_be_read_aloud(tab, address):
     """It asks its server alone; all that can be used has a name."""
     page = tab()
@@ -97,7 +63,6 @@ def test_every_page_is_quiet_never_scrolls_sideways_and_can_be_read_aloud(tab, a
     assert all(one.startswith((address, "data:")) for one in page.asked)
 
 
-@in_a_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_and_buttons_stand_out_from_their_ground(tab, address, scheme):
     page = tab(color_scheme=scheme)
@@ -118,7 +83,6 @@ def test_text_and_buttons_stand_out_from_their_ground(tab, address, scheme):
     assert min(contrasts) >= 4, contrasts
 
 
-@in_a_browser
 def test_two_tabs_ask_what_if_by_keyboard_alone_and_each_gets_its_answer(tab, address):
     tabs = [tab(), tab(400)]
     for place, page in enumerate(tabs, 1):
@@ -132,7 +96,6 @@ def test_two_tabs_ask_what_if_by_keyboard_alone_and_each_gets_its_answer(tab, ad
         assert page.said == []
 
 
-@in_a_browser
 def test_a_figure_tells_its_sum_and_a_job_on_the_map_leads_to_its_why(tab, address):
     page = tab()
     page.goto(f"{address}plan?of={PLAN}")
