@@ -160,9 +160,10 @@ class ProgressLine:
 
     def __call__(self, doing: str) -> None:
         """Say what is being done now."""
-        self._doing = doing
-        if self._status:
-            self._status.update(doing)
+        with self._lock:
+            self._doing = doing
+            if self._status:
+                self._status.update(doing)
 
     def _write(self) -> None:
         """A line now and then: what is being done, and for how long all has taken."""
