@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from planner.errors import InputError
+from planner.errors import CheckError, InputError
 from planner.planning.atomic_write import write_atomically
 from planner.planning.store import dumps, loads
 from tests.properties.questions import draws
@@ -19,6 +19,19 @@ def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
     again = loads(text, "plan.json")
     assert again == plan
     assert dumps(again) == text
+
+
+@pytest.mark.parametrize("edit", ["what is left out", "what is no number"])
+def test_a_plan_that_its_file_would_not_give_back_is_not_written(plan, edit):
+    first, *others = plan.nodes
+    read_otherwise = (first.model_copy(update={"sold": ""}), *others)
+    not_read = plan.proof.model_copy(update={"gap": float("nan")})
+    changes = {
+        "what is left out": {"nodes": read_otherwise},
+        "what is no number": {"proof": not_read},
+    }
+    with pytest.raises(CheckError, match="would not say what was checked"):
+        dumps(plan.model_copy(update=changes[edit]))
 
 
 def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
