@@ -124,6 +124,25 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
 
 
+@pytest.mark.parametrize(
+    ("stated", "when"),
+    [
+        ("{2027Q1: 8, 2027Q2: 5}", "from 2027Q2 on"),
+        ("{2027Q1: 8, 2027Q2: 5, 2027Q3: 8}", "in 2027Q2"),
+        ("{2027Q1: 8, 2027Q2: 5, 2027Q4: 8}", "in 2027Q2 to 2027Q3"),
+    ],
+)
+def test_the_remedy_of_a_quota_by_quarter_names_the_quarters_that_are_short(inputs, stated, when):
+    horizon = "horizon: {first_quarter: 2027Q1, quarters: 4, as_of: 2026-11-01}"
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(
+            inputs(f"teams: {{blue: {{quota_gpus: {stated}}}, red: {{}}}}\n", horizon=horizon)
+        )
+    told = f"the quota of blue {when} is 5 GPUs, at least 6 GPUs are needed"
+    assert told in caught.value.headline
+    assert caught.value.remedies == (f"raise the quota of blue {when} by 1 GPU, to 6 GPUs",)
+
+
 RUNS = "  sweep: {fixed: {gpus: 2}, count: 3, run: {hours: 600}, team: green, quarters: 2027Q1}\n"
 GREEN = "teams: {green: {quota_gpus: 2}, red: {}, blue: {}}\n"
 
