@@ -158,7 +158,7 @@ def test_half_a_character_is_no_plan(plan):
 def test_a_file_is_replaced_whole(tmp_path):
     target = tmp_path / "plan.json"
     target.write_text("old")
-    write_atomically(target, "new ü\n")
+    write_atomically({target: "new ü\n"})
     assert target.read_bytes() == "new ü\n".encode()
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     (tmp_path / "b").write_text("x")
@@ -168,7 +168,7 @@ def test_a_file_is_replaced_whole(tmp_path):
 def test_a_failed_write_leaves_nothing_behind(tmp_path):
     (tmp_path / "plan.json").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
-        write_atomically(tmp_path / "plan.json", "x")
+        write_atomically({tmp_path / "plan.json": "x"})
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     with pytest.raises(InputError, match=r"missing/plan\.json: cannot be written: No such file"):
-        write_atomically(tmp_path / "missing" / "plan.json", "x")
+        write_atomically({tmp_path / "missing" / "plan.json": "x"})
