@@ -11,14 +11,8 @@ from planner.api.comparing import ComparisonResult, compared
 from planner.api.planning import PlanResult, PlanSource, read_plan
 from planner.api.result import FilePath, Progress, Result, Row, require, warn
 from planner.api.scenario import Changes, Source, load, require_known_keys
-from planner.api.variants import (
-    AlternativesResult,
-    RiskResult,
-    SensitivityResult,
-    Work,
-    require_work,
-    runner_of,
-)
+from planner.api.variants import AlternativesResult, RiskResult, SensitivityResult
+from planner.api.work import Work, require_work, runner_of
 from planner.errors import Finding, InputError
 from planner.exchange.exports import (
     kubernetes_files,
