@@ -26,6 +26,7 @@ from planner.reporting.sections.comparison import (
     replay_document,
     waterfall_chart,
 )
+from planner.sizing.sizers import Sizers
 from planner.whatif.actuals import read_actuals
 from planner.whatif.causes import planned_side
 from planner.whatif.compare import Comparison, Replay
@@ -148,8 +149,13 @@ def compare(
     planner = partial(make_plan, asked_gap=gap, time_limit_s=time_limit_seconds, progress=progress)
     named = labels or (asked[0].label, asked[1].label)
     first, second = (_side(one, name, planner) for one, name in zip(asked, named, strict=True))
-    steps = planner if causes else None
+    steps = for_their_cost(planner) if causes else None
     return compared(first, second, actuals, steps, (*asked[0].read_from, *asked[1].read_from))
+
+
+def for_their_cost(planner: partial[Plan]) -> partial[Plan]:
+    """What plans the steps from one side to another, of which nothing but the cost is told."""
+    return partial(planner, price_choices=False, sizers=Sizers())
 
 
 def compared(

@@ -7,18 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Unpack, cast, get_args
 
-from planner.api.comparing import ComparisonResult, compared
+from planner.api.comparing import ComparisonResult, compared, for_their_cost
 from planner.api.planning import PlanResult, PlanSource, read_plan
 from planner.api.result import FilePath, Progress, Result, Row, require, warn
 from planner.api.scenario import Changes, Source, load, require_known_keys
-from planner.api.variants import (
-    AlternativesResult,
-    RiskResult,
-    SensitivityResult,
-    Work,
-    require_work,
-    runner_of,
-)
+from planner.api.variants import AlternativesResult, RiskResult, SensitivityResult
+from planner.api.work import Work, require_work, runner_of
 from planner.errors import Finding, InputError
 from planner.exchange.exports import (
     kubernetes_files,
@@ -195,7 +189,8 @@ def _since(
         time_limit_s=work.get("time_limit_seconds", 60.0),
         progress=progress,
     )
-    return compared(last._saved, plan._saved, actuals, planner, (*last.read_from, *plan.read_from))
+    steps = for_their_cost(planner)
+    return compared(last._saved, plan._saved, actuals, steps, (*last.read_from, *plan.read_from))
 
 
 def _beside(

@@ -64,26 +64,35 @@ class Folder:
         """Names of those that no ordinary file holds as they are."""
         return [name for name, text in texts.items() if not _holds(self.path / name, text)]
 
-    def make(self) -> None:
-        """Make the folder where there is none; raises InputError."""
+    def make(self) -> list[Path]:
+        """Make the folder where there is none; raises InputError. Folders that were made."""
+        made = [path for path in (self.path, *self.path.parents) if not path.exists()]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             found = Finding(f"cannot be made: {error.strerror}", file=str(self.path))
             raise InputError(found) from None
+        return made
 
-    def write(self, texts: Mapping[str, str | bytes], read: Iterable[Path] = ()) -> None:
-        """Write files by name, the folder made if needed.
+    def write(
+        self, texts: Mapping[str, str | bytes], read: Iterable[Path] = ()
+    ) -> tuple[Path, ...]:
+        """Write files by name, all or none, the folder made if needed; their paths.
 
         What has come there meanwhile is no more overwritten than what was there before; a file
         that holds the same already stays. Raises InputError.
         """
         changed = self.changed(texts)
         self.require_free(changed, read)
-        self.make()
-        with _uninterrupted():
-            for name in changed:
-                write_atomically(self.path / name, texts[name])
+        made = self.make()
+        try:
+            with _uninterrupted():
+                write_atomically({self.path / name: texts[name] for name in changed})
+        except InputError:
+            for path in made:
+                path.rmdir()
+            raise
+        return tuple(self.path / name for name in texts)
 
 
 @contextmanager

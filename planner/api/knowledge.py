@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from planner.api.result import FilePath, Result, Row, paths
 from planner.errors import Finding, InputError
+from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.load import load_catalog, load_rules
+from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.schema import scenario_schema
 from planner.inputs.text import did_you_mean, one_of
 from planner.reporting.document import Document
@@ -23,6 +26,21 @@ from planner.reporting.knowledge import (
 from planner.sizing.selftest import run_examples
 
 KINDS = ("gpus", "nodes", "models", "prices")
+
+_shipped_catalog, _shipped_rules = cache(load_catalog), cache(load_rules)
+"""Files of one's own may change while a process runs; those of the package are read once."""
+
+
+def catalog_of(own: FilePath | Sequence[FilePath] = ()) -> Catalog:
+    """The shipped catalog with files of one's own; raises InputError with all mistakes."""
+    files = paths(own)
+    return (load_catalog(files) if files else _shipped_catalog())[0]
+
+
+def rules_of(own: FilePath | Sequence[FilePath] = ()) -> RuleBook:
+    """The shipped rules with files of one's own; raises InputError with all mistakes."""
+    files = paths(own)
+    return (load_rules(files) if files else _shipped_rules())[0]
 
 
 class KnowledgeResult(Result):
@@ -67,7 +85,7 @@ def catalog(
 
     Raises InputError for an id or a kind that there is not.
     """
-    facts, _ = load_catalog(paths(catalog))
+    facts = catalog_of(catalog)
     if entry is not None:
         require_known(entry, entry_ids(facts), "GPU type, node type or model")
         found: list[tuple[str, Any]] = [
@@ -110,7 +128,7 @@ def rules(rule: str | None = None, *, rules: FilePath | Sequence[FilePath] = ())
 
     Raises InputError for an id that there is not.
     """
-    book, _ = load_rules(paths(rules))
+    book = rules_of(rules)
     if rule is None:
         chosen, document = tuple(book.rules.values()), rules_document(book.rules.values())
     else:
@@ -127,7 +145,7 @@ def examine_rules(*, rules: FilePath | Sequence[FilePath] = ()) -> KnowledgeResu
     >>> planner.examine_rules().failed
     0
     """
-    book, _ = load_rules(paths(rules))
+    book = rules_of(rules)
     outcomes = run_examples(book)
     rows = [
         {"rule": one.rule, "example": one.name, "passed": one.passed, "message": one.message}

@@ -149,9 +149,7 @@ class Result(ABC):
         Raises InputError, before anything is written, for files that are there already unless
         `overwrite`, for an input of this result in any case, and where nothing can be written.
         """
-        folder, files = Folder(Path(directory), overwrite), self.files()
-        folder.write(files, self.read_from)
-        return tuple(folder.path / name for name in files)
+        return Folder(Path(directory), overwrite).write(self.files(), self.read_from)
 
 
 def page_files() -> dict[str, str]:

@@ -7,7 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from planner.api.result import FilePath, Result, Row, paths, require
+from planner.api.knowledge import catalog_of, rules_of
+from planner.api.result import FilePath, Result, Row, require
 from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError, refuse
@@ -17,7 +18,6 @@ from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.checks.faults import fault_of_name, unknown_reference
 from planner.inputs.checks.jobs import contradictions
-from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import COLUMNS, read_measured
 from planner.inputs.reading.diagnostics import Attempts, validate_values
 from planner.inputs.reading.document import dotted
@@ -161,12 +161,11 @@ def size(  # noqa: PLR0913 - a parameter for each option
     attempts = Attempts()
     asked, facts = described_job(attempts, job, config, catalog)
     policies = attempts.take(lambda: _policies(headroom, mig=mig, shared_gpus=shared_gpus))
-    ruled = attempts.take(lambda: load_rules(paths(rules)))
+    book = attempts.take(lambda: rules_of(rules))
     if asked is not None:
         attempts.findings += _without_effect(asked, mig, shared_gpus, faster)
-    if attempts.findings or not (asked and policies and facts and ruled):
+    if attempts.findings or not (asked and policies and facts and book):
         raise InputError(*attempts.findings)
-    book = ruled[0]
     settings = settled_settings(book, policies)
     calibration = None
     if measured is not None:
@@ -218,8 +217,7 @@ def described_job(
     if stated is not None and attempts.sound:
         told = {**stated, "gpu_types": gpu_types} if gpu_types else stated
         asked = attempts.take(lambda: validate_values(told, Job, str))
-    known = attempts.take(lambda: load_catalog(paths(catalog)))
-    facts = known and known[0]
+    facts = attempts.take(lambda: catalog_of(catalog))
     if facts is not None and model is not None:
         facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
     if asked is not None and facts is not None:
@@ -356,7 +354,7 @@ def measure(
     tune = asked.tune
     file = None if config is None else Path(config)
     read = configuration(file, facts.models[tune.model or ""])
-    book, _ = load_rules(())
+    book = rules_of()
     usual = book.rules[_RANK_RULE].inputs["adapter_rank"].default
     seen = observe(read, tune, int(tune.adapter_rank or usual or 1), steps)
     policies = Policies()

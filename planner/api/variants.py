@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from os import PathLike
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast
 
 from planner.api.folder import Folder, plan_text
-from planner.api.planning import Effort, PlanResult, require_effort
+from planner.api.planning import PlanResult
 from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
 from planner.api.scenario import (
     Changes,
@@ -24,9 +23,9 @@ from planner.api.scenario import (
     asked_changes,
     load,
     placed,
-    require_known_keys,
 )
-from planner.errors import ExitCode, Finding, InputError
+from planner.api.work import VariantOptions, executor, parted, planner_of, runner_of
+from planner.errors import ExitCode, InputError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.reporting.document import Document, Picture
@@ -42,9 +41,7 @@ from planner.reporting.sections.variants import (
     sweep_rows,
     titles_of,
 )
-from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import alternatives as found_alternatives
-from planner.whatif.executors import DaskExecutor, ProcessExecutor
 from planner.whatif.results import (
     Alternatives,
     PlanSummary,
@@ -67,12 +64,8 @@ from planner.whatif.sweep import SweepRow as SweptRow
 from planner.whatif.sweep import sweep as swept
 from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import (
-    AS_STATED,
     CachedRunner,
-    Executor,
     Variant,
-    VariantPlanner,
-    WorkerConfig,
 )
 
 K = TypeVar("K", bound=StoredResult)
@@ -81,81 +74,16 @@ _NO_FIGURES = PlanSummary(result="infeasible")
 _FUTURES_AT_MOST, _PLANS_AT_MOST = 100_000, 9
 
 
-class Work(Effort, total=False):
-    """How many plans are made, and where; each may be left out."""
-
-    workers: int | None
-    """Plans made at the same time, each in a process of its own; 1 is this process, which is what
-    is done unless told otherwise; None: as many as there are cores. A script that asks for more
-    than one keeps what it runs below `if __name__ == "__main__":`."""
-    cluster: str | None
-    """Address of a Dask scheduler on whose workers to plan instead, as `tcp://HOST:8786`."""
-
-
-class VariantOptions(Changes, Work):
-    """What is asked beside the scenario's own file, and how many plans are made at a time."""
-
-
-def _parted(options: VariantOptions) -> tuple[Changes, Work]:
-    """Which scenario, and how it is planned; raises TypeError for what is neither."""
-    require_known_keys(options, VariantOptions)
-    changes = {key: value for key, value in options.items() if key in Changes.__annotations__}
-    work = cast("Work", {key: value for key, value in options.items() if key not in changes})
-    require_work(work)
-    return cast("Changes", changes), work
-
-
-def require_work(work: Work) -> None:
-    """Raise InputError for what nothing can be planned by."""
-    require_effort(work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0))
-    workers, cluster = work.get("workers"), work.get("cluster")
-    require(workers is None or workers >= 1, "workers", workers, "a number of processes")
-    if cluster is None:
-        return
-    require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
-    if workers is not None:
-        told = "is for other machines, a number of processes for this one: give one of them"
-        raise InputError(Finding(told, path="cluster"))
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Executor]:
-    """What plans the variants; raises InputError where there is no such cluster."""
-    if cluster := work.get("cluster"):
-        return DaskExecutor(planner, cluster)
-    return ProcessExecutor(planner, work.get("workers", 1) or usable_cores())
-
-
-def _planner(question: Question, work: Work, sizers: Sizers | None = None) -> VariantPlanner:
-    gap, seconds = work.get("gap", 1e-4), work.get("time_limit_seconds", 60.0)
-    catalog, rules = tuple(question.given["catalog"]), tuple(question.given["rules"])
-    config = WorkerConfig(question.path, catalog, rules, gap, seconds, question.text)
-    return VariantPlanner(config, question, sizers)
-
-
 @contextmanager
-def runner_of(
-    question: Question,
-    work: Work,
-    progress: Progress,
-    asked: Variant = AS_STATED,
-    sizers: Sizers | None = None,
-) -> Iterator[CachedRunner]:
-    """Plans of what is asked with settings added; raises InputError."""
-    planner = _planner(question, work, sizers)
-    with executor(planner, work) as planners:
-        yield CachedRunner(planner, planners, asked, progress or (lambda _: None))
-
-
 def _runner(
-    scenario: Scenario, work: Work, progress: Progress
-) -> AbstractContextManager[CachedRunner]:
+    source: Source, options: VariantOptions, progress: Progress
+) -> Iterator[tuple[Scenario, CachedRunner]]:
+    """The scenario that is asked about, and what plans it with more settings."""
+    changes, work = parted(options)
+    scenario = load(source, **changes)
     asked = Variant(scenario._apply, scenario._set)
-    return runner_of(scenario._question, work, progress, asked)
+    with runner_of(scenario._question, work, progress, asked) as runner:
+        yield scenario, runner
 
 
 def _exact(share: Share, name: str) -> Fraction:
@@ -285,9 +213,7 @@ def sensitivity(
     """
     require(1 <= weeks <= 52, "weeks", weeks, "a number of weeks from 1 to 52")
     exact, closed = _exact(swing, "swing"), _exact(precision, "precision")
-    changes, work = _parted(options)
-    scenario = load(source, **changes)
-    with _runner(scenario, work, progress) as runner:
+    with _runner(source, options, progress) as (scenario, runner):
         found = found_sensitivity(runner, swing=exact, weeks=weeks, precision=closed)
     return SensitivityResult(found, scenario.read_from)
 
@@ -368,9 +294,7 @@ def alternatives(
     """
     exact = Fraction(str(within))
     require(0 <= exact < 1, "within", within, "a share from 0 to below 1")
-    changes, work = _parted(options)
-    scenario = load(source, **changes)
-    with _runner(scenario, work, progress) as runner:
+    with _runner(source, options, progress) as (scenario, runner):
         found = found_alternatives(runner, within=exact)
     return AlternativesResult(found, scenario.read_from)
 
@@ -467,10 +391,10 @@ def sweep(
     Raises InputError for mistakes of the grid and the scenario, and, without `overwrite`, for files
     in `out` that would be lost.
     """
-    changes, work = _parted(options)
+    changes, work = parted(options)
     path, text, base = _asked(grid, scenario, changes)
     asked = placed(lambda: read_grid(path, text, base.path if base else None))
-    planner = _planner(base or _question(asked.scenario, changes), work)
+    planner = planner_of(base or _question(asked.scenario, changes), work)
     variants = placed(lambda: asked.variants(planner, Variant(*asked_changes(changes))))
     read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
     with _kept_in(out, overwrite, _SWEEP_FILES, read, RESULTS) as folder:
@@ -600,11 +524,11 @@ def risk(
     fits = 1 <= samples <= _FUTURES_AT_MOST
     require(fits, "samples", samples, f"a number from 1 to {_FUTURES_AT_MOST:,}")
     require(0 <= plans <= _PLANS_AT_MOST, "plans", plans, f"a number up to {_PLANS_AT_MOST}")
-    changes, work = _parted(options)
+    changes, work = parted(options)
     path, text, base = _asked(futures, scenario, changes)
     holds = Variant(*asked_changes(changes))
     asked = placed(lambda: read_futures(path, text, base.path if base else None, holds))
-    planner = _planner(base or _question(asked.scenario, changes), work)
+    planner = planner_of(base or _question(asked.scenario, changes), work)
     placed(lambda: asked.drawn(planner, 0))
     read = (path, *planner.inputs(asked.base(planner)).read_from)
     with _kept_in(out, overwrite, _RISK_FILES, read, RESULTS) as folder:

@@ -110,14 +110,12 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
                 **effort,
             )
     except planner.DisagreementError as error:
-        folder.write(error.files)
-        say_written(folder, error.files)
+        say_written(folder.write(error.files))
         raise
     if out is not None:
         write(made, out)
     if lp and beside and made.program is not None:
-        beside.write({lp.name: made.program})
-        say_written(beside, [lp.name])
+        say_written(beside.write({lp.name: made.program}))
     print_result(made, format_, brief=not full)
     if format_ == "terminal" and not full:
         more = f"{_MORE}: {out.path / 'plan.md' if out else '--full'}"

@@ -21,6 +21,7 @@ from planner.reporting.format import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
     from types import TracebackType
 
     from rich.status import Status
@@ -48,13 +49,12 @@ def print_result(result: Result, format_: str = "terminal", *, brief: bool = Fal
 
 def write(result: Result, folder: Folder) -> None:
     """Write the files of a result and say so on standard error; raises InputError."""
-    result.write(folder.path, overwrite=folder.overwrite)
-    say_written(folder, result.files())
+    say_written(result.write(folder.path, overwrite=folder.overwrite))
 
 
-def say_written(folder: Folder, names: Iterable[str]) -> None:
+def say_written(paths: Iterable[Path]) -> None:
     """Say on standard error which files were written."""
-    click.echo(f"wrote {listed([str(folder.path / name) for name in names])}", err=True)
+    click.echo(f"wrote {listed([*map(str, paths)])}", err=True)
 
 
 @contextmanager

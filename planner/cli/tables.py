@@ -100,8 +100,7 @@ def init(out: Path, force: bool, sources: tuple[Path, ...], **given: Any) -> Non
     read = (*sources, *filter(None, [given["mapping"]]))
     folder.require_free([out.name], read)
     made = planner.init(sources=sources, ask=_ask, **given)
-    folder.write({out.name: made.text}, read)
-    say_written(folder, [out.name])
+    say_written(folder.write({out.name: made.text}, read))
     figures = count_of(len(made.rows()), "figure")
     click.echo(f"{figures} assumed, each marked so: correct them where you know better", err=True)
     click.echo(f"next: planner plan {out}", err=True)
@@ -171,8 +170,7 @@ def import_(
     folder.require_free([out.name], filter(None, (file, mapping)))
     say = partial(click.echo, err=True)
     found = planner.import_table(file, mapping=mapping, sheet=sheet, progress=say)
-    folder.write({out.name: found.text})
-    say_written(folder, [out.name])
+    say_written(folder.write({out.name: found.text}))
 
 
 @click.group(cls=CommandGroup)

@@ -132,7 +132,7 @@ def sweep(
     if found.left_out:
         rows = count_of(found.left_out, "row")
         click.echo(f"left out {rows} that others ask for already", err=True)
-    say_written(out, found.files())
+    say_written(out.path / name for name in found.files())
     click.echo(f"wrote {found.results}", err=True)
     print_result(found)
     for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):
@@ -179,7 +179,7 @@ def risk(
             **changes,
             **work,
         )
-    say_written(out, found.files())
+    say_written(out.path / name for name in found.files())
     print_result(found)
     if not found.proved:
         ctx.exit(ExitCode.LIMIT)

@@ -49,11 +49,16 @@ class Limit:
     terms: tuple[tuple[int, int], ...]
     """(pool, what one node of it takes), owned nodes included."""
     at_most: tuple[int | None, ...]
-    """By quarter; None: no limit."""
+    """By quarter; None: no limit. A scenario's has one figure wherever it holds."""
     unit: str
     """Of the figures: `W`, `U`, `ports`."""
     drawn: bool = False
     """Whether a node takes of it only while it is on; else wherever it stands."""
+
+    @property
+    def figure(self) -> int:
+        """What it is wherever it holds: the largest, where there are several."""
+        return max((most for most in self.at_most if most is not None), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,7 +448,12 @@ class Quota:
     gpu_type: str | None
     """None: of all types together."""
     at_most: tuple[int | None, ...]
-    """By quarter; None: no quota."""
+    """By quarter; None: no quota. A scenario's has one figure wherever it holds."""
+
+    @property
+    def figure(self) -> int:
+        """What it is wherever it holds: the largest, where there are several."""
+        return max((most for most in self.at_most if most is not None), default=0)
 
     def taken(self, choice: Choice, quarter: int | None = None) -> Fraction:
         """GPUs that a unit with this choice counts against it if all of its pieces run at once.

@@ -29,6 +29,7 @@ from planner.planning.figures.costs import (
     node_releases,
     released_nodes,
 )
+from planner.planning.figures.price_tags import price_tags
 from planner.planning.figures.shares import (
     Occupancy,
     api_comparisons,
@@ -38,7 +39,7 @@ from planner.planning.figures.shares import (
     pool_uses,
     site_uses,
 )
-from planner.planning.jobs import bill, planned_jobs, stages_by_job, stored_assets
+from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets
 from planner.planning.placing.fleet import build_fleet, with_racks
 from planner.planning.placing.place import current_placement, place
 from planner.planning.plan import (
@@ -109,7 +110,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     current = current_placement(inputs, jobs, translation, fleet, placement)
     stages = stages_by_job(translation, placement.kept)
     apis = tuple(api_uses(inputs, jobs))
-    tags, bound_terms = bill(translation, solution, apis)
+    tags, bound_terms = price_tags(translation, solution, apis)
     scenario = inputs.scenario
     bias = scenario.finance.optimism_bias
     entering = tuple(entering_nodes(inputs, translation, solution))

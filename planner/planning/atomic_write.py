@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from threading import get_ident
 
 from planner.errors import Finding, InputError
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a whole file or nothing: a reader never sees half of it, and the old one survives.
+def write_atomically(contents: Mapping[Path, str | bytes]) -> None:
+    """Write whole files, none of them unless the disk has room for all, and old ones survive.
 
-    Text in UTF-8, lines end in LF. Raises InputError where the folder cannot be written.
+    Text in UTF-8, lines end in LF. Raises InputError where one of them cannot be written.
     """
-    # Beside the target, so that the rename stays on one volume; of this writer alone.
-    temporary = path.with_name(f".{os.getpid()}-{get_ident()}.tmp")
+    # Beside each target, so that the rename stays on one volume; of this writer alone.
+    mine = f".{os.getpid()}-{get_ident()}"
+    written = {path: path.with_name(f"{mine}-{path.name}") for path in contents}
+    path = Path()
     try:
-        try:
-            temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
+        for path, content in contents.items():
+            written[path].write_bytes(content if isinstance(content, bytes) else content.encode())
+        for path, temporary in written.items():
             temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(Finding(f"cannot be written: {error.strerror}", str(path))) from None
+    finally:
+        for temporary in written.values():
+            temporary.unlink(missing_ok=True)

@@ -156,7 +156,7 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
                 (f"let a site carry all of its labels: {labels}",),
             )
         else:
-            mine = [one for one in found if name in (one.name, one.derived_from)]
+            mine = [one for one in found if one.root == name]
             unfit[name] = (
                 "no GPU type in play can run it",
                 remedies(mine, translation, inputs.catalog),

@@ -50,10 +50,20 @@ def dumps(plan: Plan) -> str:
 
     `provenance.digest` seals it: the sha256 of all else, by which `loads` knows an edited file.
     Each step of a sum stands once, in `steps`; a `trace` lists their numbers.
+
+    Raises CheckError where reading gave another plan than this one, which was checked: every
+    command that reads the file would refuse it.
     """
     numbers: dict[DerivationStep, int] = {}
-    document = plan.model_dump(mode="json", context={"steps": numbers})
-    document["steps"] = _STEPS.dump_python(tuple(numbers), mode="json")
+    written, steps = plan.model_dump_json(context={"steps": numbers}), tuple(numbers)
+    with suppress(ValidationError):
+        if plan == Plan.model_validate_json(written, context={"steps": steps}):
+            return _sealed({**json.loads(written), "steps": _STEPS.dump_python(steps, mode="json")})
+    raise CheckError(("a file of the plan would not say what was checked",))
+
+
+def _sealed(document: dict[str, Any]) -> str:
+    """The text of a plan as plain data, with its digest."""
     document["provenance"]["digest"] = digest_of(document)
     parts = (f' "{key}": {_text(value, _DEPTH.get(key, 2), 1)}' for key, value in document.items())
     return "{\n" + ",\n".join(parts) + "\n}\n"

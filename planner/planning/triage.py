@@ -34,7 +34,7 @@ Unfit = Mapping[str, tuple[str, tuple[str, ...]]]
 
 def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
     """The jobs of the scenario that these are, or are derived from."""
-    return frozenset(job.derived_from or job.name for job in jobs)
+    return frozenset(job.root for job in jobs)
 
 
 def give_way(
@@ -49,7 +49,7 @@ def give_way(
     DisagreementError where another solver refutes a step, or that.
     """
     inputs, time_limit_s, progress = request.inputs, request.time_limit_s, request.progress
-    fit = tuple(job for job in jobs if (job.derived_from or job.name) not in unfit)
+    fit = tuple(job for job in jobs if job.root not in unfit)
     problem, claims = claims_of(inputs, fit)
     ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
@@ -91,7 +91,7 @@ def give_way(
 
 
 def _as_kept(job: SizedJob, found: Triage) -> SizedJob:
-    delay = found.delays.get(job.derived_from or job.name, 0)
+    delay = found.delays.get(job.root, 0)
     if delay is None:
         return job.dropped()
     kept = job.later(delay)
@@ -101,7 +101,7 @@ def _as_kept(job: SizedJob, found: Triage) -> SizedJob:
 def _required_alone(inputs: Inputs, jobs: Jobs, time_limit_s: float) -> InfeasibleError:
     """Why the required jobs do not fit, as if there were no others."""
     stated = inputs.scenario.jobs
-    required = tuple(job for job in jobs if stated[job.derived_from or job.name].required)
+    required = tuple(job for job in jobs if stated[job.root].required)
     names = some_of(sorted(roots(required)), _NAMED)
     told = f"the required jobs alone are asked for here: {names or 'there are none'}"
     late = any(stated[name].may_slip_quarters for name in roots(required))
@@ -123,7 +123,7 @@ def _explained(
     names = {name for name, delay in found.delays.items() if delay != 0} | {*found.short}
     for name in sorted(names, key=lambda name: (-stated[name].priority, name)):
         delay, absent = found.delays.get(name, 0), found.short.get(name, ())
-        asked = tuple(job for job in jobs if name in (job.name, job.derived_from))
+        asked = tuple(job for job in jobs if job.root == name)
         # Jobs that ask for the same lack the same, whatever they are called.
         alike = (delay, absent, *((job.sizing.id, job.units, job.sites, job.team) for job in asked))
         if name in unfit:

@@ -381,6 +381,11 @@ class SizedJob(Frozen):
     sizing: Sizing
 
     @property
+    def root(self) -> str:
+        """Name of the job of the scenario that this is, or whose deployment it is."""
+        return self.derived_from or self.name
+
+    @property
     def scenario_name(self) -> str:
         """The name without what tells apart the starts that a delay leaves open."""
         return self.name.partition("\n")[0]

@@ -499,7 +499,11 @@ def replay(
         proved=saved.proof.status == "proved",
         origins=tuple(_origins(made_by, after.plan.provenance)),
         parts=parts,
-        comparison=compare(read_saved(text, label), after, planner) if parts else None,
+        comparison=(
+            compare(read_saved(text, label), after, partial(planner, price_choices=False))
+            if parts
+            else None
+        ),
     )
 
 

@@ -207,7 +207,7 @@ def sweep(
         message = f"holds {count_of(lost, 'row')} that this does not ask for, or asked otherwise"
         raise InputError(Finding(message, file=str(file), hint=_HINT))
     found = {line.key: line.figures for line in kept_lines if line.key in variants}
-    write_atomically(file, _lines(variants, found))
+    write_atomically({file: _lines(variants, found)})
     kept = len(found)
     progress(kept, kept, len(variants))
     with file.open("a", encoding="utf-8", newline="\n") as results:
@@ -219,7 +219,7 @@ def sweep(
             progress(len(found), kept, len(variants))
 
         executor.plan({key: one for key, one in variants.items() if key not in found}, done)
-    write_atomically(file, _lines(variants, found))
+    write_atomically({file: _lines(variants, found)})
     return tuple(SweepRow(variant, found[key]) for key, variant in variants.items())
 
 

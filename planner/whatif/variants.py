@@ -167,7 +167,7 @@ def _lacking(
     stuck = {job.name for job in stuck_jobs(active, translate(asked, active))}
     translation = translate(asked, tuple(job for job in active if job.name not in stuck))
     stated = inputs.scenario.jobs
-    roots = {job.name: stated[job.derived_from or job.name] for job in active}
+    roots = {job.name: stated[job.root] for job in active}
     shared = {job.name for job in active if job.shares_traffic}  # kept, or short, as a whole
     claims = tuple(
         Claim(

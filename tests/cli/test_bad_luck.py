@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -303,6 +304,33 @@ def test_a_disk_that_fills_up_leaves_the_old_plan_whole(scenario, run):
     assert b"plan.json: cannot be written: File too large" in told
     assert Path("out/plan.json").read_bytes() == before
     assert files("out") == ["plan.json", "plan.md"]
+
+
+def test_a_disk_too_full_for_a_plan_is_one_error_and_leaves_no_folder(scenario):
+    process = start(
+        *("plan", str(scenario), "--out", "new/out"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+    )
+    shown, told = process.communicate(timeout=SOON_S)
+    assert (process.returncode, shown) == (2, b"")
+    assert told.startswith(b"error: new/out/plan.json: cannot be written: File too large")
+    assert told.count(b"error") == 1
+    assert not Path("new").exists()
+
+
+def test_a_disk_that_is_full_after_the_first_file_leaves_none(scenario, run, monkeypatch):
+    write = Path.write_bytes
+
+    def written(path, content):
+        if path.name.endswith("plan.md"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", written)
+    result = run("plan", scenario, "--out", "out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "out/plan.md: cannot be written: No space left on device" in result.stderr
+    assert not Path("out").exists()
 
 
 def test_a_standard_output_that_is_closed_is_told_before_anything_is_planned(scenario):

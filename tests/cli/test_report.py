@@ -200,6 +200,7 @@ def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, p
     assert "| demand |" in told
     assert "Net present cost, from the plan before to the one after" in told
     assert "| Forecast error of the demand | 25.0 % |" in told
+    assert "| 2027Q1 | assistant | 6 | 8 | +2 |" in told
     assert "D. What changed since the last plan" in (
         scenario.parent / "report" / "justification.html"
     ).read_text(encoding="utf-8")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.api.variants import time_left, usable_cores
+from planner.api.variants import time_left
+from planner.api.work import usable_cores
 
 GRID = """\
 format: 1

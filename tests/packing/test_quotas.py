@@ -96,18 +96,6 @@ def test_quotas_that_hold_singly_and_not_together_say_so(few_or_many, refused):
     )
 
 
-def test_figures_by_quarter_are_told_and_the_hard_quarter_is_named(build, refused):
-    units = replace(build.units(2, ("h100", 8, 0, 0), quarters=(1,)), owner="red")
-    problem = build.problem([build.pool()], [build.buy(BUY, BUY)], [units], 2)
-    error = refused(replace(problem, quotas=(quota(4, 8),)))
-    assert error.headline == (
-        "no plan exists: the quota of red is 4 GPUs from 2027Q1 on, 8 GPUs from 2027Q2 on, "
-        "at least 8 GPUs more are needed"
-    )
-    assert "job-0: 1 of 2 units without room (2027Q2)" in error.reasons
-    assert error.remedies == ("raise the quota of red by 8 GPUs in every quarter",)
-
-
 def test_where_nodes_are_short_too_the_quota_is_not_blamed(build, refused):
     units = replace(build.units(2, ("h100", 8, 0, 0)), owner="red")
     problem = build.problem([build.pool(owned=1)], [], [units])

@@ -237,14 +237,6 @@ def test_the_remedy_is_what_layouts_need_and_not_what_the_sums_would_do_with(bui
     assert error.remedies == ("raise power at main by 10 kW, to 30 kW",)
 
 
-def test_power_by_quarter_is_told_by_quarter(build, at_site):
-    limit = Limit("power at main", ((0, 10_000),), (10_000, 30_000), "W")
-    job = build.units(2, ("h100", 8, 0, 0), quarters=(0, 1))
-    error = at_site(job, [build.pool()], limits=[limit], quarters=2)
-    assert "power at main is 10 kW from 2027Q1 on, 30 kW from 2027Q2 on" in error.headline
-    assert error.remedies == ("raise power at main by 10 kW in every quarter",)
-
-
 def test_limits_that_each_leave_no_plan_are_raised_together(build, at_site):
     power = Limit("power at main", ((0, 10_000),), (10_000,), "W")
     height = Limit("rack units at main", ((0, 6),), (6,), "U")

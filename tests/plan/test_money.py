@@ -13,7 +13,7 @@ from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.money import expected_costs
 from planner.planning.checks.view import View
-from planner.planning.jobs import bill, largest_remainder
+from planner.planning.figures.price_tags import largest_remainder, price_tags
 
 
 def line(plan, name):
@@ -115,7 +115,7 @@ def test_rounding_spreads_over_the_largest_remainders(case, fraction):
         tags=tags,
         bound_terms=(("x", case.solution.bound_cents - units * (7 + fraction)),),
     )
-    found, terms = bill(case.translation, solution, ())
+    found, terms = price_tags(case.translation, solution, ())
     assert sum(cents for _, cents in terms) == solution.bound_cents
     assert len(terms) == 2
     assert all(
@@ -126,7 +126,7 @@ def test_rounding_spreads_over_the_largest_remainders(case, fraction):
 
 def test_what_rounding_cannot_explain_is_a_term_of_its_own(case):
     solution = replace(case.solution, bound_terms=(("x", 0.0),))
-    _, terms = bill(case.translation, solution, ())
+    _, terms = price_tags(case.translation, solution, ())
     assert terms[-1][0] == "not attributed"
     assert sum(cents for _, cents in terms) == solution.bound_cents
 

@@ -377,7 +377,7 @@ def test_what_an_offer_states_of_its_nodes_holds_and_others_of_the_type_take_it_
 @pytest.mark.parametrize(
     ("stated", "racks", "told"),
     [
-        ("max_power_kw: 10.1", "21", "at least 0.4 kW more are needed"),
+        ("max_power_kw: 10.1", "21", "raise power at east from 2027Q2 on by 0.4 kW, to 40.4 kW"),
         ("max_power_kw: 10.1", "20", "the number of racks at east is 2"),
         ("rack_units: 8", "20", "the number of racks at east is 2"),
     ],

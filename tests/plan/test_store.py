@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from planner.errors import InputError
+from planner.errors import CheckError, InputError
 from planner.planning.atomic_write import write_atomically
 from planner.planning.store import dumps, loads
 from tests.properties.questions import draws
@@ -19,6 +19,19 @@ def test_a_plan_read_back_is_the_same_plan_and_the_same_bytes(plan):
     again = loads(text, "plan.json")
     assert again == plan
     assert dumps(again) == text
+
+
+@pytest.mark.parametrize("edit", ["what is left out", "what is no number"])
+def test_a_plan_that_its_file_would_not_give_back_is_not_written(plan, edit):
+    first, *others = plan.nodes
+    read_otherwise = (first.model_copy(update={"sold": ""}), *others)
+    not_read = plan.proof.model_copy(update={"gap": float("nan")})
+    changes = {
+        "what is left out": {"nodes": read_otherwise},
+        "what is no number": {"proof": not_read},
+    }
+    with pytest.raises(CheckError, match="would not say what was checked"):
+        dumps(plan.model_copy(update=changes[edit]))
 
 
 def test_the_file_is_plain_json_that_ends_with_a_line_feed(plan):
@@ -145,7 +158,7 @@ def test_half_a_character_is_no_plan(plan):
 def test_a_file_is_replaced_whole(tmp_path):
     target = tmp_path / "plan.json"
     target.write_text("old")
-    write_atomically(target, "new ü\n")
+    write_atomically({target: "new ü\n"})
     assert target.read_bytes() == "new ü\n".encode()
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     (tmp_path / "b").write_text("x")
@@ -155,7 +168,7 @@ def test_a_file_is_replaced_whole(tmp_path):
 def test_a_failed_write_leaves_nothing_behind(tmp_path):
     (tmp_path / "plan.json").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
-        write_atomically(tmp_path / "plan.json", "x")
+        write_atomically({tmp_path / "plan.json": "x"})
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     with pytest.raises(InputError, match=r"missing/plan\.json: cannot be written: No such file"):
-        write_atomically(tmp_path / "missing" / "plan.json", "x")
+        write_atomically({tmp_path / "missing" / "plan.json": "x"})

@@ -6,6 +6,7 @@ whole cost of the owned ones.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 
@@ -122,6 +123,44 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
         make_plan(inputs("teams: {blue: {quota_gpus: {2027Q1: 5}}, red: {}}\n"))
     assert "the quota of blue is 5 GPUs, at least 6 GPUs are needed" in caught.value.headline
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
+
+
+THREE = """
+format: 1
+name: three teams whose jobs ask for the same
+horizon: {first_quarter: 2027Q1, quarters: 1}
+fleet: {own: {node_type: xe9680-h100, count: 1}}
+teams: {red: QUOTA, blue: {}, green: {}}
+jobs:
+  a: {fixed: {gpus: 1}, team: red}
+  b: {fixed: {gpus: 1}, team: blue}
+  c: {fixed: {gpus: 1}, team: green}
+"""
+
+
+@pytest.mark.parametrize(("quota", "classes"), [("{}", 1), ("{quota_gpus: 8}", 2)])
+def test_units_of_a_team_with_a_quota_alone_are_counted_apart(quota, classes):
+    program = planner.plan(THREE.replace("QUOTA", quota), program=True).program
+    assert len({*re.findall(r"units_of_\w+_on_h100_80gb_sxm\w*", program or "")}) == classes
+
+
+@pytest.mark.parametrize(
+    ("stated", "when"),
+    [
+        ("{2027Q1: 8, 2027Q2: 5}", "from 2027Q2 on"),
+        ("{2027Q1: 8, 2027Q2: 5, 2027Q3: 8}", "in 2027Q2"),
+        ("{2027Q1: 8, 2027Q2: 5, 2027Q4: 8}", "in 2027Q2 to 2027Q3"),
+    ],
+)
+def test_the_remedy_of_a_quota_by_quarter_names_the_quarters_that_are_short(inputs, stated, when):
+    horizon = "horizon: {first_quarter: 2027Q1, quarters: 4, as_of: 2026-11-01}"
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(
+            inputs(f"teams: {{blue: {{quota_gpus: {stated}}}, red: {{}}}}\n", horizon=horizon)
+        )
+    told = f"the quota of blue {when} is 5 GPUs, at least 6 GPUs are needed"
+    assert told in caught.value.headline
+    assert caught.value.remedies == (f"raise the quota of blue {when} by 1 GPU, to 6 GPUs",)
 
 
 RUNS = "  sweep: {fixed: {gpus: 2}, count: 3, run: {hours: 600}, team: green, quarters: 2027Q1}\n"

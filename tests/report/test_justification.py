@@ -563,6 +563,7 @@ jobs:
 def test_gpu_types_are_counted_by_job_however_many_counts_of_gpus_each_may_take():
     plan = planner.plan(LATE)._plan
     (table,) = gpu_types_section(TracedPlan(plan))
+    assert isinstance(table, Table)
     ways = Counter(one.gpu_type for one in plan.jobs[0].alternatives)
     assert ways["h200-141gb-sxm"] > 1
     rows = {name: cells for name, *cells in (map(cell_text, row) for row in table.rows)}

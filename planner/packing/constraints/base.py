@@ -50,43 +50,22 @@ class Condition:
 def rising(
     name: str,
     figure: str,
-    stated: int | None,
+    stated: int,
     told: Callable[[int], str],
     raised: Raised,
     *,
     reason: str = "",
     procures: bool = False,
 ) -> Condition:
-    """A figure that can be raised without end; `stated` is None where it differs by quarter."""
+    """A figure that can be raised without end."""
 
     def needed(more: int) -> str:
-        return f"{told(more)} more" if stated is None else told(stated + more)
+        return told(stated + more)
 
     def mended(more: int) -> str:
-        to = " in every quarter" if stated is None else f", to {told(stated + more)}"
-        return f"raise {name} by {told(more)}{to}"
+        return f"raise {name} by {told(more)}, to {told(stated + more)}"
 
     return Condition(name, figure, raised, mended, None, needed, reason, procures)
-
-
-def the_one(at_most: Sequence[int | None]) -> int | None:
-    """The figure that holds wherever one does; None where there are several."""
-    known = {most for most in at_most if most is not None}
-    return known.pop() if len(known) == 1 else None
-
-
-def by_quarter(
-    at_most: Sequence[int | None], told: Callable[[int], str], labels: Sequence[str]
-) -> str:
-    """`120 kW`, or the figures with the quarters from which they hold."""
-    figures = [None if most is None else told(most) for most in at_most]
-    if len(set(figures)) == 1:
-        return figures[0] or "not limited"
-    return ", ".join(
-        f"{figure or 'no limit'} from {labels[quarter]} on"
-        for quarter, figure in enumerate(figures)
-        if quarter == 0 or figure != figures[quarter - 1]
-    )
 
 
 def widening(kind: str, key: str, mine: str, wider: Callable[..., object]) -> Raised:

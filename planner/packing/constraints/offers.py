@@ -8,17 +8,18 @@ from dataclasses import replace
 from functools import partial
 from math import ceil
 
+from planner.inputs.base import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.text import count_of
 from planner.packing.constraints.base import (
     LIMITED_OFFERS,
     Condition,
     resupplying,
     rising,
-    the_one,
 )
 from planner.packing.constraints.spares import most_spare
 from planner.packing.master import MasterProgram
 from planner.packing.problem import PriceTier, Problem, Supply
+from planner.packing.statement.spans import said, spans, when
 from planner.packing.statement.translate import Translation
 
 BILL = LIMITED_OFFERS
@@ -186,13 +187,13 @@ def conditions(translation: Translation) -> Iterator[Condition]:
         offer = translation.problem.supplies[supplies[0]]
         if offer.releases:
             continue
-        if offer.deliveries is not None:
+        for span, nodes in spans(offer.deliveries or ()):
             yield rising(
-                f"the deliveries of offer {offer.name}",
-                _in_quarters(offer.deliveries, translation.quarters),
-                the_one(offer.deliveries),
+                said(f"the deliveries of offer {offer.name}", span, translation.quarters),
+                f"{_nodes(nodes)} a quarter",
+                nodes,
                 _nodes,
-                resupplying(supplies, _delivering),
+                resupplying(supplies, partial(_delivering, span)),
                 procures=True,
             )
         if offer.maximum is not None:
@@ -204,10 +205,13 @@ def conditions(translation: Translation) -> Iterator[Condition]:
 _nodes = partial(count_of, singular="node")
 
 
-def _delivering(supply: Supply, more: int | None) -> Supply:
-    if supply.deliveries is None or more is None:
+def _delivering(span: range, supply: Supply, more: int | None) -> Supply:
+    stated = supply.deliveries or ()
+    if more is None and len(span) == len(stated):
         return replace(supply, deliveries=None)
-    return replace(supply, deliveries=tuple(nodes + more for nodes in supply.deliveries))
+    most = LARGEST_COUNT_PER_QUARTER if more is None else more
+    found = tuple(nodes + most * (quarter in span) for quarter, nodes in enumerate(stated))
+    return replace(supply, deliveries=found)
 
 
 def _maximum_of(offer: str, supplies: Sequence[int], stated: int) -> Condition:
@@ -244,26 +248,9 @@ def _dates_of(offer: Supply, supplies: Sequence[int], labels: Sequence[str]) -> 
 
     return Condition(
         f"the dates of offer {offer.name}",
-        _entries(opens, labels) if known else "after the horizon",
+        when(opens, labels) if known else "after the horizon",
         resupplying(supplies, wider),
-        lambda more: f"have offer {offer.name} enter service {_entries(opened(more), labels)}",
+        lambda more: f"have offer {offer.name} enter service {when(opened(more), labels)}",
         max(opens.start, len(costs) - opens.stop),
         procures=True,
     )
-
-
-def _in_quarters(deliveries: Sequence[int], labels: Sequence[str]) -> str:
-    """`2 nodes a quarter`, `2 nodes in 2027Q1, 6 nodes in 2027Q2`."""
-    if len(set(deliveries)) == 1:
-        return f"{_nodes(deliveries[0])} a quarter"
-    stated = zip(deliveries, labels, strict=True)
-    return ", ".join(f"{_nodes(nodes)} in {label}" for nodes, label in stated if nodes)
-
-
-def _entries(opens: range, labels: Sequence[str]) -> str:
-    """`from 2027Q2 on`, `in 2027Q2 to 2027Q3`."""
-    if opens.stop == len(labels):
-        return f"from {labels[opens.start]} on"
-    if len(opens) == 1:
-        return f"in {labels[opens.start]}"
-    return f"in {labels[opens.start]} to {labels[opens.stop - 1]}"

@@ -18,10 +18,8 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.text import count_of
 from planner.packing.constraints.base import (
     Condition,
-    by_quarter,
     by_quarter_wider,
     rising,
-    the_one,
     widening,
 )
 from planner.packing.master import MasterProgram, Terms
@@ -236,8 +234,8 @@ def conditions(translation: Translation) -> Iterator[Condition]:
         name, counted = f"the {quota.name}", _counted(translation.problem, quota)
         yield rising(
             name,
-            by_quarter(quota.at_most, told, translation.quarters),
-            the_one(quota.at_most),
+            told(quota.figure),
+            quota.figure,
             told,
             widening("quotas", "name", quota.name, by_quarter_wider),
             reason=f"{name} counts {counted}" if counted else "",

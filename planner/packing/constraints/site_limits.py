@@ -10,10 +10,8 @@ from planner.inputs.text import amount_text
 from planner.packing.constraints.base import (
     SITES,
     Condition,
-    by_quarter,
     by_quarter_wider,
     rising,
-    the_one,
     widening,
 )
 from planner.packing.master import MasterProgram, Terms
@@ -76,11 +74,11 @@ def conditions(translation: Translation) -> Iterator[Condition]:
             for quarter in range(problem.quarters)
         )
         told = partial(amount_text, unit=limit.unit)
-        figure = by_quarter(limit.at_most, told, translation.quarters)
+        figure = told(limit.figure)
         yield rising(
             limit.name,
             figure,
-            the_one(limit.at_most),
+            limit.figure,
             told,
             widening("limits", "name", limit.name, by_quarter_wider),
             reason=f"{limit.name}: {figure}, owned nodes take {told(owned)}" if owned else "",

@@ -288,7 +288,7 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
     together: dict[str, list[SizedJob]] = defaultdict(list)
     for job in jobs:
         if any(job.units):
-            together[job.derived_from or job.name].append(job)
+            together[job.root].append(job)
     today = running_units(inputs.scenario)
     running: Running = {}
     owner: dict[str, tuple[str, int]] = {}

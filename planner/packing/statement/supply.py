@@ -32,6 +32,7 @@ from planner.packing.problem import (
     SpendLimit,
     Supply,
 )
+from planner.packing.statement.spans import only, said, spans
 from planner.sizing.candidate import SizedJob
 
 
@@ -142,18 +143,19 @@ Stand = tuple[int, "NodeType"]
 
 def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
     """What every site states that nodes may take of it, by site."""
-    quarters = inputs.scenario.horizon.all_quarters
+    horizon = inputs.scenario.horizon
     return tuple(
         Limit(
-            f"{limit.name} at {name}",
+            said(f"{limit.name} at {name}", span, horizon.labels),
             tuple((number, _taken(limit, node)) for number, node in stands),
-            tuple(site.allows(limit, quarter) for quarter in quarters),
+            only(span, most, horizon.quarters),
             limit.unit,
             limit.drawn,
         )
         for name, site in sorted(inputs.scenario.sites.items())
         if (stands := _stands(inputs, pools, name))
         for limit in site.limits
+        for span, most in spans([site.allows(limit, at) for at in horizon.all_quarters])
     )
 
 

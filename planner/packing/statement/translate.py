@@ -32,6 +32,7 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
+from planner.packing.statement.spans import only, said, spans
 from planner.packing.statement.supply import (
     growth_reserves,
     rack_spaces,
@@ -259,10 +260,17 @@ def _today(scenario: ResolvedScenario, unit: RunningUnit | None) -> tuple[str, s
 
 
 def _quotas(scenario: ResolvedScenario) -> tuple[Quota, ...]:
+    labels = scenario.horizon.labels
     return tuple(
-        Quota(f"quota of {team}{f' on {gpu_type}' * bool(gpu_type)}", team, gpu_type, at_most)
+        Quota(
+            said(f"quota of {team}{f' on {gpu_type}' * bool(gpu_type)}", span, labels),
+            team,
+            gpu_type,
+            only(span, most, len(labels)),
+        )
         for team, stated in sorted(scenario.teams.items())
         for gpu_type, at_most in stated.quotas(scenario.horizon)
+        for span, most in spans(at_most)
     )
 
 

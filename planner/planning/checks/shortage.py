@@ -71,7 +71,7 @@ def _counted(view: View) -> Iterator[str]:
     shortage, stated = view.plan.shortage, view.inputs.scenario.jobs
     if shortage is None:
         return
-    asking = {job.derived_from or job.name for job in view.asked if any(job.units)}
+    asking = {job.root for job in view.asked if any(job.units)}
     jobs = Counter(stated[name].priority for name in asking)
     counts = {
         outcome: Counter(job.priority for job in shortage.jobs if job.outcome == outcome)

@@ -155,7 +155,7 @@ def _cooling(view: View) -> Findings:
 
 
 def _sites_of_jobs(view: View) -> Findings:
-    allowed = {job.name: _allowed(view, job.derived_from or job.name) for job in view.jobs}
+    allowed = {job.name: _allowed(view, job.root) for job in view.jobs}
     for planned in view.plan.jobs:
         expected = tuple(sorted(allowed.get(planned.name) or ()))
         yield from differences(f"job {planned.name}: its sites", planned.sites, expected)

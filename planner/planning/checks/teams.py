@@ -34,7 +34,7 @@ _WHOLE = 1
 def _team_of(view: View, job: str) -> str | None:
     """As the scenario has it; a deployment is of the team of its tuning job."""
     sized = view.sized.get(job)
-    stated = view.inputs.scenario.jobs.get((sized and sized.derived_from) or job)
+    stated = view.inputs.scenario.jobs.get(sized.root if sized else job)
     return stated.team if stated else None
 
 
