@@ -281,8 +281,8 @@ def _times(made: Board, world: World) -> None:
     def groups(run: Measurement) -> Iterator[tuple[int, str]]:
         """The rows that a run is counted in: their order, and their names."""
         yield 1, "all origins"
-        if run.tune.parallelism is not None and run.tune.parallelism.expert > 1:
-            yield 2, "with expert parallelism"
+        if world.catalog.models[run.tune.model or ""].experts is not None:
+            yield 2, "mixtures of experts"
             return
         yield 0, run.origin or ""
         most = min(most for most in _PASSES if world.tokens_per_pass(run) <= most)

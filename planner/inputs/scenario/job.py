@@ -192,10 +192,10 @@ class Tune(_OneModel):
     kept; `selective`: attention and every second matrix product are kept; `offloaded`: as `on`,
     with the inputs of layers in host memory (Unsloth, `enable_activation_offloading` of
     torchtune)."""
-    attention_kernel: Annotated[Literal["flash", "sdpa", "masked", "eager"], AsFact()] = "flash"
-    """Attention kernel: `flash` (FlashAttention 2) and `sdpa` (PyTorch, cuDNN, Transformer Engine)
-    skip what a token may not see; `masked` is either with a mask or bias of its own (ALiBi,
-    padding), which computes that, too; `eager` keeps the whole matrix of scores."""
+    attention_kernel: Annotated[Literal["flash", "sdpa", "masked", "eager"], AsFact()] = "sdpa"
+    """Attention kernel: `sdpa` (PyTorch, cuDNN, FlashAttention 4, Transformer Engine) and `flash`
+    (FlashAttention 2) skip what a token may not see; `masked` is either with a mask or bias of its
+    own (ALiBi, padding), which computes that, too; `eager` keeps the whole matrix of scores."""
     loss_kernel: Annotated[LossKernel, AsFact()] = "plain"
     """Loss kernel: `plain-fp32-logits` widens all logits in the model (transformers before 4.45) or
     keeps them through the backward pass; `plain-16bit` widens none (a model's own code under
