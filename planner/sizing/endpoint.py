@@ -19,6 +19,7 @@ from planner.sizing.candidate import Candidate, MissedTarget, Rejection, Serving
 from planner.sizing.count import Counter, Placement
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.flight import (
+    BELOW,
     HIGH,
     PLANNED,
     RATE,
@@ -190,8 +191,8 @@ class Endpoint:
         if not taken:
             return self._too_slow(gpu_type, gpus * sum(split or (1,)), flight)
         if self._serve.concurrency is None:
-            high = flight.exactly(in_flight=taken)(HIGH)
-            held = min(held, ceil(high or held))
+            high = flight.estimated(in_flight=taken)(HIGH)
+            held = min(held, ceil((high or held) * (1 - BELOW)))
         chosen = self._at(held, taken if taken != held or self._targets else None, split)
         placed = self._counter.place_on(gpu_type, gpu, chosen, gpus)
         if placed is None:
@@ -284,7 +285,7 @@ class Endpoint:
             loads = zip(self._peaks, replicas, strict=True)
             busiest = max(peak / count for peak, count in loads if count)
         in_flight = in_flight_at(flight, busiest, taken)
-        latency = latency_at(flight.exactly, in_flight)
+        latency = latency_at(flight.estimated, in_flight)
         figures = ServingFigures(
             concurrency=held,
             in_flight=ceil(in_flight),
