@@ -240,7 +240,7 @@ class Endpoint:
             if (figure := latency[name]) is not None and figure > target
         }
         said = [
-            f"{_ms(float(figure))} ms {TOLD[name]} where {_ms(float(target))} ms are asked for"
+            f"{_ms(figure, target)} ms {TOLD[name]} where {_ms(target)} ms are asked for"
             for name, (figure, target) in late.items()
         ]
         missed = tuple(
@@ -370,6 +370,7 @@ def _as_good(other: Candidate, candidate: Candidate) -> bool:
     )
 
 
-def _ms(figure: float) -> str:
-    """Without decimals from 10 ms on."""
-    return f"{figure:,.0f}" if figure >= 10 else f"{figure:.2g}"
+def _ms(figure: Exact | float, above: Exact | float = 0) -> str:
+    """Without decimals from 10 ms on, rounded up where it would read as what it is above."""
+    told = f"{float(figure):,.0f}" if figure >= 10 else f"{float(figure):.2g}"
+    return f"{ceil(10 * figure) / 10:,.1f}" if above and told == _ms(above) else told

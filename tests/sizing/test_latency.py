@@ -395,3 +395,17 @@ def test_amds_gpus_answer_as_slowly_as_they_were_measured(replica):
     assert beside_h200("prefill_s") == pytest.approx(1.5, abs=0.1)
     assert beside_h200("decode_step_s", model="mixtral-8x7b") > 1.65
     assert beside_h200("decode_step_s", engine="vllm", engine_version="0.6.1") > 1.65
+
+
+def test_a_token_passes_the_stages_of_a_replica_one_after_the_other(replica):
+    job = serve(model="llama-3.1-405b", bits=8)
+    one_node, two_nodes = (replica(job, 1, gpus=gpus)("decode_step_s") for gpus in (8, 16))
+    assert two_nodes == pytest.approx(one_node, rel=0.01)
+
+
+def test_what_is_too_slow_by_less_than_a_millisecond_reads_as_more_than_what_is_asked(size):
+    load = {"requests_per_second": 4, "input_tokens": 1000, "output_tokens": 400}
+    job = serve({"ttft_ms": 1000, "tpot_ms": 40}, model="llama-3.1-70b", bits=8, load=load)
+    sized = size(serve=job, gpu_types=("l4-24gb",))
+    said = next(one.message for one in sized.rejections if one.gpu_type == "l4-24gb")
+    assert "takes 40.4 ms for each further token where 40 ms are asked for" in said
