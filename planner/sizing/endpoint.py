@@ -247,16 +247,17 @@ class Endpoint:
             MissedTarget(key=name, asked_ms=float(target), kept_ms=ceil(figure))
             for name, (figure, target) in late.items()
         )
-        unknown = [name for name in self._targets if latency[name] is None]
-        if unknown:
-            cause = flight.situation.why_unknown(unknown[0])
-            said.append(f"{unknown[0]} cannot be told: nothing is known of {cause}")
+        unknown = next((name for name in self._targets if latency[name] is None), None)
+        if unknown is not None:
+            cause = flight.situation.why_unknown(unknown)
+            message = f"{unknown} cannot be told: nothing is known of {cause}"
+            return Rejection(gpu_type=gpu_type, rule=_TOO_SLOW, message=message)
         return Rejection(
             gpu_type=gpu_type,
             rule=_TOO_SLOW,
             message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
-            missed=() if unknown else missed,
+            missed=missed,
         )
 
     def _at(self, held: int, flight: Exact | None, split: _Split | None = None) -> Tries:
