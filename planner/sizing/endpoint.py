@@ -20,6 +20,7 @@ from planner.sizing.count import Counter, Placement
 from planner.sizing.engine import Known, Reasoning
 from planner.sizing.flight import (
     ALONE,
+    BELOW,
     HIGH,
     PLANNED,
     RATE,
@@ -190,8 +191,8 @@ class Endpoint:
         if not taken:
             return self._too_slow(gpu_type, gpus * sum(split or (1,)), flight)
         if self._serve.concurrency is None:
-            high = flight.exactly(in_flight=taken)(HIGH)
-            held = min(held, ceil(high or held))
+            high = flight.estimated(in_flight=taken)(HIGH)
+            held = min(held, ceil((high or held) * (1 - BELOW)))
         chosen = self._at(held, taken if taken != held or self._targets else None, split)
         placed = self._counter.place_on(gpu_type, gpu, chosen, gpus)
         if placed is None:
@@ -239,23 +240,24 @@ class Endpoint:
             if (figure := latency[name]) is not None and figure > target
         }
         said = [
-            f"{_ms(float(figure))} ms {TOLD[name]} where {_ms(float(target))} ms are asked for"
+            f"{_ms(figure, target)} ms {TOLD[name]} where {_ms(target)} ms are asked for"
             for name, (figure, target) in late.items()
         ]
         missed = tuple(
             MissedTarget(key=name, asked_ms=float(target), kept_ms=ceil(figure))
             for name, (figure, target) in late.items()
         )
-        unknown = [name for name in self._targets if latency[name] is None]
-        if unknown:
-            cause = flight.situation.why_unknown(unknown[0])
-            said.append(f"{unknown[0]} cannot be told: nothing is known of {cause}")
+        unknown = next((name for name in self._targets if latency[name] is None), None)
+        if unknown is not None:
+            cause = flight.situation.why_unknown(unknown)
+            message = f"{unknown} cannot be told: nothing is known of {cause}"
+            return Rejection(gpu_type=gpu_type, rule=_TOO_SLOW, message=message)
         return Rejection(
             gpu_type=gpu_type,
             rule=_TOO_SLOW,
             message=f"on {count_of(gpus, 'GPU')} a request that is alone takes "
             f"{' and '.join(said) or 'too long'}, at the {percentile}th percentile",
-            missed=() if unknown else missed,
+            missed=missed,
         )
 
     def _at(self, held: int, flight: Exact | None, split: _Split | None = None) -> Tries:
@@ -284,7 +286,7 @@ class Endpoint:
             loads = zip(self._peaks, replicas, strict=True)
             busiest = max(peak / count for peak, count in loads if count)
         in_flight = in_flight_at(flight, busiest, taken)
-        latency = latency_at(flight.exactly, in_flight)
+        latency = latency_at(flight.estimated, in_flight)
         figures = ServingFigures(
             concurrency=held,
             in_flight=ceil(in_flight),
@@ -369,6 +371,7 @@ def _as_good(other: Candidate, candidate: Candidate) -> bool:
     )
 
 
-def _ms(figure: float) -> str:
-    """Without decimals from 10 ms on."""
-    return f"{figure:,.0f}" if figure >= 10 else f"{figure:.2g}"
+def _ms(figure: Exact | float, above: Exact | float = 0) -> str:
+    """Without decimals from 10 ms on, rounded up where it would read as what it is above."""
+    told = f"{float(figure):,.0f}" if figure >= 10 else f"{float(figure):.2g}"
+    return f"{ceil(10 * figure) / 10:,.1f}" if above and told == _ms(above) else told

@@ -88,6 +88,11 @@ class Reasoning:
         self._outermost: Reasoning = parent._outermost if parent is not None else self
         self._adds = min((_SETTLED.get(name, 0) for name in facts), default=_NOTHING)
         """The earliest fact that is known here and not around."""
+        self._wider: tuple[tuple[Reasoning, int], ...] = ()
+        """Situations around this one, each with the earliest fact that is not known there."""
+        if parent is not None:
+            wider = ((one, min(adds, self._adds)) for one, adds in parent._wider)
+            self._wider = ((parent, self._adds), *wider)
         self._opened: dict[str, _Open | None] = {}
         self._givers: dict[str, tuple[_Open, ...]] = {}
         self._held: dict[str, tuple[bool, int]] = {}
@@ -116,14 +121,10 @@ class Reasoning:
 
     def holds(self, rule: Rule) -> bool:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
-        where, adds = self, _NOTHING
-        while True:
+        for where, adds in ((self, _NOTHING), *self._wider):
             found = where._held.get(rule.id)
             if found is not None and found[1] < adds:
                 return found[0]
-            if where._parent is None:
-                break
-            where, adds = where._parent, min(adds, where._adds)
         found = self._holds(rule)
         self._around(found[1])._held[rule.id] = self._held[rule.id] = found
         return found[0]
@@ -140,14 +141,11 @@ class Reasoning:
 
     def _look_up(self, name: str) -> _Found:
         """What was derived around here and is the same here; else derive it."""
-        around, adds = self._parent, self._adds
-        while around is not None:
+        for around, adds in self._wider:
             known = around._derived.get(name)
             if known is not None and known[1] < adds:
                 self._derived[name] = known
                 return known
-            adds = min(adds, around._adds)
-            around = around._parent
         found = self._find(name)
         self._around(found[1])._derived[name] = self._derived[name] = found
         return found

@@ -1,8 +1,8 @@
 """A replica with some requests: how many it holds and answers in a second, and how soon.
 
 Searches ask the same dozen rules for hundreds of counts. Which rules these are, and what else they
-rest on, is found once; then their formulas alone are computed, in floating point. What is told of
-the count that was found is exact.
+rest on, is found once; then their formulas alone are computed, in floating point. The trace of the
+count that was found is exact.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ ALONE: Final = Fraction(1, 128)
 _UNITS: Final = {"concurrency": "requests", "in_flight": "requests", "ttft_ms": "ms"}
 """Of what varies; the time to the first token where it was found before."""
 
-_BELOW: Final = 1e-9
-"""Share of what a GPU offers that requests leave free, more than floating point can be off."""
+BELOW: Final = 1e-9
+"""Share of a figure that is more than floating point can be off."""
 
 
 class Varied:
@@ -50,6 +50,7 @@ class Varied:
         self.situation = situation
         self._results, self._first = results, first or self._with({"in_flight": 1})
         self._estimators: dict[tuple[str, ...], Callable[[dict[str, Exact | float]], None]] = {}
+        self._estimated: dict[tuple[tuple[str, Exact | float], ...], Figures] = {}
 
     def exactly(self, **given: Exact | float) -> Figures:
         """What the rules say with these figures."""
@@ -57,10 +58,16 @@ class Varied:
 
     def estimated(self, **given: Exact | float) -> Figures:
         """The same to a dozen digits: the results alone."""
+        key = tuple(given.items())
+        if key not in self._estimated:
+            self._estimated[key] = self._estimate(given)
+        return self._estimated[key]
+
+    def _estimate(self, given: Mapping[str, Exact | float]) -> Figures:
         if self._formulas is None:
             return self.exactly(**given)
         formulas, fixed = self._formulas
-        figures, names = fixed | given, tuple(given)
+        figures, names = {**fixed, **given}, tuple(given)
         if names not in self._estimators:
             self._estimators[names] = estimator(one for one in formulas if one[0] not in given)
         try:
@@ -107,7 +114,7 @@ def most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
     offered = alone.number("usable_gb_per_gpu")
     if offered is None:
         return 1
-    held, usable = Varied(engine, (_NEED,), alone), float(offered) * (1 - _BELOW)
+    held, usable = Varied(engine, (_NEED,), alone), float(offered) * (1 - BELOW)
 
     def fits(count: int) -> bool:
         need = held.estimated(concurrency=count)(_NEED)
