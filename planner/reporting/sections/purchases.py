@@ -256,8 +256,8 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("For", "name", lambda place: lines[place].quarter),
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
         *columns_for((("Days left", "days"), (_OF_SALE, "days_of_sale")), days),
-        caption="Orders, the most urgent first; where the approval or the delivery is late by more "
-        f"than the days left, nodes miss their quarter{more}",
+        caption="Orders, the most urgent first; the first of each offer with the days by which its "
+        f"approval or delivery may be late{more}",
         without=() if any(one.days_of_sale for one in first.values()) else (_OF_SALE,),
     )
 
