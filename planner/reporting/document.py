@@ -320,8 +320,6 @@ Picture = Chart | NodeMap | Tornado | Bands | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
 
-_ASKED = (Column("Field", wraps=True), Column("Entry", wraps=True))
-
 
 def beneath(document: Document) -> Document:
     """The same as a part of a section: every heading a level lower."""
@@ -334,7 +332,8 @@ def beneath(document: Document) -> Document:
 def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
     """The same for a page without pictures, folds and forms: their words and tables remain.
 
-    `page` is the width in characters that a map of nodes may take.
+    A chart leaves nothing, as its figures stand in the table beside it. `page` is the width in
+    characters that a map of nodes may take.
     """
     return tuple(plain for block in document for plain in _in_words(block, page))
 
@@ -347,9 +346,9 @@ def _in_words(block: Block, page: int) -> Document:
     if isinstance(block, NodeMap):
         return _map_in_letters(block, page)
     if isinstance(block, Picture):
-        return (Paragraph(f"{block.title}. {block.says}", "faint"),)
+        return ()
     if isinstance(block, Fields):
-        return (Table(_ASKED, block.rows),)
+        return (Bullets(tuple(f"{asked}: {cell_text(said)}" for asked, said in block.rows)),)
     if isinstance(block, Table) and block.caption:
         return (Paragraph(f"{block.caption}:", "faint"), block)
     return (block,)

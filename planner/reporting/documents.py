@@ -11,6 +11,7 @@ from typing import Literal
 
 from planner.planning.ledger.traced import TracedFigure, total, where
 from planner.planning.plan import Plan
+from planner.planning.words import some_of
 from planner.reporting.document import (
     Blank,
     Block,
@@ -21,6 +22,7 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     Table,
+    beneath,
     columns_for,
     table,
     titled,
@@ -43,9 +45,16 @@ from planner.reporting.sections import (
 )
 from planner.reporting.traced import RelatedResults, Section, TracedPlan, numbered_sections
 
-_RULES = 40
 _QUARTERS = 8
 """A table of more of them counts years."""
+_JOBS_NAMED = 8
+_CASE = (
+    ("Requested by", "owner"),
+    ("Objective", "objective"),
+    ("Benefit", "benefit"),
+    ("If the need is not met", "if_not_met"),
+)
+"""What a scenario says of itself for those who approve, by the name of its key."""
 
 
 def decision_section(traced: TracedPlan) -> Iterator[Block]:
@@ -107,7 +116,9 @@ def _sites(traced: TracedPlan) -> Table:
                 title: traced.figure(total(map(of, traced.capacity.sites)), "count", "how-use")
                 for title, of in columns
             },
-        },
+        }
+        if len(traced.capacity.sites) > 1
+        else {},
         caption="Nodes by site: what is added is bought or reserved"
         + ("; nodes by the hour are in the orders below" if traced.plan.hourly else ""),
     )
@@ -133,32 +144,26 @@ def _paid(traced: TracedPlan) -> Table:
             (*when, ("Sum", tuple(traced.quarters))),
             lambda kind, chosen: traced.figure(kind[1](chosen), "usd", "how-cost"),
         ),
-        caption="Money paid, not discounted: purchases are capital, all else is running cost",
+        caption="Money paid, not discounted",
     )
 
 
 def _case(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     """Who asks for what, and why, as the scenario says."""
-    plan, risk = traced.plan, traced.beside.risk
+    plan = traced.plan
     running = [job for job in plan.jobs if job.ways or job.on_apis]
     teams = {job.team for job in running if job.team}
     of_teams = f" of {count_of(len(teams), 'team')}" if teams else ""
     yield "In support of", traced.link(f"{count_of(len(running), 'job')}{of_teams}", "need")
-    if risk is None or not risk.chances:
-        likely = Blank(f"{code('planner risk FUTURES --out DIR')}, then report again")
-        yield "Share of futures in which what is bought now falls short", likely
-    for title, key in (
-        ("Requested by", "owner"),
-        ("Objective", "objective"),
-        ("Benefit", "benefit"),
-        ("If the need is not met", "if_not_met"),
-    ):
-        said: str | None = getattr(plan, key)
-        yield title, " ".join(said.split()) if said else Blank(f"{code(f'{key}:')} of the scenario")
-    decided: Cell = "nothing is ordered, so no order sets a day"
-    if traced.orders:
-        decided = traced.order_by(traced.orders[0][0])
-    yield "Decision needed by", decided
+    if plan.shortage:
+        names = some_of([job.name for job in plan.shortage.jobs], _JOBS_NAMED)
+        yield "Jobs that give way, and what would keep each", traced.link(names, "need")
+    said = {key: getattr(plan, key) for _, key in _CASE}
+    yield from ((title, " ".join(said[key].split())) for title, key in _CASE if said[key])
+    if missing := {key: title for title, key in _CASE if not said[key]}:
+        title = "; ".join(missing.values())
+        keys = listed([code(f"{key}:") for key in missing])
+        yield f"{title[0]}{title[1:].lower()}", Blank(f"{keys} of the scenario")
 
 
 Edition = Literal["short", "full"]
@@ -179,7 +184,8 @@ def justification_document(
     opening: list[Block] = [Heading(f"Justification: {plan.scenario}", 1)]
     if plan.description:
         opening.append(Paragraph(" ".join(plan.description.split())))
-    sections = _JUSTIFICATION_IN_SHORT if edition == "short" else _JUSTIFICATION
+    shown = _JUSTIFICATION_IN_SHORT if edition == "short" else _JUSTIFICATION
+    sections = {key: _JUSTIFICATION[key] for key in shown}
     appendices = ("jobs", "how", "rules", "since")
     return (*opening, *numbered_sections(plan, sections, beside, appendices=appendices))
 
@@ -188,7 +194,7 @@ def quarterly_document(
     plan: Plan, beside: RelatedResults = _ALONE, edition: Edition = "full"
 ) -> Document:
     """The capacity plan for a quarter; against the last one, where that is known."""
-    shown = _IN_SHORT if edition == "short" else _QUARTERLY
+    shown = _QUARTERLY_IN_SHORT if edition == "short" else _QUARTERLY
     sections = {key: _QUARTERLY[key] for key in shown}
     span = quarter_span(plan.quarters[0], plan.quarters[-1])
     return (
@@ -200,33 +206,25 @@ def quarterly_document(
 
 def _need(traced: TracedPlan) -> Iterator[Block]:
     """Who needs what, how far it goes beyond what is owned, and how long runs take."""
-    yield Paragraph(
-        "Each job and the units of it that must run; a unit is one replica of a model, or one "
-        f"tuning job with all its runs. {_of_shared(traced.plan)}What decided its GPUs is told in "
-        f"{traced.section('jobs')}.",
-        tone="faint",
-    )
+    if shared := [job.name for job in traced.plan.jobs if job.replicas]:
+        told = f"Of {', '.join(shared)}, as many run as take the traffic."
+        yield Paragraph(told, tone="faint")
     yield jobs.demand_table(traced)
     yield from jobs.stated_table(traced)
-    yield Paragraph(capacity.exhaustion(traced))
-    yield capacity.gpus_table(traced)
-    yield capacity.capacity_chart(traced)
+    yield from capacity.forecast_section(traced)
+    yield from _shortage(traced)
     yield from titled(
         (
-            ("What does not fit", explain.shortage_section(traced.plan)),
             ("What needs rest on", sizing.evidence_section(traced.plan)),
             ("How long runs take", serving.runs_section(traced)),
         ),
         3,
     )
-    if not (traced.plan.objective or any(job.benefit for job in traced.plan.jobs)):
-        said = Blank(f"{code('objective:')} of the scenario, {code('benefit:')} of a job")
-        yield Fields((("Business served, and what drives its growth", said),))
 
 
-def _of_shared(plan: Plan) -> str:
-    names = [job.name for job in plan.jobs if job.replicas]
-    return f"Of {', '.join(names)}, as many run as take the traffic. " if names else ""
+def _shortage(traced: TracedPlan) -> Iterator[Block]:
+    short = beneath(explain.shortage_section(traced.plan))
+    yield from titled((("What does not fit", short),), 3)
 
 
 def _existing(traced: TracedPlan) -> Iterator[Block]:
@@ -275,54 +273,40 @@ _JUSTIFICATION: dict[str, Section] = {
     "affordability": ("Affordability", cost.affordability_section),
     "procurement": ("Procurement", purchases.procurement_section),
     "milestones": ("Milestones and acceptance", purchases.milestones_section),
-    "provenance": ("Provenance and sign-off", proof.provenance_section),
+    "provenance": ("Provenance and sign-off", proof.sign_off_section),
     "jobs": ("Jobs, and what decided them", jobs.decisions_section),
     "how": ("How figures come about", proof.how_section),
-    "rules": ("Rules and their sources", lambda traced: proof.rules_section(traced, _RULES)),
+    "rules": ("Rules and their sources", proof.rules_section),
     "since": ("What changed since the last plan", _since),
 }
 
 
-def _need_in_short(traced: TracedPlan) -> Iterator[Block]:
-    yield from capacity.forecast_section(traced)
-    yield from titled((("What does not fit", explain.shortage_section(traced.plan)),), 3)
-    yield from serving.runs_section(traced)
-    yield from placement.node_map(traced)
-
-
-def _options_in_short(traced: TracedPlan) -> Iterator[Block]:
-    yield from options.options_section(traced, full=False)
-    yield from jobs.gpu_types_section(traced)
-
-
-def _cost_in_short(traced: TracedPlan) -> Iterator[Block]:
-    yield from cost.cost_by_quarter(traced)
-    yield from cost.cost_headlines(traced)
-    yield from cost.beyond_section(traced)
-    yield from cost.affordability_section(traced, full=False)
-
-
-_JUSTIFICATION_IN_SHORT: dict[str, Section] = {
-    "ask": ("The ask", decision_section),
-    "need": ("Need, and how full the fleet is", _need_in_short),
-    "options": ("Options, and other GPU types", _options_in_short),
-    "cost": ("Cost", _cost_in_short),
-    "facility": ("Facility", sites.sites_section),
-    "milestones": ("Milestones", purchases.milestones_section),
-    "risks": ("Risks", proof.risks_section),
-    "provenance": ("Provenance and sign-off", proof.provenance_section),
-}
+_JUSTIFICATION_IN_SHORT = (
+    "ask",
+    "need",
+    "options",
+    "cost",
+    "milestones",
+    "risks",
+    "provenance",
+)
 
 
 def _changes(traced: TracedPlan) -> Iterator[Block]:
     since = traced.beside.comparison
     if since is not None:
         yield from comparison.changes_since(since)
+        if not (since.demand or since.deliveries):
+            actuals = Blank(code("--actuals FILE"))
+            yield Fields((("Delivered against planned, and forecast error", actuals),))
     else:
-        yield Fields((("What changed, and why", Blank(code("--since LAST.json"))),))
-    if since is None or not (since.demand or since.deliveries):
-        actuals = f"{code('--actuals FILE')} with {code('--since')}"
-        yield Fields((("Delivered against planned, and forecast error", Blank(actuals)),))
+        asked = "What changed and why, what was delivered, and forecast error"
+        yield Fields(((asked, Blank(code("--since LAST.json --actuals FILE"))),))
+
+
+def _demand(traced: TracedPlan) -> Iterator[Block]:
+    yield jobs.demand_table(traced, held=True)
+    yield from _shortage(traced)
 
 
 def _services(traced: TracedPlan) -> tuple[Block, ...]:
@@ -340,25 +324,19 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
     yield Fields(((asked, Blank("monitoring")),))
     yield from placement.node_map(traced)
     yield from titled(placement.placement_parts(traced), 3)
-    yield from sites.facility_section(traced)
+    yield from titled((("Power and space", sites.sites_section(traced)),), 3)
 
 
 def _options_by_quarter(traced: TracedPlan) -> Iterator[Block]:
     yield from options.options_section(traced)
-    parts = (
-        ("What does not fit", explain.shortage_section(traced.plan)),
-        ("Cost by quarter", cost.cost_by_quarter(traced)),
-    )
-    yield from titled(parts, 3)
+    yield from titled((("Cost by quarter", cost.cost_by_quarter(traced)),), 3)
 
 
 def _orders(traced: TracedPlan) -> Iterator[Block]:
-    """Where page 1 has not all orders: all of them; then who places them, and what is let go."""
-    yield from purchases.later_orders(traced)
+    """What is acquired at which price, who orders it, and what is let go."""
+    yield from purchases.bill_section(traced, full=False)
     if traced.orders:
         yield Fields((("Orders placed, by whom and when", Blank()),))
-    else:
-        yield Paragraph("There is nothing to order. Buy and rent nothing.")
     yield from purchases.releases_section(traced)
 
 
@@ -366,11 +344,8 @@ _QUARTERLY: dict[str, Section] = {
     "ask": ("Summary and recommendation", decision_section),
     "since": ("What changed since the last plan", _changes),
     "scope": ("Scope", lambda _: (Paragraph("Not covered:"), Bullets(_EXCLUDED))),
-    "capacity": (
-        "Capacity against demand",
-        lambda traced: (capacity.gpus_table(traced), *capacity.forecast_section(traced)),
-    ),
-    "need": ("Demand", lambda traced: (jobs.demand_table(traced, held=True),)),
+    "capacity": ("Capacity against demand", capacity.forecast_section),
+    "need": ("Demand", _demand),
     "services": ("Services", _services),
     "facility": ("Resources", _resources),
     "options": ("Options, and doing nothing", _options_by_quarter),
@@ -380,8 +355,7 @@ _QUARTERLY: dict[str, Section] = {
         "Assumptions and risks",
         lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
     ),
-    "bill": ("Bill of materials", purchases.bill_section),
     "provenance": ("Provenance", proof.provenance_section),
     "how": ("How figures come about", proof.how_section),
 }
-_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")
+_QUARTERLY_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")

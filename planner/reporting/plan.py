@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from planner.planning.plan import Alternative, Note, Plan, PlannedJob
+from planner.planning.plan import Alternative, Plan, PlannedJob
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -13,7 +13,7 @@ from planner.reporting.document import (
     Fold,
     Heading,
     Paragraph,
-    Tone,
+    beneath,
     table,
     titled,
 )
@@ -41,57 +41,100 @@ class Detail:
     map_lines: int
     """Lines of the node map per quarter."""
     notes: int
-    rules: int
-    """Rules listed with their sources; errata are shown in any case."""
     whole: bool
-    """Whether sources of prices and every check are written out."""
+    """Whether sources of prices and rules, and every file are written out."""
 
 
-SCREEN = Detail(jobs=60, map_lines=40, notes=20, rules=0, whole=False)
+SCREEN = Detail(jobs=60, map_lines=40, notes=20, whole=False)
 """For a terminal."""
 
 _WARNINGS_IN_BRIEF = 3
-_NEAR = "What would save a node"
 
-FULL = Detail(jobs=1000, map_lines=200, notes=500, rules=500, whole=True)
+FULL = Detail(jobs=1000, map_lines=200, notes=500, whole=True)
 """For a document."""
+
+
+def _parts(traced: TracedPlan, detail: Detail) -> dict[str, Iterable[Block]]:
+    """Every part of the report by its title; what is not read is not drawn."""
+    plan, lines, whole = traced.plan, detail.map_lines, detail.whole
+    return {
+        "Changes to the scenario": proof.changes_section(plan.changes),
+        "Warnings": proof.notes_section(plan.warnings, detail.notes, "warning", whole=whole),
+        "Jobs that give way": explain.shortage_section(plan),
+        "Purchases and rents": purchases.bill_section(traced, full=False, sources=whole),
+        "Owned nodes let go": purchases.releases_section(traced),
+        "Moves": placement.moves_section(plan, lines),
+        "Node map": placement.node_map(traced, lines),
+        "Schedule": placement.schedule_section(plan, lines),
+        "Shared GPUs": placement.shared_section(plan, lines),
+        "Jobs": jobs.jobs_section(traced, detail.jobs, full=False),
+        "What needs rest on": sizing.evidence_section(plan),
+        "Traffic and latency": serving.traffic_section(traced),
+        "APIs": serving.apis_section(traced),
+        "Utilization": capacity.utilization_section(traced),
+        "Sites": sites.sites_section(traced, lines, full=False),
+        "Cost": cost.plan_cost_section(traced),
+        "What would save a node": proof.near_miss_section(plan),
+        "Teams": cost.teams_section(traced),
+        "Rejected GPU types": jobs.rejections_section(plan),
+        "Assumptions": proof.notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
+        "Rules and their sources": proof.rules_section(traced, listed_too=whole),
+        "Proof and provenance": proof.proof_section(traced, files=whole),
+        "What the check confirmed": [Bullets(plan.proof.checks)] * whole,
+    }
+
+
+def plan_document(plan: Plan, detail: Detail) -> Document:
+    """The whole report."""
+    return (
+        Heading(plan.scenario, 1),
+        *_about(plan),
+        Paragraph(purchases.ask_sentence(plan), tone="strong"),
+        *titled(_parts(TracedPlan(plan), detail).items()),
+    )
 
 
 def brief_document(plan: Plan, detail: Detail) -> Document:
     """What a person wants first: the ask, orders, who runs where, the cost, and three warnings."""
-    traced, lines = TracedPlan(plan), detail.map_lines
+    traced = TracedPlan(plan)
+    parts = _parts(traced, replace(detail, notes=_WARNINGS_IN_BRIEF))
+    parts["Cost"] = cost.cost_by_quarter(traced)
+    shown = [
+        "Changes to the scenario",
+        "Jobs that give way",
+        "Purchases and rents",
+        "Owned nodes let go",
+        "Moves",
+        "Node map",
+        "Jobs",
+        "Traffic and latency",
+        "APIs",
+        "Cost",
+        "What would save a node",
+        "Warnings",
+    ]
+    if plan.proof.second_opinions:
+        shown.append("Proof and provenance")
     return closed(
         (
             Heading(plan.scenario, 1),
             Paragraph(purchases.ask_sentence(plan), tone="strong"),
-            *titled(
-                (
-                    ("Changes to the scenario", proof.changes_section(plan.changes)),
-                    ("Jobs that give way", _unexplained(explain.shortage_section(plan))),
-                    ("Purchases and rents", _unlisted(purchases.bill_section(traced, full=False))),
-                    ("Owned nodes let go", _unlisted(purchases.releases_section(traced))),
-                    ("Moves", placement.moves_section(plan, lines)),
-                    ("Node map", placement.node_map(traced, lines)),
-                    ("Jobs", _unexplained(jobs.jobs_section(traced, detail.jobs, full=False))),
-                    ("Traffic and latency", _unexplained(serving.traffic_section(traced))),
-                    ("APIs", serving.apis_section(traced)),
-                    ("Cost", _unexplained(cost.cost_by_quarter(traced))),
-                    (_NEAR, proof.near_miss_section(plan)),
-                    (
-                        "Warnings",
-                        proof.notes_section(
-                            plan.warnings, _WARNINGS_IN_BRIEF, "warning", whole=False
-                        ),
-                    ),
-                    *(
-                        [("Proof and provenance", proof.proof_section(traced, every_check=False))]
-                        if plan.proof.second_opinions
-                        else []
-                    ),
-                )
-            ),
+            *titled((title, _in_brief(title, parts[title])) for title in shown),
         )
     )
+
+
+def _in_brief(title: str, blocks: Iterable[Block]) -> Iterator[Block]:
+    """Without what explains how a part is to be read, and without the lines below its table."""
+    for block in blocks:
+        faint = isinstance(block, Paragraph) and block.tone == "faint"
+        listed = isinstance(block, Bullets) and title in _TABLES_ALONE
+        if not (listed or (faint and title in _UNEXPLAINED)):
+            yield block
+
+
+_TABLES_ALONE = ("Purchases and rents", "Owned nodes let go")
+_UNEXPLAINED = ("Jobs that give way", "Jobs", "Traffic and latency", "Cost")
 
 
 def drawn_document(plan: Plan) -> Document:
@@ -114,7 +157,7 @@ def _about(plan: Plan) -> Iterator[Block]:
 
 
 def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
-    yield from titled((("Dropped and delayed", explain.shortage_section(traced.plan)),), 3)
+    yield from titled((("Dropped and delayed", beneath(explain.shortage_section(traced.plan))),), 3)
     yield from jobs.jobs_section(traced, FULL.jobs, full=False)
     parts = (
         ("Traffic and latency", serving.traffic_section(traced)),
@@ -132,10 +175,6 @@ def _drawn_cost(traced: TracedPlan) -> Iterator[Block]:
     yield from cost.paid_chart(traced)
     yield from cost.plan_cost_section(traced)
     yield from titled((("Teams", cost.teams_section(traced)),), 3)
-
-
-def _all_notes(notes: Sequence[Note], tone: Tone) -> Iterator[Block]:
-    return proof.notes_section(notes, FULL.notes, tone, whole=True)
 
 
 _DRAWN: dict[str, Section] = {
@@ -158,8 +197,16 @@ _DRAWN: dict[str, Section] = {
         "Power and racks",
         lambda traced: sites.sites_section(traced, FULL.map_lines),
     ),
-    "warnings": ("Warnings", lambda traced: _all_notes(traced.plan.warnings, "warning")),
-    "assumptions": ("Assumptions", lambda traced: _all_notes(traced.plan.assumptions, "plain")),
+    "warnings": (
+        "Warnings",
+        lambda traced: proof.notes_section(traced.plan.warnings, FULL.notes, "warning", whole=True),
+    ),
+    "assumptions": (
+        "Assumptions",
+        lambda traced: proof.notes_section(
+            traced.plan.assumptions, FULL.notes, "plain", whole=True
+        ),
+    ),
     "how": ("How figures come about", proof.how_section),
 }
 
@@ -199,56 +246,3 @@ def _next_best(job: PlannedJob) -> Alternative | None:
 
 def _extra(one: Alternative) -> int:
     return one.extra_cents or 0
-
-
-def _unexplained(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Without what explains how a section is to be read."""
-    return (one for one in blocks if not (isinstance(one, Paragraph) and one.tone == "faint"))
-
-
-def _unlisted(blocks: Iterable[Block]) -> Iterator[Block]:
-    return (one for one in blocks if not isinstance(one, Bullets))
-
-
-def plan_document(plan: Plan, detail: Detail) -> Document:
-    """The whole report."""
-    traced, lines, whole = TracedPlan(plan), detail.map_lines, detail.whole
-    warnings = proof.notes_section(plan.warnings, detail.notes, "warning", whole=whole)
-    files = proof.FEW_FILES if whole else 0
-    return (
-        Heading(plan.scenario, 1),
-        *_about(plan),
-        Paragraph(purchases.ask_sentence(plan), tone="strong"),
-        *titled(
-            (
-                ("Changes to the scenario", proof.changes_section(plan.changes)),
-                ("Warnings", warnings),
-                ("Jobs that give way", explain.shortage_section(plan)),
-                ("Purchases and rents", purchases.bill_section(traced, full=False, sources=whole)),
-                ("Owned nodes let go", purchases.releases_section(traced)),
-                ("Moves", placement.moves_section(plan, lines)),
-                ("Node map", placement.node_map(traced, lines)),
-                ("Schedule", placement.schedule_section(plan, lines)),
-                ("Shared GPUs", placement.shared_section(plan, lines)),
-                ("Jobs", jobs.jobs_section(traced, detail.jobs, full=False)),
-                ("What needs rest on", sizing.evidence_section(plan)),
-                ("Traffic and latency", serving.traffic_section(traced)),
-                ("APIs", serving.apis_section(traced)),
-                ("Utilization", capacity.utilization_section(traced)),
-                ("Sites", sites.sites_section(traced, lines, full=False)),
-                ("Cost", cost.plan_cost_section(traced)),
-                (_NEAR, proof.near_miss_section(plan)),
-                ("Teams", cost.teams_section(traced)),
-                ("Rejected GPU types", jobs.rejections_section(plan)),
-                (
-                    "Assumptions",
-                    proof.notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
-                ),
-                ("Rules and their sources", proof.rules_section(traced, detail.rules)),
-                (
-                    "Proof and provenance",
-                    proof.proof_section(traced, every_check=whole, files=files),
-                ),
-            )
-        ),
-    )

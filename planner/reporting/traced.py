@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from fractions import Fraction
 from functools import cached_property
 from string import ascii_uppercase
 from types import MappingProxyType
@@ -65,10 +66,17 @@ class TracedFile:
         self.read = FigureReader(found)
         self._prefix = f"{file}: " if file else ""
         self._trace = trace
+        self.traces: set[str] = set()
+        """Anchors that figures have led to so far."""
 
     def figure(self, traced: TracedFigure, style: Style, trace: str = "") -> Figure:
         """A figure for a table."""
-        return Figure(traced.value, style, self._prefix + traced.sum, trace or self._trace)
+        return self._told(traced.value, style, traced.sum, trace)
+
+    def _told(self, value: Fraction | date, style: Style, sum_: str, trace: str) -> Figure:
+        trace = trace or self._trace
+        self.traces.add(trace)
+        return Figure(value, style, self._prefix + sum_, trace)
 
     def at(self, place: str, style: Style, trace: str = "") -> Figure:
         """The figure that stands at a place of the file; of several, as `[*]` says, their sum."""
@@ -83,7 +91,7 @@ class TracedFile:
 
     def day(self, iso: str, place: str, trace: str = "") -> Figure:
         """A day that stands at a place of the file."""
-        return Figure(date.fromisoformat(iso), "day", self._prefix + place, trace or self._trace)
+        return self._told(date.fromisoformat(iso), "day", place, trace)
 
 
 class TracedPlan(TracedFile):

@@ -104,7 +104,7 @@ def test_results_of_the_other_commands_are_found_beside_the_plan(run, scenario, 
     assert "left out" not in done.stderr
     assert "hint: " not in done.stderr
     told = (plan_json.parent / "justification.md").read_text(encoding="utf-8")
-    assert "- most headroom: " in told
+    assert "most headroom (" in told
     assert "| price of energy | $" in told
 
 
@@ -166,7 +166,7 @@ def test_results_that_are_not_of_this_plan_are_told_and_left_out(run, scenario, 
         assert f"left out: {path} {told}" in done.stderr
     drawn = Path("report/justification.md").read_text(encoding="utf-8")
     again = f"planner alternatives {scenario.name} --set finance.pue=1.9 --out DIR"
-    assert f"| Do nothing | \\[fill in: `{again}" in drawn
+    assert f"- Do nothing: \\[fill in: `{again}" in drawn
     again = f"`planner sensitivity {scenario} --set finance.pue=1.9 --out out`"
     assert f"{again} finds out" in done.stderr
 
@@ -198,9 +198,10 @@ def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, p
     told = (scenario.parent / "report" / "quarterly.md").read_text(encoding="utf-8")
     assert "### Why the cost differs" in told
     assert "| demand |" in told
-    assert "Net present cost, from the plan before to the one after" in told
-    assert "| Forecast error of the demand | 25.0 % |" in told
+    assert "- Forecast error of the demand: 25.0 %\n" in told
     assert "| 2027Q1 | assistant | 6 | 8 | +2 |" in told
+    page = (scenario.parent / "report" / "quarterly.html").read_text(encoding="utf-8")
+    assert "Net present cost, from the plan before to the one after" in page
     assert "D. What changed since the last plan" in (
         scenario.parent / "report" / "justification.html"
     ).read_text(encoding="utf-8")

@@ -221,6 +221,7 @@ def test_an_endpoint_is_sized_by_traffic_and_latency_without_a_concurrency(run):
     at_once, ttft_ms, tpot_ms, set_by = row.split()[-4:]
     assert 1 < int(at_once) <= 256
     assert (int(ttft_ms) <= 800, int(tpot_ms) <= 20, set_by) == (True, True, "load")
+    assert "a target of latency is kept at that full rate" in " ".join(sized.output.split())
 
 
 def test_a_count_that_only_the_latency_asks_for_says_so(run):

@@ -234,7 +234,7 @@ def test_the_documents_tell_what_leaves_and_what_that_brings(plan):
     assert "illustrative prices" not in page
     justification = markdown.render(justification_document(plan))
     assert "### What leaves, when, and what it brings" in justification
-    assert "| Received for owned nodes that are sold, counted against no budget" in justification
+    assert "- Received for owned nodes that are sold, counted against no budget" in justification
     assert "Owned nodes let go" in markdown.render(quarterly_document(plan))
 
 

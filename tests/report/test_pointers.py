@@ -23,25 +23,19 @@ SECTION = rf"sections? ({NUMBERS})|appendix ([A-Z])|appendices"
 """Every way to name a section."""
 
 POINTERS = {
-    r"In support of \| [^|]*, section (\d+) \|": "| Job | What it is | Team |",
-    r"\| the bill of materials, section (\d+) \|": "| Line | Offer |",
+    r"In support of: [^|]*, section (\d+)\n": "| Job | What it is |",
+    r"what would keep each: .*, section (\d+)\n": "### What does not fit",
+    r"description: the bill of materials, section (\d+)\n": "| Line | Offer |",
     r"rejected GPU types with their rules, section (\d+)": "### Why not other GPU types",
-    r"what other GPU types would add, job by job, appendix (A)": "would add to the bound elsewhere",
-    r"what nodes take of their sites, section (\d+) tells": "before is what is owned already",
-    r"buying against renting, section (\d+)": "### Buying against renting",
+    r"what other GPU types would add, job by job, appendix (A)": "| Elsewhere |",
     r"the rule that section (\d+) names": "Parameters of cost and policy",
-    r"What decided(?: its GPUs)? is told in appendix (A)": ", decided by ",
 }
 """What points, and what stands in that section."""
 BELOW = {
-    "What stands open below is in no input": "Network fabric and cabling",
     "Numbers are those of the jobs below": "Numbers of the node map:",
-    "unit by unit and quarter by quarter, see below": "Doing nothing, quarter by quarter",
     "told apart below": "Jobs that give way",
 }
 ABOVE = {
-    "another hash of the scenario above": "SHA-256",
-    "sum of the present values above": "### Cost\n",
     "is as for ": ", decided by ",
 }
 NO_PLACE = re.compile(r"below zero|above which|(?:above|below) \d")

@@ -70,8 +70,12 @@ def test_each_document_charges_delivered_hours_too_where_all_are_known(plan):
     drawn = markdown.render(justification_document(known))
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in drawn
     assert "| **Sum** |  | **63,510** | **30,660** | **36,000** | **0.57** | **1.17** |" in drawn
-    assert "| Net present cost of each GPU-hour that jobs deliver, USD | " in drawn
-    assert "| Charged to teams, of the net present cost | 97.2 % |" in drawn
+    assert "- Net present cost of each GPU-hour that jobs deliver, USD: " in drawn
+    every = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
+    alike = changed(RED, delivered_gpu_hours=every)
+    once = changed(plan, chargeback=changed(CHARGEBACK, teams=(alike,)))
+    assert "GPU-hour that jobs deliver" not in markdown.render(justification_document(once))
+    assert "- Charged to teams, of the net present cost: 97.2 %\n" in drawn
     assert "- red: 8 of 8 (2027Q1–Q2), 12 of 16 (2027Q3)\n" in drawn
     quarterly = markdown.render(quarterly_document(known))
     assert "| red | 8–12 | 61,320 | 30,660 | 35,000 | 0.57 | 1.14 |" in quarterly

@@ -146,7 +146,7 @@ def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_
     page = planner.report(tmp_path / "plan.json").files()["justification.md"]
     assert "Rent by the hour 24 node-hours of PowerEdge XE9680" in page
     assert "| 24 node-hours |" in page  # of the bill, in a column of nodes
-    assert "| **All** | **1** | **0** | **0** | **0** | **1** |" in page
+    assert "| main | 1 | 0 | 0 | 0 | 1 |" in page
 
 
 def test_a_warning_that_all_runs_on_one_node_type_knows_of_runs_by_the_hour(planned):

@@ -106,5 +106,12 @@ def costs(document: object) -> list[object]:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "most"), [("justification", 6000), ("plan", 4500), ("quarterly", 3500)]
+)
+def test_what_a_small_purchase_takes_to_read_does_not_grow(examples, name, most):
+    assert len((examples / f"{name}.md").read_text(encoding="utf-8").split()) <= most
+
+
 def test_the_examples_are_light(examples):
     assert sum(path.stat().st_size for path in examples.rglob("*") if path.is_file()) < 2_000_000

@@ -109,6 +109,7 @@ def test_the_plan_tells_traffic_replicas_latency_and_cost_of_tokens(document):
     assert "95th percentile" in section
     assert "an estimate by the rules under serving/" in section
     assert "USD/M tokens" in section
+    assert "planned for 70 % of the rate that it takes at the most, and a target" in section
 
 
 def test_tokens_if_full_are_what_the_replicas_are_planned_to_take(made):

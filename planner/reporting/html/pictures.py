@@ -407,13 +407,18 @@ _WORD = 6.6
 
 
 def tornado(picture: Tornado) -> Element:
-    """Bars to both sides of one value, row by row."""
-    foot = _PLOT_TOP + _PLOT_ROW * len(picture.rows)
+    """Bars to both sides of one value, row by row; none for what moves nothing."""
+    moving = [
+        (number, row)
+        for number, row in enumerate(picture.rows, 1)
+        if any(end[0] != picture.middle[0] for end in row[1:])
+    ]
+    foot = _PLOT_TOP + _PLOT_ROW * len(moving)
     svg = canvas(_PLOT_WIDTH, foot + 24)
     values = [picture.middle[0], *(end for _, *ends in picture.rows for end, _ in ends)]
     x = _scale_to_edge(values, _LABELS + _VALUES, _PLOT_WIDTH - _VALUES)
     middle = x(picture.middle[0])
-    for place, (name, *ends) in enumerate(picture.rows):
+    for place, (number, (name, *ends)) in enumerate(moving):
         y = _PLOT_TOP + _PLOT_ROW * place
         put(svg, "text", shortened(name, _LONGEST), x=8, y=y + 17)
         for colour, (value, words) in sorted(enumerate(ends), key=lambda one: isfinite(one[1][0])):
@@ -422,7 +427,7 @@ def tornado(picture: Tornado) -> Element:
             looks = colour_class(colour if isfinite(value) else _NO_PLAN)
             bar = put(svg, "rect", class_=looks, x=left, y=y + 4, width=across, height=18)
             put(bar, "title", f"{name}: {words}")
-            bar.set(TO, f"{('low', 'high')[colour]}-{place + 1}")
+            bar.set(TO, f"{('low', 'high')[colour]}-{number}")
         (low, low_words), (high, high_words) = sorted(ends)
         put(svg, "text", low_words, x=min(x(low), middle) - 5, y=y + 17, text_anchor="end")
         put(svg, "text", high_words, x=max(x(high), middle) + 5, y=y + 17)

@@ -49,9 +49,9 @@ def gpus_table(traced: TracedPlan) -> Table:
         ("With this plan", "number", lambda at: count(capacity.in_service(at))),
         ("Usable", "number", lambda at: count(capacity.usable(at))),
         ("Left", "number", lambda at: count(capacity.usable(at) - capacity.needed(at))),
-        caption=f"GPUs needed{_for_kept(traced.plan)} against those owned, and with this plan; a "
-        "gap below zero is room to spare, though perhaps of a GPU type that the jobs cannot use; "
-        "usable is without the nodes that are kept empty as spare",
+        caption=f"GPUs owned, and GPUs needed{_for_kept(traced.plan)}; a gap below zero is room to "
+        "spare, though perhaps of a GPU type that the jobs cannot use; usable is without spare "
+        "nodes",
     )
 
 
@@ -78,14 +78,10 @@ def capacity_chart(traced: TracedPlan) -> Chart:
         if line.kind not in ("rent", "hourly"):
             text = f"{line.count:,} × {line.product} in service, order by {line.order_by}"
             orders.setdefault(plan.quarters.index(line.quarter), []).append(text)
-    says = "; ".join(
-        f"{label}: {stacks[0].values[at].text} needed of "
-        f"{traced.figure(capacity.in_service(at), 'count').text} in service"
-        for at, label in enumerate(plan.quarters)
-    )
     return Chart(
         title=f"GPUs needed{_for_kept(plan)} and GPUs in service",
-        says=f"{says}. What exceeds the line of those owned is bought, reserved or rented.",
+        says="What exceeds the line of those owned is bought, reserved or rented; the figures "
+        "stand in the table.",
         categories=plan.quarters,
         series=(*stacks, Series("Owned", owned, "line")),
         unit="GPUs",
@@ -228,7 +224,7 @@ def _asides(plan: Plan) -> Iterator[str]:
 
 
 def exhaustion(traced: TracedPlan) -> str:
-    """When what is owned no longer suffices, by number and by GPU type; when headroom runs out."""
+    """When what is owned no longer suffices, by number and by GPU type."""
     plan, capacity = traced.plan, traced.capacity
     exhausted = capacity.exhausted()
     if exhausted is None:
@@ -236,29 +232,24 @@ def exhaustion(traced: TracedPlan) -> str:
     else:
         label = plan.quarters[exhausted]
         short = traced.figure(capacity.short(exhausted), "count").text
-        told = f"What is owned is exhausted in {label}: {short} more GPUs are held than are owned."
+        told = f"The owned GPUs no longer suffice in {label}: jobs hold {short} more."
     by_type = [
-        f"in {plan.quarters[place]} ({gpu_type})"
+        f"{gpu_type} in {plan.quarters[place]}"
         for gpu_type in sorted({pool.gpu_type for pool in plan.pools})
         if (place := capacity.exhausted_of(gpu_type)) is not None
     ]
     if by_type:
-        told += f" By GPU type, spare nodes counted, what is owned is exhausted {listed(by_type)}."
+        told += f" By GPU type, spare nodes counted, they first fall short: {listed(by_type)}."
     if plan.hourly:
         apart = traced.figure(traced.read.sum("hourly[*].gpu_hours"), "count").text
         told += f" {apart} GPU-hours on nodes that are had by the hour are counted apart."
-    left = [capacity.usable(at) - capacity.needed(at) for at in traced.quarters]
-    least = min(traced.quarters, key=lambda at: left[at].value)
-    return (
-        f"{told} With this plan, the fewest usable GPUs are free in {plan.quarters[least]}: "
-        f"{traced.figure(left[least], 'count').text} of "
-        f"{traced.figure(capacity.usable(least), 'count').text}."
-    )
+    return told
 
 
 def forecast_section(traced: TracedPlan) -> Iterator[Block]:
-    """Demand against capacity: in words, and as a picture."""
+    """Demand against capacity: in words, by quarter, and as a picture."""
     yield Paragraph(exhaustion(traced))
+    yield gpus_table(traced)
     yield capacity_chart(traced)
 
 

@@ -20,6 +20,7 @@ from planner.reporting.document import (
     Heading,
     Paragraph,
     Series,
+    cell_text,
     columns_for,
     table,
     titled,
@@ -61,14 +62,16 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
     yield from cost_by_quarter(traced)
     yield Paragraph(
         "The residual value is what the servers are still worth at the end of the horizon, no "
-        f"payment.{_of_sales(traced.plan)} What stands open below is in no input and in no sum.",
+        f"payment.{_of_sales(traced.plan)}",
         tone="faint",
     )
     yield from paid_chart(traced)
-    yield from cost_headlines(traced)
+    counted = {_NETWORK} if any(line.name == "network" for line in traced.plan.costs) else set()
+    left = [name for name in _NOT_IN_THE_INPUTS if name not in counted]
+    yield Fields((*_headlines(traced), ("In no input, and in no sum", Blank("; ".join(left)))))
     parts = (
         ("Buying against renting", _break_evens(traced)),
-        ("After the horizon", beyond_section(traced)),
+        ("After the horizon", _beyond(traced)),
     )
     yield from titled(parts, 3)
 
@@ -88,16 +91,8 @@ def _all(traced: TracedPlan, quarters: Iterable[int], style: Style = "usd") -> C
     return traced.figure(accounts.paid(chosen) + accounts.unpaid(chosen), style, "how-cost")
 
 
-def cost_headlines(traced: TracedPlan) -> Iterator[Block]:
-    """The cost in a few figures, and what stands in no input."""
-    counted = {_NETWORK} if any(line.name == "network" for line in traced.plan.costs) else set()
-    left = [name for name in _NOT_IN_THE_INPUTS if name not in counted]
-    yield Fields((*_headlines(traced), ("In no input, and in no sum", Blank("; ".join(left)))))
-
-
 def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     accounts = traced.accounts
-    yield "Net present cost, USD", traced.figure(accounts.net_present, "cents", "how-proof")
     tokens = traced.read.sum("endpoints[*].million_tokens[*]")
     if tokens.value:
         cents = traced.read.sum("endpoints[*].cost_cents[*]")
@@ -107,18 +102,22 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         needed = Blank(f"{code('load:')} of the serving jobs")
         yield "Net present cost of a million tokens, USD", needed
     title = "Net present cost of each GPU-hour that jobs"
+    held = ""
     if accounts.per_gpu_hour is not None:
-        yield f"{title} hold, USD", traced.figure(accounts.per_gpu_hour, "rate", "how-use")
+        figure = traced.figure(accounts.per_gpu_hour, "rate", "how-use")
+        yield f"{title} hold, USD", figure
+        held = figure.text
     if accounts.delivered is not None:
         rated = _rate(traced, accounts.net_present, accounts.delivered)
-        yield f"{title} deliver, USD", rated
+        if cell_text(rated) != held:
+            yield f"{title} deliver, USD", rated
     if accounts.residual_share is not None:
         share = traced.figure(accounts.residual_share, "share", _how_residual(traced))
         yield "Residual value, of the purchases", share
     yield from spare_rows(traced)
 
 
-def beyond_section(traced: TracedPlan) -> Iterator[Block]:
+def _beyond(traced: TracedPlan) -> Iterator[Block]:
     """How long what is bought lives on after the horizon, and what running it then costs."""
     plan, read = traced.plan, traced.read
     bought = [place for place, line in traced.bill if line.kind == "buy"]
@@ -141,7 +140,6 @@ def beyond_section(traced: TracedPlan) -> Iterator[Block]:
         ("In service from", "name", lambda place: plan.acquisitions[place].quarter),
         ("Nodes", "number", traced.each("acquisitions[{}].count", "count", "how-bill")),
         ("Life left after the horizon, years", "number", left),
-        caption="Life beyond the horizon",
     )
     if running:
         cents = total(read.at(f"costs[{place}].cents[{last}]") for place in running)
@@ -158,12 +156,10 @@ def _how_residual(traced: TracedPlan) -> str:
 
 
 def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """For page 1: the net present cost with what is within it, and beside it what is not."""
+    """For page 1: what is within the net present cost, and beside it what is not."""
     accounts = traced.accounts
-    title = "Net present cost, less what the servers are still worth at its end, USD"
-    yield title, traced.figure(accounts.net_present, "usd", "how-proof")
     if accounts.residual is not None:
-        title = "Residual value, which the net present cost counts off, in present value, USD"
+        title = "Residual value at the end, which the net present cost counts off, USD"
         yield title, traced.figure(accounts.residual, "usd", _how_residual(traced))
     if traced.plan.spare_cost is not None:
         yield "Of the net present cost, for all spare nodes together, USD", spare_total(traced)
@@ -197,12 +193,9 @@ def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
         for line, cost in enumerate(plan.costs)
         if cost.name not in NOT_PAID
     )
-    says = "; ".join(
-        f"{label}: {traced.figure(traced.accounts.paid((place,)), 'usd').text} USD"
-        for place, label in enumerate(plan.quarters)
-    )
     if series:
-        yield Chart("What is paid in each quarter", f"{says}.", plan.quarters, series, "USD")
+        says = "The figures stand in the table."
+        yield Chart("What is paid in each quarter", says, plan.quarters, series, "USD")
 
 
 def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
@@ -237,8 +230,7 @@ def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
         ),
         ("All", "number", lambda row: _all(traced, row, style)),
         sums=sums,
-        caption=f"{unit}, rounded here and exact to the cent in plan.json; quarters and their sum "
-        "are not discounted",
+        caption=f"{unit}; quarters and their sum are not discounted",
     )
 
 
@@ -302,15 +294,13 @@ def _break_evens(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
             *columns_for((("Bought, USD", "buy_cents"), ("Rented, USD", "rent_cents")), cell),
             *columns_for(columns, from_use),
             caption="Net present cost of one node to the end of the horizon, and the use from "
-            "which buying is cheaper than renting by the hour",
+            "which on buying is cheaper than renting by the hour",
         )
 
 
-def affordability_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """The budgets with what is left of each; `full` with who is charged."""
+def affordability_section(traced: TracedPlan) -> Iterator[Block]:
+    """The budgets with what is left of each, and who is charged."""
     yield from _budgets(traced)
-    if not full:
-        return
     unlimited: tuple[tuple[str, Cell], ...] = (
         ("Budget against which this is held", Blank(code("budget:"))),
     )

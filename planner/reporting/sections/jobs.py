@@ -30,22 +30,23 @@ from planner.reporting.format import (
     range_of,
 )
 from planner.reporting.sections.serving import on_apis_text
-from planner.reporting.sections.sizing import origins_text, result_text, worked_text
+from planner.reporting.sections.sizing import result_text, worked_text
 from planner.reporting.traced import TracedPlan
-from planner.sizing.candidate import Candidate, Rejection
+from planner.sizing.candidate import Candidate, DerivationStep, Rejection
 
 _DERIVED_NAMED = 5
+_TAG, _WHY_NOT = "Tag, USD", "Why not"
 _JOBS_SHOWN = 1000
 _QUARTERS_OF_GPUS = 4
 _DECIDING = {
     "memory_gb",
+    "peak_gb_per_gpu",
     "needed_gb_per_gpu",
     "baseline_gpus_of_80gb",
     "floor_gpus_of_80gb",
     "replicas_for_load",
 }
 """Results on which the count of GPUs rests, in the words of the rules."""
-_TOLD = _DECIDING | {"peak_gb_per_gpu"}
 
 
 def taken(candidate: Candidate) -> str:
@@ -87,6 +88,31 @@ def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | 
     return f"{count_of(units, 'unit')}{when}"
 
 
+def kept_candidates(plan: Plan, job: PlannedJob) -> list[Candidate]:
+    """The execution modes that units of a job have in the plan."""
+    kept = dict(job.ways)
+    return [one for one in plan.sizings[job.sizing].candidates if one.way in kept]
+
+
+def deciding_steps(candidate: Candidate) -> list[DerivationStep]:
+    """The sums on which its count of GPUs rests; of several floors the highest.
+
+    Where measured runs confirm the peak, it stands in place of what a formula gives.
+    """
+    found: dict[str, DerivationStep] = {}
+    for step in candidate.trace:
+        name = step.result.name
+        if name in _DECIDING and (name not in found or _value(step) > _value(found[name])):
+            found[name] = step
+    if "needed_gb_per_gpu" in found:
+        found.pop("memory_gb", None)
+    return list(found.values())
+
+
+def _value(step: DerivationStep) -> float:
+    return float(step.result.value)
+
+
 _Row = tuple[int, int | None, str]
 """Place of a job, place of one of its execution modes, and in words what units run on so."""
 
@@ -102,12 +128,11 @@ def jobs_section(
     if not plan.jobs:
         yield Paragraph("The scenario has no jobs.")
         return
-    jobs, shown = plan.jobs, plan.jobs[:most]
-    told = f" What decided is told in {traced.section('jobs')}." if full else ""
+    jobs, shown, tagged = plan.jobs, plan.jobs[:most], any(job.tag_cents for job in plan.jobs)
     yield Paragraph(
-        "Memory is need and offer per unit, after headroom. The tag is what the job adds to the "
-        "proved bound over the horizon; with the other terms of the bound it adds up to it."
-        f"{_by_load(plan, shown)}{told}",
+        "Memory is need and offer per unit, after headroom."
+        f"{' The tag is what the job adds to the proved bound over the horizon.' * tagged}"
+        f"{_by_load(plan, shown)}",
         tone="faint",
     )
 
@@ -143,18 +168,9 @@ def jobs_section(
         need, offer = (traced.read.at(f"{stem}.gpu_{name}_mb") for name in ("memory", "capacity"))
         return traced.figure(need / offer, "per_cent", traced.job_anchor[jobs[row[0]].name])
 
-    def decided(row: _Row) -> str:
+    def placed_on(row: _Row) -> str:
         one = candidate(row)
-        if one is None:
-            return ""
-        steps = (step.rule for step in one.trace if step.result.name in _DECIDING)
-        rules = list(dict.fromkeys(steps))
-        return f"{one.decided_by}: {', '.join(rules)}" if rules else one.decided_by
-
-    def entries(row: _Row, *, of_bill: bool) -> str:
-        one = candidate(row)
-        found = where[jobs[row[0]].name, one.way] if one else set()
-        return listed(sorted(name for name in found if (name in bought) == of_bill)) or "–"
+        return listed(sorted(where[jobs[row[0]].name, one.way])) if one else "–"
 
     dropped = {
         name
@@ -164,7 +180,7 @@ def jobs_section(
     }
     rows = list(_rows(plan, len(shown)))
     first = {row[0]: row for row in reversed(rows)}
-    bought, where = {line.offer for _, line in traced.bill}, _placed_on(plan)
+    where = _placed_on(plan)
     sum_of_tags = traced.at("jobs[*].tag_cents", "usd", "how-proof")
     yield table(
         rows,
@@ -173,19 +189,15 @@ def jobs_section(
         ("A unit runs on", "text", runs_on),
         *columns_for((("Memory GB", "gpu_memory_mb"), ("Of", "gpu_capacity_mb")), gpu_memory),
         ("Fill", "number", fill),
-        ("Decided by", "text", decided),
-        ("Placed on", "text", lambda row: entries(row, of_bill=False)),
-        ("In the bill", "text", lambda row: entries(row, of_bill=True)),
-        ("Tag, USD", "number", once(traced.each("jobs[{}].tag_cents", "usd", "how-proof"))),
-        sums={"Job": "All jobs", "Tag, USD": sum_of_tags},
-        without=() if full else ("Decided by", "Placed on", "In the bill"),
-        caption="From requirement to bill; entries of the bill are offers, all others are owned"
-        if full
-        else "",
+        ("Placed on", "text", placed_on),
+        (_TAG, "number", once(traced.each("jobs[{}].tag_cents", "usd", "how-proof"))),
+        sums={"Job": "All jobs", _TAG: sum_of_tags} if tagged else {},
+        without=[*(["Placed on"] * (not full)), *([_TAG] * (not tagged))],
     )
     tags = dollars(sum(job.tag_cents for job in jobs[most:]))
     yield from rest(len(jobs) - most, "job", f" with tags of {tags} USD, all of them in plan.json")
-    yield from _derived(plan)
+    if not full:
+        yield from _derived(plan)
 
 
 def _copies(candidate: Candidate, quarters: Sequence[int]) -> str:
@@ -295,43 +307,37 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
     plan = traced.plan
     runs = Counter(gpu_type for job in plan.jobs for gpu_type, _ in job.gpu_types)
     extra: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    never: dict[str, Counter[str]] = defaultdict(Counter)
+    never: Counter[str] = Counter()
     for place, job in enumerate(plan.jobs):
         least: dict[str, tuple[int, str]] = {}
-        against: dict[str, str] = {}
+        against: set[str] = set()
         for at, one in enumerate(job.alternatives):
             if one.extra_cents is None:
-                against.setdefault(one.gpu_type, one.reason)
+                against.add(one.gpu_type)
                 continue
             found = (one.extra_cents, f"jobs[{place}].alternatives[{at}].extra_cents")
             least[one.gpu_type] = min(least.get(one.gpu_type, found), found)
         for said in plan.sizings[job.sizing].rejections:
-            against.setdefault(said.gpu_type, said.message)
+            against.add(said.gpu_type)
         taken = dict(job.gpu_types).keys()
         for gpu_type in least.keys() - taken:
             extra[gpu_type].append(least[gpu_type])
-        for gpu_type in against.keys() - least.keys() - taken:
-            never[gpu_type][against[gpu_type]] += 1
+        never.update(against - least.keys() - taken)
 
     def cost(gpu_type: str, end: int) -> Cell:
         known = sorted(extra[gpu_type])
         return traced.at(known[end][1], "usd", "how-proof") if known else "–"
 
-    def why_not(gpu_type: str) -> str:
-        reasons = never[gpu_type].most_common(1)
-        return f"{reasons[0][0]} ({count_of(reasons[0][1], 'job')})" if reasons else "–"
-
     yield table(
         sorted({*runs, *extra, *never}, key=lambda name: (-runs[name], name)),
         ("GPU type", "name", lambda name: name),
         ("Jobs on it", "number", lambda name: f"{runs[name]:,}"),
-        ("Could be moved here", "number", lambda name: f"{len(extra[name]):,}"),
+        ("Could be moved there", "number", lambda name: f"{len(extra[name]):,}"),
         ("A unit adds at least, USD", "number", lambda name: cost(name, 0)),
         ("At most, USD", "number", lambda name: cost(name, -1)),
-        ("Cannot", "number", lambda name: f"{never[name].total():,}"),
-        ("Most often because", "text", why_not),
-        caption="What one unit of a job would add to the proved bound on each GPU type, over the "
-        "jobs that run elsewhere; how many jobs cannot run there, and why",
+        ("Cannot", "number", lambda name: f"{never[name]:,}"),
+        caption="Jobs by GPU type: those that run on it, those that could be moved there with what "
+        "a unit would add to the proved bound, and those that cannot",
     )
 
 
@@ -339,8 +345,8 @@ def demand_table(traced: TracedPlan, *, held: bool = False) -> Table:
     """Units of each job by quarter; `held` with the GPUs that it holds, of many quarters two."""
     plan, columns = traced.plan, traced.columns
     places = range(min(len(plan.jobs), _JOBS_SHOWN))
-    caption = "Units that each job asks for, by quarter"
-    caption += "; GPUs that it holds, wholly or in part" if held else ""
+    caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
+    caption += "; GPUs held, wholly or in part" if held else ""
     if len(plan.jobs) > len(places):
         caption += f"; the first {len(places):,} of {len(plan.jobs):,} jobs"
     ends = columns if len(columns) <= _QUARTERS_OF_GPUS else (columns[0], columns[-1])
@@ -362,6 +368,7 @@ def demand_table(traced: TracedPlan, *, held: bool = False) -> Table:
             ((f"GPUs {plan.quarters[quarter]}", quarter) for quarter in ends if held), gpus
         ),
         caption=caption,
+        without=() if any(job.team for job in plan.jobs) else ("Team",),
     )
 
 
@@ -390,9 +397,10 @@ def decisions_section(traced: TracedPlan) -> Iterator[Block]:
     told: dict[tuple[str, str], str] = {}
     jobs = traced.plan.jobs
     yield Paragraph(
-        f"{count_of(len(jobs), 'job')}, each with the sums that decided its GPUs. "
-        f"{code('planner explain PLAN.json JOB')} writes every sum out with its sources, from the "
-        f"shape of the model on; plan.json has them under {code('sizings')}.",
+        "Each job with the sums that decided its GPUs, and what a unit on other GPUs would add to "
+        "the bound, which fills nodes in fractions: where that is 0, no plan of whole nodes with "
+        "it is cheaper by more than the gap. "
+        f"{code('planner explain PLAN.json JOB')} writes every sum out with its sources.",
         tone="faint",
     )
     for place, job in enumerate(jobs[:_JOBS_SHOWN]):
@@ -402,41 +410,42 @@ def decisions_section(traced: TracedPlan) -> Iterator[Block]:
 
 def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) -> Iterator[Block]:
     job = traced.plan.jobs[place]
-    sizing = traced.plan.sizings[job.sizing]
-    origin = f" Derived from {job.derived_from} by rule {job.derived_by}."
-    summary = f"{sizing.summary[:1].upper()}{sizing.summary[1:]}."
-    yield Paragraph(summary + (origin if job.derived_from else ""))
-    kept = dict(job.ways)
-    for one in sizing.candidates:
-        if one.way in kept:
-            first = told.setdefault((job.sizing, one.way), job.name)
-            if first != job.name:
-                yield Paragraph(f"What decided on {taken(one)} is as for {first} above.")
-            elif steps := [step for step in one.trace if step.result.name in _TOLD]:
-                yield table(
-                    steps,
-                    ("Result", "text", result_text),
-                    ("Sum", "text", lambda step: worked_text(step) or step.formula),
-                    ("With", "text", origins_text),
-                    ("Rule", "text", lambda step: step.rule),
-                    caption=f"On {taken(one)}, decided by {one.decided_by}",
-                )
-    if job.alternatives:
-        stem = f"jobs[{place}].alternatives"
+    if job.derived_from:
+        yield Paragraph(f"Derived from {job.derived_from} by rule {job.derived_by}.")
+    decided: dict[tuple[str, ...], list[Candidate]] = defaultdict(list)
+    for one in kept_candidates(traced.plan, job):
+        first = told.setdefault((job.sizing, one.way), job.name)
+        if first != job.name:
+            yield Paragraph(f"What decided on {one.way} is as for {first} above.")
+        elif steps := deciding_steps(one):
+            decided[one.decided_by, *map(result_text, steps)].append(one)
+    for one, *others in decided.values():
         yield table(
-            enumerate(job.alternatives),
-            ("Runs on", "text", lambda row: row[1].way),
-            (
-                "Adds, USD",
-                "number",
-                lambda row: (
-                    "–"
-                    if row[1].extra_cents is None
-                    else traced.at(f"{stem}[{row[0]}].extra_cents", "cents", "how-proof")
-                ),
-            ),
-            ("Why", "text", lambda row: row[1].reason),
-            caption="What one unit would add to the bound elsewhere",
+            deciding_steps(one),
+            ("Result", "text", result_text),
+            ("Sum", "text", lambda step: worked_text(step) or step.formula),
+            ("Terms", "text", lambda step: ", ".join(given.name for given in step.inputs)),
+            ("Rule", "text", lambda step: step.rule),
+            caption=f"On {listed([other.way for other in (one, *others)])}, decided by "
+            f"{one.decided_by}",
         )
-    if sizing.warnings:
-        yield Bullets(sizing.warnings, tone="warning")
+    stem = f"jobs[{place}].alternatives"
+    alike: dict[tuple[int | None, str], list[int]] = defaultdict(list)
+    for at, other in enumerate(job.alternatives):
+        if other.way not in dict(job.ways):
+            why = other.reason if other.extra_cents is None else ""
+            alike[other.extra_cents, why].append(at)
+
+    def adds(places: list[int]) -> Cell:
+        if job.alternatives[places[0]].extra_cents is None:
+            return "–"
+        return traced.at(f"{stem}[{places[0]}].extra_cents", "cents", "how-proof")
+
+    if alike:
+        yield table(
+            alike.items(),
+            ("Elsewhere", "text", lambda row: ", ".join(job.alternatives[at].way for at in row[1])),
+            ("A unit adds, USD", "number", lambda row: adds(row[1])),
+            (_WHY_NOT, "text", lambda row: row[0][1]),
+            without=() if any(why for _, why in alike) else (_WHY_NOT,),
+        )

@@ -54,10 +54,8 @@ _COUNTED = {
     "moves": ("unit", "units"),
 }
 _UNITS_SHORT = (
-    "Units without room on what is owned: each quarter and each unit by itself, where the plan of "
-    "doing nothing drops whole jobs. The fewest there can be, the highest priority first; where "
-    "that is open, those of the first jobs by name run. A model that is not tuned leaves its "
-    "deployment short"
+    "Units without room on what is owned: the fewest there can be in each quarter, the highest "
+    "priority first. A model that is not tuned leaves its deployment short"
 )
 
 
@@ -172,6 +170,16 @@ def weighed_text(one: PlanSummary, other: PlanSummary, named: str) -> str:
     )
 
 
+def _told_of(found: Alternatives, others: Sequence[AlternativePlan], named: str) -> Bullets:
+    """A line for each alternative, and one for all that acquire what the plan does for as much."""
+    ties = [one for one in others if one.figures and same_nodes(one.figures, found.cheapest)]
+    lines = [_said(one, found, named) for one in others if one not in ties]
+    if ties:
+        told = listed([f"{one.name} ({_tied(one)})" for one in ties])
+        lines.append(f"These acquire the same as {named} for as much: {told}.")
+    return Bullets(tuple(lines))
+
+
 def _said(one: AlternativePlan, found: Alternatives, named: str) -> str:
     """What an alternative is best in, what is proved of it, who gives way; or why it is none."""
     figures = one.figures
@@ -180,13 +188,22 @@ def _said(one: AlternativePlan, found: Alternatives, named: str) -> str:
     if figures.cost_cents is None:
         return f"{one.name}: {one.objective}. {figures.result.capitalize()}: {figures.reason}."
     short = short_text(figures)
-    if one.units_short is not None and short:
-        if len(figures.short) > _MOST_NAMED:
-            short = f"That is {count_of(len(figures.short), 'job')}"
-        short += "; unit by unit and quarter by quarter, see below"
+    if one.units_short is not None and len(figures.short) > _MOST_NAMED:
+        short = f"That is {count_of(len(figures.short), 'job')}"
     weighed = weighed_text(figures, found.cheapest, named)
-    told = f"{one.name}: {_aim(one)}{_tie(one, found, named)}"
+    told = f"{one.name}: {_aim(one)}"
+    if are_equal(figures, found.cheapest):
+        acquired = acquired_short(figures.acquired)
+        told += f"; it costs the same as {named} to the cent, and acquires {acquired}"
     return f"{told}{short and f'. {short[0].upper()}{short[1:]}'}{weighed and f'; {weighed}'}."
+
+
+def _tied(one: AlternativePlan) -> str:
+    """`3 node types, proved`, or what it is asked for where that is no figure."""
+    if one.best is None:
+        return one.objective
+    value, bound = (_valued(value, one.best) for value in (one.best.value, one.best.bound))
+    return f"{value}, {'proved' if value == bound else f'at best {bound}'}"
 
 
 def _aim(one: AlternativePlan) -> str:
@@ -205,16 +222,6 @@ def _valued(value: float, best: Best) -> str:
     if best.unit == "% free":
         return f"{value:g} %"
     return count_of(round(value), *_COUNTED[best.unit])
-
-
-def _tie(one: AlternativePlan, found: Alternatives, named: str) -> str:
-    figures = one.figures
-    if figures is None or not are_equal(figures, found.cheapest):
-        return ""
-    if same_nodes(figures, found.cheapest):
-        return f"; {named} acquires the same for as much"
-    told = f"costs the same as {named} to the cent, and acquires"
-    return f"; it {told} {acquired_short(figures.acquired)}"
 
 
 # The options as rows of one table
@@ -243,27 +250,25 @@ class _Shown(NamedTuple):
 _COLUMNS = {
     "Status": _Shown("text", "list, 1"),
     "Net present cost, USD": _Shown("number", "list, 1"),
-    "Difference, USD": _Shown(
-        "number", "1", "of the net present cost, to that of the recommended plan"
-    ),
+    "Difference, USD": _Shown("number", "1"),
     "More": _Shown("number", "list"),
     "Acquired": _Shown(
         "text", "list, report", "nodes that enter service, a rented one anew in each quarter"
     ),
     "Nodes": _Shown("number", "list"),
     "Bought, USD": _Shown("number", "report"),
-    "Rented, USD": _Shown("number", "report", "with what is reserved"),
+    "Rented or reserved, USD": _Shown("number", "report"),
     "After the horizon, USD": _Shown(
         "number", "list, report", "still to be paid for reservations, in no cost here", True
     ),
-    "GPUs": _Shown("number", "report", "in service at the end"),
-    "Held": _Shown("number", "report", "of these, by jobs"),
+    "GPUs at the end": _Shown("number", "report"),
+    "Held by jobs": _Shown("number", "report"),
     "Idle": _Shown("number", "list, 1", "GPU-hours in service that no job holds"),
-    "Power, kW": _Shown("number", "report", "nameplates, in the quarter with the most", True),
+    "Most nameplate kW": _Shown("number", "report", "", True),
     "Mean power, kW": _Shown(
         "number", "list", "drawn by the servers in service, over the quarters", True
     ),
-    "Jobs dropped": _Shown("number", "list, 1", "for the whole horizon"),
+    "Jobs dropped": _Shown("number", "list, 1"),
     "Short of units": _Shown(
         "number",
         "list, 1",
@@ -304,7 +309,7 @@ def _options_table(options: Sequence[_Option], page: str) -> Table:
                 ((title, title),), lambda one, title: one.cells.get(title, _NONE), shown.kind
             )
         ),
-        caption=f"Options, each planned and proved by itself. {meaning}",
+        caption=f"Options, each planned by itself{meaning and f'. {meaning}'}",
     )
 
 
@@ -333,12 +338,12 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
         "Net present cost, USD": traced.at("proof.cost_cents", "usd", "how-proof"),
         "Acquired": acquired_short(summary_of(plan).acquired),
         "Bought, USD": traced.figure(accounts.acquired("buy"), "usd", "how-bill"),
-        "Rented, USD": traced.figure(rented, "usd", "how-bill"),
+        "Rented or reserved, USD": traced.figure(rented, "usd", "how-bill"),
         "After the horizon, USD": after if after.value else "none",
-        "GPUs": traced.figure(capacity.in_service(last), "count", "how-use"),
-        "Held": traced.figure(capacity.needed(last), "count", "how-use"),
+        "GPUs at the end": traced.figure(capacity.in_service(last), "count", "how-use"),
+        "Held by jobs": traced.figure(capacity.needed(last), "count", "how-use"),
         "Idle": traced.figure(idle, "share", "how-use") if idle else _NONE,
-        "Power, kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
+        "Most nameplate kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
         "Jobs dropped": short("dropped"),
         "Short of units": short("short"),
         "Delayed": short("delayed"),
@@ -376,15 +381,15 @@ def _found(
         "Net present cost, USD": known.figure(cost, "usd"),
         "Difference, USD": known.figure(difference, "more_usd"),
         "More": "0 %" if first else more,
-        "Acquired": "as the cheapest" if same and not first else acquired_short(one.acquired),
+        "Acquired": "the same" if same and not first else acquired_short(one.acquired),
         "Nodes": f"{one.nodes or 0:,}",
         "Bought, USD": known.at(f"{stem}.capex_cents", "usd"),
-        "Rented, USD": known.at(f"{stem}.rent_cents", "usd"),
+        "Rented or reserved, USD": known.at(f"{stem}.rent_cents", "usd"),
         "After the horizon, USD": at(one.committed_cents, "committed_cents", "usd", "none"),
-        "GPUs": known.at(f"{stem}.gpus", "count"),
-        "Held": known.at(f"{stem}.gpus_held", "count"),
+        "GPUs at the end": known.at(f"{stem}.gpus", "count"),
+        "Held by jobs": known.at(f"{stem}.gpus_held", "count"),
         "Idle": at(one.gpus_idle is not None, "gpus_idle", "share", _NONE),
-        "Power, kW": at(one.power_w is not None, "power_w", "kw", "?"),
+        "Most nameplate kW": at(one.power_w is not None, "power_w", "kw", "?"),
         "Mean power, kW": at(one.drawn_w is not None, "drawn_w", "kw", _NONE),
         "Jobs dropped": count(dropped),
         "Short of units": count(units),
@@ -420,7 +425,7 @@ def alternatives_document(found: Alternatives) -> Document:
         _options_table(options, "list"),
         _where(),
         Heading("What each is"),
-        Bullets(tuple(_said(one, found, _CHEAPEST) for one in found.others)),
+        _told_of(found, found.others, _CHEAPEST),
         *_units_short(found, range(len(found.quarters)), found.quarters),
     )
 
@@ -461,21 +466,19 @@ def _of_page_1(traced: TracedPlan, options: Sequence[_Option]) -> list[_Option]:
     return [one for one in options if one.name in asked]
 
 
-def options_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
+def options_section(traced: TracedPlan) -> Iterator[Block]:
     """What each plan takes; an option that nobody planned stays open.
 
-    What they come to stands on page 1, and here where that has not all of them. No tables where it
-    is not `full`.
+    What they come to stands on page 1, and here where that has not all of them.
     """
     found, named = traced.beside.alternatives, "the recommended plan"
-    if full:
-        options = _options(traced)
-        if len(options) > len(_of_page_1(traced, options)):
-            yield _options_table(options, "1")
-        yield _options_table(options, "report")
+    options = _options(traced)
+    if len(options) > len(_of_page_1(traced, options)):
+        yield _options_table(options, "1")
+    yield _options_table(options, "report")
     if found is not None:
         others = [one for one in found.others if one.name not in traced.beside.plans]
-        yield Bullets(tuple(_said(one, found, named) for one in others))
+        yield _told_of(found, others, named)
         yield _where()
     known = {*traced.beside.plans, *(one.name for one in (found.others if found else ()))}
     ask = Blank(
@@ -488,40 +491,19 @@ def options_section(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]
 
 
 def why_recommended(traced: TracedPlan) -> str:
-    """Why this plan, and what the usual other ways would cost and leave undone."""
-    plan, found = traced.plan, traced.beside.alternatives
+    """Why this plan and no other."""
+    plan = traced.plan
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
     told = f"Recommended because it {kept}, and no plan that the scenario allows and that does so "
     told += "costs less"
     if plan.proof.status != "proved":
         told = f"Recommended as the best plan found that {kept}; that none costs less is not proved"
-    others = [
-        f"{one.name} {_held_against(one.figures, found.cheapest)}"
-        for one in (found.others if found else ())
-        if found and one.name in _EXPECTED and one.figures
-    ]
-    return f"{told}. {'; '.join(others).capitalize()}." if others else f"{told}."
-
-
-def _held_against(one: PlanSummary, plan: PlanSummary) -> str:
-    """`costs $63,958 more and drops 1 job`."""
-    if one.cost_cents is None:
-        return f"is {one.result}"
-    cents = one.cost_cents - (plan.cost_cents or 0)
-    costs = f"costs {money_short(abs(cents))} {'more' if cents > 0 else 'less'}"
-    parts = [costs if cents else "costs the same"]
-    fewer = len(one.units_short)
-    delayed = len(one.short) - len(one.dropped) - fewer
-    if one.short != plan.short:
-        for done, number in (("drops", len(one.dropped)), ("delays", delayed), ("shortens", fewer)):
-            parts += [f"{done} {count_of(number, 'job')}"] if number else []
-    return listed(parts)
+    return f"{told}."
 
 
 def _where() -> Paragraph:
     return Paragraph(
-        "Figures of these plans stand in alternatives.json, with the settings, where there "
-        f"are any, that {code('planner plan')} makes them with again.",
+        f"alternatives.json has these plans, with their settings for {code('planner plan')}.",
         "faint",
         _TRACE,
     )

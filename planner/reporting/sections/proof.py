@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from planner.inputs.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import NearMiss, Note, Plan, SecondOpinion, SettingUse
+from planner.planning.plan import NearMiss, Note, Plan, RuleUse, SecondOpinion, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
     Bullets,
     Cell,
     Fields,
+    Fold,
     Heading,
     Paragraph,
     Table,
@@ -33,7 +35,7 @@ from planner.reporting.format import (
     shortened,
     usd,
 )
-from planner.reporting.sections.purchases import price_source
+from planner.reporting.sections.jobs import deciding_steps, kept_candidates
 from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
@@ -54,9 +56,11 @@ def _told(one: NearMiss) -> str:
 
 
 _LONGEST = 60
-_OPEN = "open"
 _FIGURE = re.compile(r"[0-9][0-9.,]*")
+_BY_RULE = re.compile(r" \([a-z/0-9-]+\)$")
+"""The rule that a note of a job ends with."""
 _SETTINGS, _CATALOG = "settings", "catalog"
+_LEFT_OPEN = " (the job leaves it open)"
 
 
 def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
@@ -72,51 +76,63 @@ def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
 
 
 def notes_section(notes: Sequence[Note], most: int, tone: Tone, *, whole: bool) -> Iterator[Block]:
-    """Every note, or with `whole` false one line for those that differ in figures alone."""
-    lines = [_line(note) for note in notes] if whole else list(_merged(notes))
+    """At most so many notes, or with `whole` false one line for those that differ in figures."""
+    lines = [_line(*note) for note in merged_notes(notes, whole=whole)]
     if lines:
         yield Bullets(tuple(lines[:most]), tone)
     yield from rest(len(lines) - most, "note", ", all of them in plan.json")
 
 
-def _line(note: Note) -> str:
-    told = not note.origin or note.origin in note.text
-    return note.text if told else f"{note.text} ({note.origin})"
+def _line(text: str, origin: str) -> str:
+    return text if not origin or origin in text else f"{text} ({origin})"
 
 
-def _merged(notes: Iterable[Note]) -> Iterator[str]:
-    alike: dict[str, list[Note]] = {}
+def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple[str, str]]:
+    """Text and origin of each note; what is left open, by whom it is, and what is estimated, once.
+
+    With `whole` false those that differ in figures alone share a line, too.
+    """
+    alike: dict[tuple[str, ...], list[Note]] = defaultdict(list)
     for note in notes:
-        alike.setdefault(_kind(note), []).append(note)
-    for kind, group in alike.items():
+        alike[_kind(note, whole=whole)].append(note)
+    for (kind, *_), group in alike.items():
+        first = group[0]
+        told_apart = dict.fromkeys((_BY_RULE.sub("", note.text), note.origin) for note in group)
         if kind == _SETTINGS:
-            yield f"settings that the scenario leaves open: {'; '.join(map(_line, group))}"
+            told = "; ".join(_line(note.text, note.origin) for note in group)
+            yield f"settings that the scenario leaves open: {told}", ""
         elif kind == _CATALOG:
             # `xe9680-a100: cpu_cores = 112 cores is an assumption`, without the reason that follows
             figures = (": ".join(note.text.split(": ")[:2]) for note in group)
-            yield (
-                f"catalog figures that nobody published: {'; '.join(figures)} "
-                f"({code('planner catalog show ID')} says why)"
-            )
-        elif len(group) > 1:
-            others = listed([note.origin for note in group[1:]])
-            yield f"{_line(group[0])}; likewise with other figures for {others}"
+            told = f"catalog figures that nobody published: {'; '.join(figures)}"
+            yield f"{told} ({code('planner catalog show ID')} says why)", "catalog"
+        elif kind == _LEFT_OPEN:
+            told = "; ".join(note.text.removesuffix(_LEFT_OPEN) for note in group)
+            yield f"left open, so taken to be: {told}", first.origin
+        elif len(told_apart) > 1:
+            origins = dict.fromkeys(origin for _, origin in told_apart if origin)
+            yield f"{first.text}; likewise with other figures for the others", listed(list(origins))
         else:
-            yield _line(group[0])
+            yield first.text, first.origin
 
 
-def _kind(note: Note) -> str:
-    """Notes of one kind share a line; what a job's sizing says differs in its figures at most."""
+def _kind(note: Note, *, whole: bool) -> tuple[str, ...]:
+    """Notes of one kind share a line."""
     if note.origin.startswith("rule policies/"):
-        return _SETTINGS
+        return (_SETTINGS,)
     if note.origin.startswith("catalog "):
-        return _CATALOG
+        return (_CATALOG,)
+    if note.text.endswith(_LEFT_OPEN):
+        return (_LEFT_OPEN, note.origin)
+    text = _BY_RULE.sub("", note.text)
+    if whole:
+        return (text, note.origin)
     of_a_job = note.origin.startswith(("job ", "jobs "))
-    return _FIGURE.sub("", note.text) if of_a_job else note.text
+    return (_FIGURE.sub("", text) if of_a_job else text,)
 
 
 def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
-    """Every parameter, then prices without a quote and all that a rule filled in, as a register."""
+    """Every parameter, then all that the inputs leave open and a rule filled in, as a register."""
 
     def value(one: SettingUse) -> Cell:
         style: Style = "share" if one.unit == "share" else "number"
@@ -130,34 +146,36 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
         ("From", "text", lambda one: "the scenario" if one.origin == "scenario" else one.origin),
         caption="Parameters of cost and policy",
     )
-    illustrative = dict.fromkeys(
-        (f"{line.offer} costs {line.price_text}, an illustrative price", price_source(line))
-        for _, line in traced.bill
-        if line.illustrative
-    )
     of_settings = {one.origin for one in traced.plan.settings}
-    left_open = [
-        (note.text, note.origin)
-        for note in traced.plan.assumptions
-        if note.origin not in of_settings
-    ]
-    found = (*illustrative, *left_open)
+    left_open = [note for note in traced.plan.assumptions if note.origin not in of_settings]
+    by_origin: dict[str, list[str]] = {}
+    for text, origin in merged_notes(left_open):
+        by_origin.setdefault(origin, []).append(text)
     notes = table(
-        enumerate(found, 1),
+        enumerate(by_origin.items(), 1),
         ("No", "name", lambda row: f"A{row[0]}"),
-        ("Assumption", "text", lambda row: row[1][0]),
-        ("Source", "text", lambda row: row[1][1]),
-        caption="Prices without a quote, and what the inputs leave open",
+        ("Of", "text", lambda row: row[1][0]),
+        ("Assumption", "text", lambda row: "; ".join(row[1][1])),
+        caption="What the inputs leave open",
     )
     told = tuple(one for one in (settings, notes) if one.rows)
     return told or (Paragraph("Nothing was left open: every figure is stated."),)
 
 
+_OPEN = "open"
+_FROM_FUTURES = ("Likelihood", "Impact, GPUs missing", "Impact, USD")
+
+
 def risks_section(traced: TracedPlan) -> Iterator[Block]:
-    """What is known to be at risk: likelihood as drawn futures show it, impact as the plan does."""
+    """What is known to be at risk: likelihood as drawn futures show it, impact as the plan does.
+
+    That prices are those of a book and no quotes stands on page 1.
+    """
     found = traced.beside.risk
     rows = list(risk_rows(found)) if found else []
-    rows += [(note.text, note.origin, _OPEN, _OPEN, _OPEN) for note in traced.plan.warnings]
+    books = {line.price_origin.partition(": ")[0] for _, line in traced.bill}
+    warned = [one for one in traced.plan.warnings if f"price book {one.origin}" not in books]
+    rows += [(*note, _OPEN, _OPEN, _OPEN) for note in merged_notes(warned)]
     if rows:
         yield table(
             enumerate(rows, 1),
@@ -165,10 +183,10 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
             ("Risk", "text", lambda row: row[1][0]),
             ("Known from", "text", lambda row: row[1][1]),
             *columns_for(
-                (("Likelihood", 2), ("Impact, GPUs missing", 3), ("Impact, USD", 4)),
+                ((title, place) for place, title in enumerate(_FROM_FUTURES, 2)),
                 lambda row, place: row[1][place],
             ),
-            caption="Risks that the planner found",
+            without=() if found else _FROM_FUTURES,
         )
     else:
         yield Paragraph("The planner found no risk in its inputs.")
@@ -179,17 +197,15 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
             "faint",
             "how-risk",
         )
-    else:
-        command = code("planner risk FUTURES --out DIR")
-        yield Paragraph(
-            f"How likely the plan falls short, and how dear that is, is open: {command} draws "
-            "futures and plans each; its risk.json beside plan.json fills this table in.",
-            tone="faint",
-        )
-    answers = traced.plan.owner or Blank(f"{code('owner:')} of the scenario")
+    likely = Blank(f"{code('planner risk FUTURES --out DIR')}, then report again")
     yield Fields(
         (
-            ("Who answers for these risks, and how they are mitigated", answers),
+            *(
+                ()
+                if found
+                else (("How likely the plan falls short, and how dear that is", likely),)
+            ),
+            ("How these risks are mitigated, and by whom", Blank()),
             ("Risks beyond the inputs: supply, staff, change of models", Blank()),
         )
     )
@@ -203,18 +219,18 @@ VERDICTS = {
 """What a second opinion means."""
 
 _HASH_SHOWN = 12
-FEW_FILES = 8
+_FEW_FILES = 8
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
 """Roles of the files that ask; what others hold is answered with."""
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
-def proof_section(traced: TracedPlan, *, every_check: bool, files: int = 0) -> Iterator[Block]:
-    """Status, bound with its terms, the independent checks, and what the plan was made from.
+def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
+    """Status, bound with its terms, the independent check, and what the plan was made from.
 
-    Without `every_check` these are counted. `files` of each role are listed, or their number; where
-    it is 0, a sentence tells of them.
+    `files` are listed, or their number where there are many of a role; else a sentence tells of
+    them.
     """
     plan, proof, made_by = traced.plan, traced.plan.proof, traced.plan.provenance
     yield Paragraph(
@@ -226,17 +242,15 @@ def proof_section(traced: TracedPlan, *, every_check: bool, files: int = 0) -> I
     yield from _second_opinions(proof.second_opinions)
     yield _bound(traced)
     checked = count_of(len(proof.checks), "statement")
-    if every_check and proof.checks:
-        yield Paragraph("An independent check confirmed, from the inputs alone:")
-        yield Bullets(proof.checks)
-    else:
-        words = f"An independent check confirmed {checked} about this plan, each in plan.json."
-        yield Paragraph(words)
+    yield Paragraph(
+        f"An independent check confirmed {checked} about this plan from the inputs alone, each in "
+        "plan.json."
+    )
     made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
     if files:
         yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
         yield table(
-            _some_of(made_by.files, files),
+            _some_of(made_by.files),
             ("File", "text", lambda row: row[1]),
             ("Role", "name", lambda row: row[0]),
             ("SHA-256", "text", lambda row: row[2]),
@@ -280,84 +294,109 @@ def _second_opinions(opinions: Sequence[SecondOpinion]) -> Iterator[Block]:
         )
 
 
-def _some_of(files: Sequence[tuple[str, str, str]], most: int) -> Iterator[tuple[str, str, str]]:
+def _some_of(files: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
     """Each file; where one role has more, their number."""
     by_role = Counter(role for role, _, _ in files)
     for role, number in by_role.items():
-        if number > most:
+        if number > _FEW_FILES:
             yield role, f"{number:,} files, each in plan.json", ""
         else:
             yield from (file for file in files if file[0] == role)
 
 
-def rules_section(traced: TracedPlan, most: int) -> Iterator[Block]:
-    """The rules that spoke, those with errata first, with where each was read."""
+def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Block]:
+    """Rules that decided something with where each was read, if `listed_too`; then errata.
+
+    Those are the rules that the page names: they decided a count of GPUs, set a parameter,
+    rejected a GPU type or derived a job.
+    """
     plan = traced.plan
     if not plan.rules:
         return
-    ordered = sorted(plan.rules, key=lambda rule: (not rule.errata, -rule.used, rule.id))
+    named = {one.origin.removeprefix("rule ") for one in plan.settings}
+    named |= {said.rule for sizing in plan.sizings.values() for said in sizing.rejections}
+    named |= {job.derived_by for job in plan.jobs if job.derived_by}
+    named |= {
+        step.rule
+        for job in plan.jobs
+        for candidate in kept_candidates(plan, job)
+        for step in deciding_steps(candidate)
+    }
+    shown = [rule for rule in plan.rules if rule.id in named] if listed_too else []
     yield Paragraph(
-        f"{count_of(len(ordered), 'rule')} spoke. {code('planner rules show ID')} tells each "
-        "with formula, sources and examples; plan.json and plan.md list them."
+        f"{count_of(len(plan.rules), 'rule')} spoke; plan.json lists all"
+        f"{', and here stand those that decided something' if shown else ''}. "
+        f"{code('planner rules show ID')} tells each with formula, sources and examples."
     )
-    if most:
+    if shown:
         yield table(
-            ordered[:most],
-            ("Rule", "text", lambda rule: rule.id),
-            ("Jobs", "number", lambda rule: f"{rule.used:,}"),
-            ("Source", "text", lambda rule: "; ".join(rule.sources)),
+            _by_page(shown),
+            ("Source", "text", lambda row: row[0]),
+            ("Rules that rest on it", "text", lambda row: ", ".join(row[1])),
         )
-        yield from rest(len(ordered) - most, "rule", "")
-    errata = tuple(f"{rule.id}: {erratum}" for rule in ordered for erratum in rule.errata)
+    errata = tuple(f"{rule.id}: {erratum}" for rule in plan.rules for erratum in rule.errata)
     if errata:
         yield Paragraph("Errata of the sources that concern this plan:")
         yield Bullets(errata)
 
 
-def provenance_section(traced: TracedPlan) -> Iterator[Block]:
-    """What was proved and checked, from which files, by which versions; and who signs.
+def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
+    """Each page once, with the rules that rest on it, and where on it each was read."""
+    pages: dict[str, list[tuple[str, list[str]]]] = defaultdict(list)
+    for rule in rules:
+        for source in rule.sources:
+            title, opens, address = source.rpartition(" (http")
+            pages[f"{opens}{address}" if opens else f" {source}"].append(
+                (rule.id, title.split(", "))
+            )
+    for page, cited in pages.items():
+        beside = zip(*(parts for _, parts in cited), strict=False)
+        alike = takewhile(lambda at: len(set(at)) == 1, beside)
+        shared = [part for part, *_ in alike]
+        places = [(rule, ", ".join(parts[len(shared) :])) for rule, parts in cited]
+        told = [f"{rule} ({place})" if place else rule for rule, place in places]
+        yield f"{', '.join(shared)}{page}".strip(), told
 
-    Checks are counted, and so are files of which there are many.
-    """
+
+def provenance_section(traced: TracedPlan) -> Iterator[Block]:
+    """What was proved and checked, from which files and changes, by which versions."""
     plan = traced.plan
-    yield from proof_section(traced, every_check=False, files=FEW_FILES)
+    yield from proof_section(traced)
     if changed := traced.beside.changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")
     yield Paragraph(
-        "The same files and the same versions give the same plan.json, byte for byte; "
-        f"{code('planner replay plan.json')} says so, or what differs.",
+        f"{code('planner replay plan.json')} gives the same file, byte for byte, or says what "
+        "differs.",
         tone="faint",
-    )
-    names = {"Requester": plan.owner} if plan.owner else {}
-    yield table(
-        _APPROVERS,
-        ("Role", "name", lambda role: role),
-        ("Name", "text", lambda role: names.get(role, Blank())),
-        ("Date", "name", lambda _: Blank()),
-        ("Signature", "name", lambda _: Blank()),
-        caption="Sign-off",
-    )
-    yield Paragraph(
-        "Change control: whoever changes an input plans again; this document then has another "
-        "hash of the scenario above, and is approved anew."
     )
     if plan.changes:
         yield Heading("What was changed in the scenario before it was planned", 3)
         yield from changes_section(plan.changes)
 
 
+def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
+    """The same, and who signs."""
+    yield from provenance_section(traced)
+    names = {"Requester": traced.plan.owner} if traced.plan.owner else {}
+    yield table(
+        _APPROVERS,
+        ("Role", "name", lambda role: role),
+        ("Name", "text", lambda role: names.get(role, Blank())),
+        ("Date and signature", "name", lambda _: Blank()),
+        caption="Sign-off; whoever changes an input plans again, and has the new document approved",
+    )
+
+
 def how_section(traced: TracedPlan) -> Iterator[Block]:
-    """What stands behind each kind of figure; tables lead here."""
+    """What stands behind each kind of figure that the sections before this one show."""
     plan = traced.plan
     yield Paragraph(
-        "Every figure of this document stands in plan.json, or in the file that its sum begins "
-        "with, or is a sum over that. On the page, the place or the sum shows when the figure "
-        "is pointed at; the workbook lists them on its last sheet. "
+        "Every figure is a sum over plan.json, or over the file that its sum begins with. The page "
+        "shows the sum where the figure is pointed at, the workbook on its last sheet. "
         f"{code('costs[0].cents[2]')} is the third quarter of the first kind of cost, "
-        f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('sum()')} adds, "
-        f"{code('count()')} counts what stands there. Cents, W and MB there are USD, kW and GB "
-        "here. What a formula rests on follows.",
+        f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('count()')} counts "
+        "what stands there. Cents, W and MB there are USD, kW and GB here.",
     )
     of_each: dict[str, Iterator[Block]] = {
         "how-cost": (
@@ -367,37 +406,22 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
         "how-bill": (
             Paragraph(
                 f"{line.offer}, {line.quarter}: {line.price_text}; {line.price_origin}.",
-                anchor=f"how-price-{place}",
+                anchor=f"how-bill-{place}",
             )
             for place, line in traced.bill
         ),
-        "how-site": (
-            Paragraph(
-                f"{facts.node_type}: {'; '.join(facts.sources) or 'the catalog names no source'}.",
-                anchor=f"how-node-{facts.node_type}",
-            )
-            for facts in plan.node_types
-        ),
-    }
-    told = {
-        "how-spare": plan.spare_cost is not None,
-        "how-optimism": plan.optimism_bias is not None,
-        "how-let-go": bool(plan.releases),
-        "how-apis": bool(plan.apis or plan.api_comparisons),
     }
     for anchor, (title, text) in _HOW.items():
-        if told.get(anchor, True):
-            yield Heading(title, 3, anchor)
-            yield Paragraph(text.format(assumptions=traced.section("assumptions")))
-            yield from of_each.get(anchor, ())
+        if any(trace.startswith(anchor) for trace in traced.traces):
+            words = Paragraph(text.format(assumptions=traced.section("assumptions")))
+            yield Fold(title, anchor, (words, *of_each.get(anchor, ())))
 
 
 _HOW = {
     "how-cost": ("Cost", "Each kind of cost is summed over nodes:"),
     "how-proof": (
         "Net present cost and its bound",
-        "The net present cost is the sum of the present values above, and what the search makes "
-        "least. The bound is proved: no plan for these inputs costs less.",
+        "The net present cost is the sum of all present values, and what the search makes least.",
     ),
     "how-spare": (
         "Spare nodes",
@@ -412,8 +436,8 @@ _HOW = {
     ),
     "how-bill": (
         "Bill of materials",
-        "Nodes times the price of one, for a rent or a reservation in each quarter that is paid. "
-        "An order is placed the lead time before the first day of its quarter.",
+        "Nodes times the price of one; rents and reservations count in each quarter that is paid. "
+        "An order is placed the lead time before its quarter.",
     ),
     "how-let-go": (
         "Owned nodes let go",
@@ -425,32 +449,34 @@ _HOW = {
     ),
     "how-need": (
         "Units",
-        "Units are what the scenario states for each job and quarter, growth included; those of a "
-        "derived job follow from the job that it serves.",
+        "As the scenario states them, growth included; those of a derived job follow from the job "
+        "that it serves.",
     ),
     "how-use": (
         "GPUs and nodes",
-        "Counted over the placements of the plan: who holds which GPU of which node in which "
-        "quarter. Hours are GPUs times the hours of a quarter; a node kept as spare is in service "
-        "and runs nothing.",
+        "Counted over the placements of the plan. Hours are GPUs times the hours of a quarter; a "
+        "spare node is in service and runs nothing.",
     ),
     "how-break-even": (
         "Break-even",
-        "Net present cost of one node to the end of the horizon, bought (less what it is worth "
-        "then) and rented for every hour; the break-even is where renting by the hour costs as "
-        "much as buying.",
+        "Of one node: bought, less what it is worth at the end of the horizon, and rented for "
+        "every hour.",
     ),
     "how-margins": (
         "Margins",
-        "What is left of a budget, over what the price adds to it in the quarters that it covers; "
-        "the price of a server counts with its support, which is a share of it, and per cent are "
-        "cut off, not rounded. Of a price beside a rent: the difference of one node bought and "
-        "rented, over what of its cost moves with that price. Limits: allowed less taken. Days: "
-        "from that of the plan to the order, and from there to the last day of sale.",
+        "Of a budget: what is left of it, over what the price adds to it, support included. Of a "
+        "price beside a rent: the difference of one node bought and rented, over what of its cost "
+        "moves with that price. Of a limit: allowed less taken. Days: from that of the plan to the "
+        "order, and from there to the end of a sale.",
     ),
     "how-teams": (
         "Charges",
         "The net present cost of each pool and quarter is shared by the GPUs held there.",
+    ),
+    "how-runs": (
+        "Runs",
+        "How long a run holds its GPUs follows from the rules under time/, as the sums of the job "
+        "show.",
     ),
     "how-serving": (
         "Traffic and latency",
@@ -467,7 +493,8 @@ _HOW = {
     ),
     "how-site": (
         "Power and space",
-        "Nodes in service times what the catalog says of one; limits are those of the scenario.",
+        "Nodes in service times what the catalog or the scenario says of one; limits are those of "
+        "the scenario.",
     ),
     "how-settings": (
         "Parameters",

@@ -24,7 +24,6 @@ from planner.reporting.document import (
 )
 from planner.reporting.format import (
     Style,
-    code,
     count_of,
     gap_percent,
     listed,
@@ -41,14 +40,14 @@ _JOBS = 6
 _MOST_NAMED = 4
 ORDERS_ON_PAGE_1 = 7
 _OF_SALE = "Days then left of the sale"
-_KINDS = ("buy", "rent", "reserve", "hourly")
 _FOR_PEOPLE = (
     "Route: competition, framework or single source, with the authority for it",
     "Market research, efforts to obtain other offers, and who else showed interest",
     "Why the price is fair and reasonable; why only this source, if it is the only one",
     "Certified by the technical and the contracting officer (name, date, signature)",
 )
-_IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", "Weeks")
+_LEAD = "Lead time, weeks"
+_IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", _LEAD)
 """Columns of the bill that a short page leaves to the lines below."""
 
 
@@ -107,10 +106,10 @@ def bill_section(
         day = lines[place].price_date
         if day is None:
             return Blank("date of the price")
-        return traced.day(day, f"acquisitions[{place}].price_date", f"how-price-{place}")
+        return traced.day(day, f"acquisitions[{place}].price_date", f"how-bill-{place}")
 
     def priced(place: int, name: str, style: Style) -> Cell:
-        return traced.at(f"acquisitions[{place}].{name}", style, f"how-price-{place}")
+        return traced.at(f"acquisitions[{place}].{name}", style, f"how-bill-{place}")
 
     def source(place: int) -> str:
         line = lines[place]
@@ -121,7 +120,7 @@ def bill_section(
     yield table(
         numbers,
         ("Line", "name", lambda place: numbers[place]),
-        ("Offer", "text", lambda place: Link(lines[place].offer, f"how-price-{place}")),
+        ("Offer", "text", lambda place: Link(lines[place].offer, f"how-bill-{place}")),
         ("Quarter", "name", lambda place: lines[place].quarter),
         ("Action", "text", action),
         ("Item" if full else "Node type", "text", item),
@@ -130,13 +129,13 @@ def bill_section(
         ("Total, USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
         ("Price of", "name", dated),
         ("Quote or price source", "text", source),
-        ("Weeks", "number", lambda place: priced(place, "lead_time_weeks", "count")),
+        (_LEAD, "number", lambda place: priced(place, "lead_time_weeks", "count")),
         ("Order by", "name", traced.order_by),
         sums={
             "Line" if full else "Quarter": "Sum",
             "Total, USD": traced.at("acquisitions[*].total_cents", "usd", "how-bill"),
         },
-        without=() if full else _IN_FULL,
+        without=("Order by",) if full else _IN_FULL,
     )
     told = [] if full else [_price_line(line, sources=sources) for _, line in traced.bill]
     told = [*dict.fromkeys(told), *orders_for_several_sites(line for _, line in traced.bill)]
@@ -146,17 +145,11 @@ def bill_section(
     if told:
         yield Bullets(tuple(told))
     if full:
-        yield Paragraph(
-            "Weeks are the lead time. Rents and reservations are priced for each node and quarter; "
-            f"what nodes take of their sites, {traced.section('facility')} tells.",
-            tone="faint",
-        )
+        terms = "Part numbers, terms of licences, warranty and support"
         yield Fields(
             (
-                ("Part numbers of the vendor", Blank("from the quote")),
+                (terms, Blank("from the quote")),
                 ("Software licences over the horizon, USD", _licences(traced)),
-                ("Terms of the licences", Blank("from the quote")),
-                ("Warranty and support terms", Blank("from the quote")),
                 ("Switches, cables, optics", Blank("often the longest lead time")),
             )
         )
@@ -263,9 +256,8 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("For", "name", lambda place: lines[place].quarter),
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
         *columns_for((("Days left", "days"), (_OF_SALE, "days_of_sale")), days),
-        caption="Orders, the most urgent first, with the days from that of the plan to the first "
-        "order of each offer: by more, neither the approval may be late nor the lead time longer, "
-        f"or its nodes miss their quarter{more}",
+        caption="Orders, the most urgent first; the first of each offer with the days by which its "
+        f"approval or delivery may be late{more}",
         without=() if any(one.days_of_sale for one in first.values()) else (_OF_SALE,),
     )
 
@@ -287,12 +279,9 @@ def milestones_section(traced: TracedPlan) -> Iterator[Block]:
             leaving,
             ("Start of", "name", lambda row: row[0]),
             ("Leaves service", "text", lambda row: row[1]),
-            caption="What leaves service; what enters it stands in the bill with its quarter",
         )
-    answers = traced.plan.owner or Blank(f"{code('owner:')} of the scenario")
     yield Fields(
         (
-            ("Who answers for the milestones", answers),
             ("Acceptance test", Blank("of each node, before it is paid")),
             ("Review after the purchase", Blank("date and owner")),
         )
@@ -311,10 +300,9 @@ def _leaving(plan: Plan) -> Iterator[tuple[str, str]]:
         yield quarter, f"{act}: {count:,} × {node_type} at {site} ({entry})"
 
 
-def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:
+def procurement_section(traced: TracedPlan) -> Iterator[Block]:
     """What the plan knows for the buyer's file; what is a legal conclusion stays open."""
     bill = [line for _, line in traced.bill]
-    asked = [_asked(traced, kind) for kind in _KINDS if kind in {line.kind for line in bill}]
     value: Cell = "none"
     if bill:
         total = traced.read.sum("acquisitions[*].total_cents")
@@ -326,36 +314,17 @@ def procurement_section(traced: TracedPlan) -> tuple[Block, ...]:
     why = traced.link("what other GPU types would add, job by job", "jobs")
     if rejections_section(traced.plan):
         why = traced.link("rejected GPU types with their rules", "options")
-    return (
-        Paragraph(
-            "Facts are filled in from the plan. Conclusions of law, statements about the market "
-            "and signatures are for people to make.",
-            tone="faint",
-        ),
-        Fields(
-            (
-                ("Agency or company, and contracting activity", Blank()),
-                ("Action", listed(asked) or "none"),
-                (
-                    "Description",
-                    traced.link("the bill of materials", "bill") if bill else "none",
-                ),
-                (f"Estimated value{terms}, USD", value),
-                ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
-                ("Other facts in support", why),
-                *((asked, Blank()) for asked in _FOR_PEOPLE),
-            )
-        ),
+    action = traced.link("the bill of materials", "bill") if bill else "none"
+    yield Fields(
+        (
+            ("Agency or company, and contracting activity", Blank()),
+            ("Action and description", action),
+            (f"Estimated value{terms}, USD", value),
+            ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
+            ("Other facts in support", why),
+            *((asked, Blank()) for asked in _FOR_PEOPLE),
+        )
     )
-
-
-def _asked(traced: TracedPlan, kind: str) -> str:
-    """`buy 8 nodes (2027Q2–Q4)`, `rent by the hour (2027Q2)`."""
-    lines = [line for _, line in traced.bill if line.kind == kind]
-    whole = [line for line in lines if not line.step_hours]
-    nodes = " " + count_of(sum(line.count for line in whole), "node") if whole else ""
-    when = quarter_runs(traced.plan.quarters, {line.quarter for line in lines})
-    return f"{action_of(kind)}{nodes} ({when})"
 
 
 def ask_sentence(plan: Plan) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from math import inf
 
@@ -25,6 +26,7 @@ from planner.reporting.document import (
     cell_text,
     columns_for,
     table,
+    titled,
 )
 from planner.reporting.format import (
     Style,
@@ -33,7 +35,6 @@ from planner.reporting.format import (
     listed,
     money_short,
     percent,
-    signed_percent,
     usd,
 )
 from planner.reporting.sections.cost import optimism_rows
@@ -48,6 +49,7 @@ from planner.reporting.sections.variants import (
 from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.results import Moved, PlanSummary, Sensitivity, Swing, SwitchingPoint
 
+_OF_PICTURE = "Net present cost with one figure moved at a time, the widest first."
 _NAMED = 4
 """Figures that the headline names."""
 _NONE = "–"
@@ -59,24 +61,21 @@ _TRACE = "how-sensitivity"
 def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
     """What ends the plan first; then every figure, planned anew, and where the plan turns."""
     found = traced.beside.sensitivity
-    yield from margins_section(traced)
-    rows: list[tuple[str, Cell]] = []
-    if traced.plan.break_evens:
-        link = traced.link("buying against renting", "cost")
-        rows.append(("From which use on buying is cheaper than renting", link))
+    yield from titled((("What ends this plan first", margins_section(traced)),), 3)
+    rows: tuple[tuple[str, Cell], ...] = ()
     if found is None:
         command = code(command_for("sensitivity", traced.plan))
         turns = Blank(f"{command}, where plan.json is, and report again")
-        rows.append(("At which price, growth or delay the recommendation turns", turns))
+        rows = (("At which price, growth or delay the recommendation turns", turns),)
     else:
         picture = tornado(found)
-        yield Heading("One figure moved at a time, everything planned anew", 3)
+        picture = picture and replace(picture, says=_OF_PICTURE)  # the headline stands below
+        yield Heading("One figure moved at a time", 3)
         yield from (picture,) if picture else ()
         yield from beneath(_planned_anew(found))
     yield Fields(
         (
             *rows,
-            ("Two or three changes at once", Blank(f"{code('planner risk')}, or named scenarios")),
             *(tuple(optimism_rows(traced)) or (("Uplift of purchases for optimism bias", _BIAS),)),
         )
     )
@@ -92,15 +91,14 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
     return (
         Paragraph(headline(found), tone="strong"),
         Paragraph(
-            f"One figure at a time is moved by {percent(found.swing)} of its value either way, "
-            f"lead times by {count_of(found.weeks, 'week')}; everything is planned anew each "
-            "time. Amounts are what the net present cost changes by, in USD. Figures of these "
-            "plans stand in sensitivity.json, each with the settings that "
-            f"{code('planner plan')} makes it with again.",
+            f"Each figure is moved by {percent(found.swing)} of its value either way, lead times "
+            f"by {count_of(found.weeks, 'week')}, and everything is planned anew; amounts are "
+            "changes of the net present cost in USD. sensitivity.json has these plans, with the "
+            f"settings that {code('planner plan')} makes each with again.",
             "faint",
             _TRACE,
         ),
-        _swings(found, known),
+        *_swings(found, known),
         *_other_jobs_short(found),
         Heading("Where the recommendation turns"),
         *_turns(found, known),
@@ -108,7 +106,14 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
     )
 
 
-def _swings(found: Sensitivity, known: TracedFile) -> Table:
+def _swings(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
+    """What each figure moves, and in a sentence those that move nothing."""
+    moving = [
+        (place, one)
+        for place, one in enumerate(found.swings)
+        if one.without_plan or one.spread_cents or one.turns
+    ]
+
     def added(row: tuple[int, Swing], end: str) -> Cell:
         place, one = row
         if getattr(one, end).figures.cost_cents is None or found.base.cost_cents is None:
@@ -123,25 +128,16 @@ def _swings(found: Sensitivity, known: TracedFile) -> Table:
         low, high = sorted(ends, key=lambda cost: cost.value)
         return known.figure(high - low, "usd")
 
-    return table(
-        enumerate(found.swings),
-        ("Figure", "text", lambda row: row[1].name),
-        ("As it is", "text", lambda row: row[1].stated or _NONE),
-        *columns_for((("Down", "low"), ("Up", "high")), added),
-        ("Spread", "number", spread),
-        (
-            "Turns",
-            "text",
-            lambda row: (
-                ", ".join(
-                    f"{_by(row[1], turn.after)}"
-                    f"{f': {NO_PLAN}' if turn.after.figures.cost_cents is None else ''}"
-                    for turn in row[1].turns
-                )
-                or _NONE
-            ),
-        ),
-    )
+    if moving:
+        yield table(
+            moving,
+            ("Figure", "text", lambda row: row[1].name),
+            ("As it is", "text", lambda row: row[1].stated or _NONE),
+            *columns_for((("Down", "low"), ("Up", "high")), added),
+            ("Spread", "number", spread),
+        )
+    if still := [one.name for one in found.swings if one not in [row[1] for row in moving]]:
+        yield Paragraph(f"These move nothing within their ranges: {listed(still)}.")
 
 
 def _turns(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
@@ -169,12 +165,9 @@ def _turns(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
                 f"{row[0]}.{side}.by", "share" if row[1].unit == "share" else "weeks"
             ),
         ),
-        (
-            "Between",
-            "text",
-            lambda row: f"{_by(row[1], row[2].before)} and {_by(row[1], row[2].after)}",
-        ),
+        ("At", "text", lambda row: _stated(row[1], row[2].after) or _NONE),
         ("Then acquired", "text", lambda row: then_acquired(row[2].after.figures)),
+        without=() if any(_stated(one, turn.after) for _, one, turn in turns) else ("At",),
     )
 
 
@@ -187,7 +180,7 @@ def headline(found: Sensitivity) -> str:
         return f"{told} as it stands: {found.base.reason}."
     told = f"{usd(cost)}, {found.base.result}"
     none = [
-        f"{one.name} {_by(one, moved)}"
+        f"{one.name} {moved_text(one.unit, moved.by)}{_in_brackets(_stated(one, moved))}"
         for one in found.swings
         for moved in one.without_plan
         if moved.figures.result == "infeasible"
@@ -208,6 +201,10 @@ def headline(found: Sensitivity) -> str:
         which = "of the others, it moves most with" if none or unknown else "it moves most with"
         told += f"; {which} {widest.name}, by {spread} from end to end"
     return f"{told}."
+
+
+def _in_brackets(stated: str) -> str:
+    return f" ({stated})" if stated else ""
 
 
 def _some(names: Sequence[str]) -> str:
@@ -233,17 +230,16 @@ def _other_jobs_short(found: Sensitivity) -> Iterator[Block]:
         yield Bullets(ends)
 
 
-def _by(one: Swing, moved: Moved) -> str:
-    """`+20.0 % ($323,531.25)`: how far, and what it then is."""
-    stated = ""
-    if one.unit == "share" and len(moved.settings) == 1:
-        (override,) = moved.settings
-        key, value = override.path[-1], override.value
-        stated = f" ({override.value_text})"
-        if isinstance(value, int | Decimal):
-            priced = "price_usd" in key or key.endswith("usd_per_kwh")
-            stated = f" ({'$' * priced}{Decimal(value):,f})"
-    return f"{moved_text(one.unit, moved.by)}{stated}"
+def _stated(one: Swing, moved: Moved) -> str:
+    """What a figure then is: `$323,531.25`, or empty where several are moved together."""
+    if one.unit != "share" or len(moved.settings) != 1:
+        return ""
+    (override,) = moved.settings
+    key, value = override.path[-1], override.value
+    if not isinstance(value, int | Decimal):
+        return override.value_text
+    priced = "price_usd" in key or key.endswith("usd_per_kwh")
+    return f"{'$' * priced}{Decimal(value):,f}"
 
 
 def then_acquired(figures: PlanSummary) -> str:
@@ -271,11 +267,10 @@ def tornado(found: Sensitivity) -> Tornado | None:
     if base is None:
         return None
     gone = any(one.figures.cost_cents is None for s in found.swings for one in (s.low, s.high))
-    edge = "An end without a plan reaches to the edge. " if gone else ""
+    edge = " An end without a plan reaches to the edge." if gone else ""
     return Tornado(
         title=f"What moves the cost of {found.scenario}",
-        says="Net present cost with one figure moved at a time, the widest first. "
-        f"{edge}{headline(found)}",
+        says=f"{_OF_PICTURE}{edge} {headline(found)}",
         rows=tuple((one.name, _end(one.low, base), _end(one.high, base)) for one in found.swings),
         middle=(0.0, money_short(base)),
     )
@@ -299,8 +294,8 @@ _SPENDS = {
     "opex": "running cost",
     "spending": "capital and running cost together",
 }
-_FLIPS = 3
-_NOT_ASKED = "another plan, or none: not planned"
+_FLIPS, _FAR = 3, 1.0
+"""Values that page 1 has at the most, and the share by which none of them is further away."""
 _ROOMS: dict[str, tuple[str, Style]] = {
     **{one.need: (limit_title(one, " at {0}"), limit_style(one)) for one in SITE_LIMITS},
     "rack power": ("Power of the fullest rack at {0}, rack {1}, kW", "kw"),
@@ -316,7 +311,8 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
     Nothing where no price or limit stands against the plan.
     """
     found = traced.beside.sensitivity
-    rows = sorted([*_prices(traced, found), *_levers(found)], key=lambda row: abs(row[0]))
+    near = (row for row in (*_prices(traced, found), *_levers(found)) if abs(row[0]) <= _FAR)
+    rows = sorted(near, key=lambda row: abs(row[0]))
     nearest = {(cell_text(row[1]), row[2]): row for _, row in reversed(rows)}
     flips = [(row[0], row[1], row[2]) for row in list(nearest.values())[: -_FLIPS - 1 : -1]]
     rooms = [room for room in traced.capacity.limit_margins() if room.one and room.one.value]
@@ -357,7 +353,6 @@ def _levers(found: Sensitivity | None) -> Iterator[tuple[float, tuple[Cell, ...]
 def margins_section(traced: TracedPlan) -> Iterator[Block]:
     """Prices until a budget is exhausted; then what is left under limits."""
     found = traced.beside.sensitivity
-    yield Heading("What ends this plan first", 3)
     rows = sorted(_prices(traced, found), key=lambda row: (row[0] < 0, abs(row[0])))
     if rows:
         yield Paragraph(
@@ -371,17 +366,14 @@ def margins_section(traced: TracedPlan) -> Iterator[Block]:
             ("At the latest", "number", lambda row: row[1]),
             ("Then", "text", lambda row: row[2]),
             ("Left until then, USD", "number", lambda row: row[3]),
-            ("Beyond that", "text", lambda row: row[4]),
             caption="Prices, the nearest limit first; below zero is down",
         )
-    else:
+    elif found is None:
         yield Paragraph(
-            "No budget stands against a price, and nothing that is bought could be rented: no "
-            "price ends this plan by a limit. Where another plan is cheaper, only planning anew "
-            "tells."
+            "No budget stands against a price, and nothing that is bought could be rented: only "
+            "planning anew tells where a price makes another plan the cheaper one."
         )
     yield from _rooms(traced)
-    yield from _late(found)
 
 
 def _prices(
@@ -399,14 +391,13 @@ def _prices(
                 if meets is None or abs(by) < abs(meets.by.value):
                     known = TracedFile(found, _FILE, _TRACE)
                     at = known.at(f"swings[{swing[0]}].turns[{number}].after.by", "margin")
-                    yield by, (name, at, "planned anew, the plan turns", "–", _after(one))
+                    yield by, (name, at, f"planned anew, the plan turns: {_after(one)}", "–")
                     continue
             if meets is None:
                 continue
             at = traced.figure(meets.by, "margin", "how-margins")
             left = "–" if meets.left is None else traced.figure(meets.left, "usd", "how-margins")
-            then, beyond = _then(traced, price, meets), _beyond(meets, swing, turn)
-            yield float(meets.by.value), (name, at, then, left, beyond)
+            yield float(meets.by.value), (name, at, _then(traced, price, meets), left)
 
 
 def _then(traced: TracedPlan, price: Price, meets: Meets) -> str:
@@ -415,18 +406,6 @@ def _then(traced: TracedPlan, price: Price, meets: Meets) -> str:
     if price.kind == "buy":
         return "one node, used in all hours, is cheaper rented"
     return "one node, used in all hours, is cheaper rented than bought"
-
-
-def _beyond(
-    meets: Meets, swing: tuple[int, Swing] | None, turn: tuple[int, SwitchingPoint] | None
-) -> str:
-    """What is known of the other side of a limit."""
-    if turn is not None:
-        return f"{_after(turn[1])}, planned anew at {signed_percent(turn[1].after.by)}"
-    if swing is not None and abs(meets.by.value) > abs(swing[1].high.by):
-        end = swing[1].high if meets.by.value > 0 else swing[1].low
-        return f"not planned; as here up to {signed_percent(end.by)}, planned anew"
-    return _NOT_ASKED if meets.budget is not None else "not planned"
 
 
 def _after(turn: SwitchingPoint) -> str:
@@ -493,16 +472,6 @@ def _rooms(traced: TracedPlan) -> Iterator[Table]:
                 ),
                 cell,
             ),
-            caption="Limits that are no money, in the quarter in which the least is left; where a "
-            "further node takes more than that, this plan has no room for one. Power is by "
-            "nameplates, which count as they are",
+            caption="Limits that are no money, in the quarter in which the least is left; power is "
+            "by nameplates",
         )
-
-
-def _late(found: Sensitivity | None) -> Iterator[Paragraph]:
-    """From which delay on all lead times together make another plan."""
-    late = next((one for one in found.swings if one.name == "lead times"), None) if found else None
-    turn = next((one for one in late.turns if one.after.by > 0), None) if late else None
-    if late is not None and turn is not None:
-        words = f"All lead times {moved_text(late.unit, turn.after.by)}, planned anew"
-        yield Paragraph(f"{words}: {_after(turn)}.")

@@ -14,6 +14,7 @@ from planner.planning.ledger.traced import TracedFigure
 from planner.planning.plan import ApiComparison, Plan, PlannedJob
 from planner.reporting.document import Block, Cell, Paragraph, columns_for, rest, table
 from planner.reporting.format import Style, copies_of, percent, quarter_runs, usd
+from planner.reporting.sections.sizing import at_full_rate
 from planner.reporting.traced import TracedPlan
 from planner.sizing.candidate import Candidate, ServingFigures
 
@@ -87,7 +88,7 @@ _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
 """Beyond which nobody asks when traffic will have grown."""
 _MANY_ROWS = 200
-_HOW = "how-serving"
+_HOW, _RUNS = "how-serving", "how-runs"
 
 
 class _Row(NamedTuple):
@@ -120,10 +121,9 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     at = " or ".join(f"{one}th" for one in sorted({row.serving.percentile for row in rows}))
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
-        "(Takes), within the latency that is asked for where one is. Times in ms are expected at "
-        f"the {at} percentile at the peak of the busiest quarter: an estimate by the rules under "
-        "serving/, not a measurement. Full is when growth as in the last quarters takes up what is "
-        "left.",
+        f"(Takes). Times in ms are expected at the {at} percentile at the peak of the busiest "
+        "quarter: an estimate by the rules under serving/, not a measurement. Full is when growth "
+        "as in the last quarters takes up what is left.",
         tone="faint",
     )
 
@@ -148,6 +148,8 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("TPOT", "number", lambda row: figure(row, "tpot_ms")),
         ("Full", "text", lambda row: _full(plan, row)),
     )
+    if told := at_full_rate(row.candidate for row in rows):
+        yield Paragraph(told)
     if any(row.job.replicas for row in shown):
         yield Paragraph(
             "Replicas on several GPU types share what arrives at a job, each by what it takes.",
@@ -181,10 +183,10 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         *columns_for(
             (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate
         ),
-        caption="Requests that a replica must be allowed to hold (max_num_seqs), time to the end "
-        "of an answer, millions of tokens over the horizon at mean traffic, and the net present "
-        "cost of the GPUs held (of owned nodes what running them costs), idle ones not counted; "
-        "If full is what a million tokens would cost if all day as much arrived as replicas take",
+        caption="At once: requests that a replica must be allowed to hold (max_num_seqs); Answer: "
+        "time to its end; tokens are those of the horizon at mean traffic, their cost that of the "
+        "GPUs held, of owned ones what running them costs; If full: if as much arrived all day as "
+        "replicas take",
     )
 
 
@@ -214,7 +216,7 @@ def runs_section(traced: TracedPlan) -> Iterator[Block]:
         return read.at(f"{row[1]}.planned_hours") * read.at(f"{row[1]}.gpus")
 
     def cost(row: tuple[int, str, Candidate]) -> Cell:
-        return traced.figure(gpu_hours(row) * each, "usd", _HOW) if each else "–"
+        return traced.figure(gpu_hours(row) * each, "usd", _RUNS) if each else "–"
 
     if found:
         yield table(
@@ -222,13 +224,11 @@ def runs_section(traced: TracedPlan) -> Iterator[Block]:
             ("Job", "text", lambda row: plan.jobs[row[0]].name),
             ("Runs", "number", runs),
             ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
-            ("Hours each", "number", traced.each("{1}.planned_hours", "count", _HOW)),
-            ("GPU-hours each", "number", lambda row: traced.figure(gpu_hours(row), "hours", _HOW)),
+            ("Hours each", "number", traced.each("{1}.planned_hours", "count", _RUNS)),
+            ("GPU-hours each", "number", lambda row: traced.figure(gpu_hours(row), "hours", _RUNS)),
             ("At the mean GPU-hour, USD", "number", cost),
-            caption="Runs over the horizon: for how many hours each holds its GPUs, and what that "
-            "comes to at the mean net present cost of all GPU-hours that jobs hold, of whatever "
-            "node; nodes by the hour stand in the bill with their own price. A job on several GPU "
-            "types has a row for each",
+            caption="Runs over the horizon; their cost is at the mean net present cost of all "
+            "GPU-hours that jobs hold, of whatever node but those by the hour",
         )
 
 

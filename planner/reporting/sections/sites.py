@@ -20,8 +20,10 @@ from planner.planning.plan import Node, Plan
 from planner.reporting.document import (
     Blank,
     Block,
+    Bullets,
     Cell,
     Fields,
+    Fold,
     Heading,
     Paragraph,
     Table,
@@ -42,13 +44,11 @@ from planner.reporting.format import (
 from planner.reporting.sections.placement import range_of_ids
 from planner.reporting.traced import TracedPlan
 
-_FIGURES = {limit.figure: limit.of_node for limit in SITE_LIMITS} | {
-    "mean_power_kw": "mean draw",
-    "cooling": "cooling",
-}
 _RACKS = 400
 _DRAWN = ("Nodes", "kW mean", "Heat, kBTU/h", "Ports")
 """Titles of what stands in a table of its own, so that both print in the size of all others."""
+_UNTOLD = ("–", "not stated")
+"""Cells that leave out a column of which no site tells more."""
 _BTU_PER_WH = TracedFigure(Fraction(3412, 1000), "3.412")
 
 
@@ -67,18 +67,17 @@ def limit_style(limit: SiteLimit) -> Style:
     return "kw" if limit.unit == "W" else "count"
 
 
-def _estimated_figures(plan: Plan, keys: Sequence[str]) -> Iterator[Block]:
-    """Say which of these figures nobody published."""
+def _estimated_figures(plan: Plan, figures: Sequence[tuple[str, str]]) -> Iterator[Block]:
+    """Say which of these figures, keys with their names, nobody published."""
     concerned = {
-        key: names
-        for key in keys
-        if (names := [facts.node_type for facts in plan.node_types if key in facts.estimated])
+        key: f"{name} of {listed(types)}"
+        for key, name in figures
+        if (types := [one.node_type for one in plan.node_types if key in one.estimated])
     }
     if concerned:
-        told = "; ".join(f"{_FIGURES[key]} of {listed(names)}" for key, names in concerned.items())
         yield Paragraph(
-            f"Estimated, as nobody published them: {told}. State yours at the fleet entry or the "
-            f"offer ({listed([code(key) for key in concerned])}).",
+            f"Estimated, as nobody published them: {'; '.join(concerned.values())}. State yours at "
+            f"the fleet entry or the offer ({listed([code(key) for key in concerned])}).",
             tone="faint",
         )
 
@@ -100,7 +99,8 @@ def sites_section(
         off = ", and all but power by those that are switched off"
     rows = [row for site in sites for row in _site_rows(traced, site, stated.get(site))]
     apart = _DRAWN if full else _DRAWN[1:]
-    taken = [title for title in rows[0][2] if title not in apart]
+    told_of = {title for *_, cells in rows for title, cell in cells.items() if cell not in _UNTOLD}
+    taken = [title for title in rows[0][2] if title in told_of and title not in apart]
     if not full:
         taken = [title for title in taken if not title.endswith(" before")]
 
@@ -119,8 +119,8 @@ def sites_section(
     told = f"Taken by the nameplates of all nodes in service, owned and spare ones too{off}"
     yield by_site(taken, f"{told}{'; before is what is owned already' if full else ''}")
     if full:
-        told = "Nodes in service, their draw under load (mean), the heat of all their power, which"
-        yield by_site(_DRAWN, f"{told} the room must carry away, and the network ports they take")
+        told = "Nodes in service, their mean draw under load, the heat of their nameplate power"
+        yield by_site(_DRAWN, f"{told}, and their network ports")
     lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
@@ -128,11 +128,8 @@ def sites_section(
             f"entry or the offer can state {code('max_power_kw')}.",
             tone="warning",
         )
-    keys = [
-        *(limit.figure for limit in limits_of(plan)),
-        *(("mean_power_kw", "cooling") if full else ()),
-    ]
-    yield from _estimated_figures(plan, keys)
+    shown = [(limit.figure, limit.of_node) for limit in limits_of(plan)]
+    yield from _estimated_figures(plan, shown + [("mean_power_kw", "mean draw")] * full)
     yield from _about(plan)
     yield from _racks(traced, most_racks)
 
@@ -290,7 +287,6 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
         ),
         ("Mean kW", "number", lambda one: node_takes(traced, one.node_type, "mean_power_w", "kw")),
         ("Cooling", "text", lambda facts: facts.cooling or Blank("the catalog")),
-        caption="What each node takes, by the catalog",
     )
     listed_sites = {use.site for use in plan.sites}
     names = " and ".join(limit.name for limit in limits).capitalize()
@@ -304,6 +300,22 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
             ("Heat that each room can carry away", Blank("facilities")),
         )
     )
+    yield from _sources_of_nodes(plan)
+
+
+def _sources_of_nodes(plan: Plan) -> Iterator[Block]:
+    """Each source once, with the figures that are from it and their node types."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for facts in plan.node_types:
+        for told in facts.sources or ("all figures: no source is named",):
+            what, _, source = told.partition(": ")
+            found.setdefault(source, {}).setdefault(what, []).append(facts.node_type)
+    lines = (
+        f"{'; '.join(f'{what} of {listed(names)}' for what, names in figures.items())}: {source}"
+        for source, figures in found.items()
+    )
+    if found:
+        yield Fold("Sources of these figures", "node-sources", (Bullets(tuple(lines)),))
 
 
 def node_takes(traced: TracedPlan, node_type: str, need: str, style: Style) -> Cell:
@@ -311,4 +323,4 @@ def node_takes(traced: TracedPlan, node_type: str, need: str, style: Style) -> C
     known = traced.capacity.each(node_type, need)
     if known is None:
         return Blank("the catalog")
-    return traced.figure(known, style, f"how-node-{node_type}")
+    return traced.figure(known, style, "how-site")

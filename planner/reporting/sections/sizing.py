@@ -90,16 +90,21 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
                 found[told.figure, told.rests].append((told, gpus, job.name))
     if not found:
         return
+    rows = sorted(found.items(), key=lambda row: _order(row[1][0][0]))
+    first = {figure: rests for (figure, rests), _ in reversed(rows)}
     yield table(
-        sorted(found.items(), key=lambda row: _order(row[1][0][0])),
-        ("Figure", "text", lambda row: _FIGURES[row[0][0]]),
+        rows,
+        (
+            "Figure",
+            "text",
+            lambda row: _FIGURES[row[0][0]] if first[row[0][0]] == row[0][1] else "",
+        ),
         ("Rests on", "text", lambda row: _RESTS[row[0][1]]),
         ("Jobs", "number", lambda row: str(len({name for _, _, name in row[1]}))),
         ("GPUs", "number", lambda row: f"{sum(gpus for _, gpus, _ in row[1]):,}"),
         ("Mean error", "number", lambda row: _error([told for told, _, _ in row[1]])),
         ("For example", "text", lambda row: listed(sorted({name for *_, name in row[1]})[:2])),
-        caption="GPUs that units take, each unit counted for itself; the mean error is that of the "
-        "runs near a figure (docs/accuracy.md)",
+        caption="The mean error is that of the runs near a figure (docs/accuracy.md)",
     )
 
 
@@ -168,6 +173,8 @@ def sizing_document(
             blocks.append(Paragraph(_BY_LOAD, tone="faint"))
         if any(one.prefill_gpus for one in sizing.candidates):
             blocks.append(Paragraph(_BY_PHASE, tone="faint"))
+        if told := at_full_rate(sizing.candidates):
+            blocks.append(Paragraph(told, tone="faint"))
         blocks += peak_blocks(sizing.candidates) if sums else ()
         blocks += evidence_blocks(sizing.candidates)
     else:
@@ -188,6 +195,19 @@ def sizing_document(
         more = "also shows host, peak memory, and every sum with its sources."
         blocks.append(Paragraph(f"{code('--sums')} {more}", tone="faint"))
     return tuple(blocks)
+
+
+def at_full_rate(candidates: Iterable[Candidate]) -> str:
+    """Why expected latency lies below a target: a sentence, empty where no load is planned for."""
+    steps = (step for one in candidates for step in one.trace)
+    shares = {step.result.value for step in steps if step.result.name == "planned_load_share"}
+    if not shares:
+        return ""
+    planned = listed([percent(float(share), 0) for share in sorted(shares, key=float)], "or")
+    return (
+        f"A replica is planned for {planned} of the rate that it takes at the most, and a target "
+        "of latency is kept at that full rate: so what is expected here may lie well below it."
+    )
 
 
 def _candidates(ranked: Sequence[RentedCandidate], *, full: bool) -> Table:
@@ -441,11 +461,6 @@ def result_text(step: DerivationStep) -> str:
 def worked_text(step: DerivationStep) -> str:
     """The formula with its figures; empty where that is a bare figure."""
     return "" if _is_figure(step.worked) else step.worked
-
-
-def origins_text(step: DerivationStep) -> str:
-    """What goes into a sum, and from where: `batch: job; layers: catalog llama-3.1-8b`."""
-    return "; ".join(f"{given.name}: {given.origin}" for given in step.inputs)
 
 
 def _is_figure(stage: str) -> bool:
