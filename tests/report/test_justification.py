@@ -32,7 +32,7 @@ from planner.reporting.sections.options import (
 )
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sensitivity import then_acquired
-from planner.reporting.traced import RelatedResults
+from planner.reporting.traced import RelatedResults, TracedPlan
 from planner.whatif.results import Best, JobShort, PlanSummary
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
