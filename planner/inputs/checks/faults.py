@@ -37,6 +37,14 @@ class Fault(NamedTuple):
     at_key: bool = False
     """Whether the key is to be pointed at, and not its value."""
 
+    def below(self, *outer: str | int) -> Fault:
+        """The same at a path within another."""
+        return self._replace(path=(*outer, *self.path))
+
+    def finding(self, document: YamlDocument) -> Finding:
+        """The mistake at its place in a document."""
+        return document.finding(self.path, self.message, self.hint, at_key=self.at_key)
+
 
 class Whole(NamedTuple):
     """What a check sees, beside the entry that it is of."""
