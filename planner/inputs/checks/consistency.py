@@ -33,7 +33,7 @@ from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, FleetEntry, Offer, OfferKind
+from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, Api, FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import (
     ALL_GPU_TYPES,
@@ -164,13 +164,21 @@ def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
         )
 
 
-def _dated(_: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+def _dated(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+    yield from _priced_later(whole, path, offer)
     if offer.price_date is not None and offer.stated_price is None:
         yield Fault(
             (*path, "price_date"),
             "dates a price that is not stated here",
             f"state `{offer.price_key}` too, or leave the date to the price book",
         )
+
+
+def _priced_later(whole: Whole, path: Path, priced: Offer | Api) -> Iterator[Fault]:
+    horizon = whole.scenario.horizon
+    if priced.price_date and priced.price_date >= (horizon.first_quarter + horizon.quarters).start:
+        message = f"{priced.price_date} lies after the horizon ({_horizon_text(horizon)})"
+        yield Fault((*path, "price_date"), message, "write the day on which the price was asked")
 
 
 def _no_node(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
@@ -308,9 +316,10 @@ def _derived(whole: Whole) -> Iterator[Fault]:
 
 
 def _api(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    """Requests may leave for an API, and none serves the model; an unknown one is passed over."""
+    """Requests may leave for an API, and none serves the model; unknown ones are passed over."""
     serve = job.serve if job.api == "allowed" and job.load else None
-    if serve is None or (serve.model is not None and serve.model not in whole.catalog.models):
+    models = {serve and serve.model, *(api.model for api in whole.scenario.apis.values())} - {None}
+    if serve is None or models - whole.catalog.models.keys():
         return
     if not whole.scenario.apis_of(str(path[1])):
         named = serve.model or "a model that is stated by its size"
@@ -377,6 +386,7 @@ _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
     "offers": (*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node, _window, _end_of_sale),
     "jobs": (_activity, _api, _undroppable, _contradictions, job_places, _unlisted),
+    "apis": (_priced_later,),
     "teams": (_quota,),
     "sites": (figures_by_quarter, taken_already, spare_groups),
 }

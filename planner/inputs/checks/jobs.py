@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from math import isqrt
 from typing import Final, Literal
 
 from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog, Model
-from planner.inputs.checks.faults import Fault, Whole, known
+from planner.inputs.checks.faults import Fault, Whole, entries, known, unknown_reference
 from planner.inputs.reading.document import Path
 from planner.inputs.scenario.job import Job, Serve, Tune
-from planner.inputs.scenario.load import LengthPercentiles
+from planner.inputs.scenario.load import LengthPercentiles, Load
 from planner.inputs.scenario.scenario import (
     NodePlace,
     ResolvedScenario,
@@ -48,6 +49,8 @@ _OFF: Final = (None, False, "sharded")
 """What says the same as leaving such a key out."""
 _WIDEST_BYTES = 4
 """Of one parameter, in fp32."""
+_ABOVE_ANY_MEAN = 95
+"""A percentile from here on lies above the mean of whatever people and programs send."""
 
 
 def contradictions(job: Job, catalog: Catalog) -> Iterator[Fault]:
@@ -76,6 +79,7 @@ def _of_serve(serve: Serve | None, catalog: Catalog) -> Iterator[Fault]:
         yield from known(
             _too_long(serve, "context", catalog),
             _request_too_long(serve, catalog),
+            _traffic(serve.load),
             _wider(serve, catalog),
             _adapters(serve, catalog),
             _draft(serve, catalog),
@@ -130,7 +134,45 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         message = (
             f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} {more}"
         )
-        yield Fault(("load", "input_tokens"), message, remedy)
+        longer = max("input_tokens", "output_tokens", key=lambda key: getattr(load, key))
+        yield Fault(("load", longer), message, remedy)
+
+
+def _traffic(load: Load | None) -> Iterator[Fault]:
+    """A day of less than one request, and lengths of requests that have another mean."""
+    if load is None:
+        return
+    tokens, each = load.tokens_per_day, load.input_tokens + load.output_tokens
+    most = max(tokens.values()) if isinstance(tokens, dict) else tokens
+    if most is not None and 0 < most < each:
+        yield Fault(
+            ("load", "tokens_per_day"),
+            f"{most:,f} tokens a day are less than one request of {each:,}",
+            "count all tokens of a day, one by one",
+        )
+    for key, mean in (
+        ("input_percentiles", load.input_tokens),
+        ("output_percentiles", load.output_tokens),
+    ):
+        lengths: LengthPercentiles | None = getattr(load, key)
+        stated = [] if lengths is None else [*lengths.stated.values()]
+        if lengths is not None and stated and stated == sorted(stated):
+            yield from _of_another_mean(lengths, ("load", key), mean)
+
+
+def _of_another_mean(lengths: LengthPercentiles, path: Path, mean: int) -> Iterator[Fault]:
+    """Percentiles that no requests of this mean have, or none that ever arrived at an engine."""
+    stated = {int(name[1:]): tokens for name, tokens in lengths.stated.items()}
+    parts = zip(stated.items(), [*list(stated)[1:], 100], strict=True)
+    least = sum((above - percent) * tokens for (percent, tokens), above in parts) / Fraction(100)
+    highest = max(stated)
+    hint = "state mean and percentiles of the same requests"
+    if int(least) > mean:
+        message = f"such lengths have a mean of at least {int(least):,} tokens, not {mean:,}"
+        yield Fault(path, message, hint)
+    elif highest >= _ABOVE_ANY_MEAN and stated[highest] < mean:
+        message = f"{100 - highest} of a hundred exceed {stated[highest]:,} tokens"
+        yield Fault((*path, f"p{highest}"), f"{message}, and their mean is {mean:,}", hint)
 
 
 def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
@@ -332,8 +374,7 @@ def running(whole: Whole) -> Iterator[Fault]:
 def _of_job(today: _Today, path: Path, entry: Running) -> Iterator[Fault]:
     job = today.scenario.jobs.get(entry.job)
     if job is None:
-        hint = did_you_mean(entry.job, sorted(today.scenario.jobs), 3)
-        yield Fault((*path, "job"), f"unknown job {entry.job!r}", hint)
+        yield Fault((*path, "job"), *unknown_reference("job", entry.job, today.scenario.jobs, None))
         return
     today.units[entry.job] += entry.count
     with suppress(NotKnown):
@@ -369,7 +410,8 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
         yield Fault((*path, "node"), "names a node twice")
     for key, name, place in places:
         if place is None:
-            yield _unknown(scenario, (*path, *key), name, today.pools)
+            if _all_stand(scenario, catalog):
+                yield _unknown(scenario, (*path, *key), name, today.pools)
             continue
         first = today.units[entry.job] - entry.count + 1
         yield from _kept_off(scenario, (*path, *key), entry, first, place)
@@ -383,6 +425,15 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
                 message += str(today.gpus[place])
                 hint = "name the node of each unit as it is today"
                 yield Fault((*path, *key), message, hint)
+
+
+def _all_stand(scenario: ResolvedScenario, catalog: Catalog) -> bool:
+    """Whether all nodes are of a known type at a known site: only then a name is surely of none."""
+    sites = scenario.sites.keys()
+    return all(
+        entry.node_type in catalog.nodes and (not sites or sites >= set(entry.sites))
+        for _, entry in entries(scenario)
+    )
 
 
 def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:

@@ -14,6 +14,7 @@ from planner.inputs.base import (
     ONE_OR_BY_KEY,
     Count,
     CountByNodeType,
+    Different,
     Format,
     Frozen,
     Name,
@@ -34,6 +35,8 @@ TOTAL = "total"
 
 
 def _quarter_or_total(key: str) -> str:
+    if key.casefold() == TOTAL != key:
+        raise ValueError(f"{key!r} is written `{TOTAL}`")
     return key if key == TOTAL else quarter_key(key)
 
 
@@ -286,9 +289,9 @@ class Policies(Frozen):
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Share of the GPUs in service that stays free in every quarter, by GPU type over all sites;
     GPUs of spare nodes count as free, and a run holds its GPUs for its share of the hours."""
-    allowed_gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    allowed_gpu_types: Annotated[Different[str], Field(min_length=1)] | None = None
     """The only GPU types that may be used; all if left out."""
-    excluded_gpu_types: tuple[str, ...] = ()
+    excluded_gpu_types: Different[str] = ()
     """GPU types that may not be used."""
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and reason, both printed in the plan."""
