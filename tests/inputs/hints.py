@@ -232,7 +232,7 @@ BY_THE_WRITER = (
     r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
     r"all money is in USD: .*|`planner catalog list \w+` lists them, .*",
     r"here that is `\w+: \w+`|state mean and percentiles of the same requests",
-    r"write the day on which the price was asked",
+    r"write the day on which the price was asked|type a plain space or colon in its place",
     r"take a smaller model of the same family|raise `context`, or leave it out",
     r"count the weights of the checkpoint|count all tokens of (?:the data set|a day), .*",
     r"a rank is a small part of the width|a name has at most 120 characters",

@@ -372,7 +372,9 @@ def _quota(whole: Whole, path: Path, team: Team) -> Iterator[Fault]:
     for key, figure in stated.items():
         with suppress(NotKnown):
             if key != ALL_GPU_TYPES and (fault := fault_of_name("GPU type", key, whole.catalog)):
-                yield Fault((*path, key), *fault, at_key=True)
+                message, hint = fault
+                hint = did_you_mean(key, (ALL_GPU_TYPES,)) or hint
+                yield Fault((*path, key), message, hint, at_key=True)
         if isinstance(figure, dict):
             yield from held_figures((*path, key), figure, whole.scenario.horizon)
 

@@ -538,7 +538,7 @@ def nothing_to_keep(whole: Whole) -> Iterator[Fault]:
     listed = {entry.job for entry in whole.scenario.running}
     for name, job in whole.scenario.jobs.items():
         with suppress(NotKnown):
-            if listed and name not in listed and job.pinned:
+            if listed and name not in listed <= whole.scenario.jobs.keys() and job.pinned:
                 message = "no entry of `running` says where it runs today"
                 hint = "add one, or leave `pinned` out"
                 yield Fault(("jobs", name, "pinned"), message, hint)

@@ -162,7 +162,8 @@ class FieldTree:
     def meant(self, path: Path) -> list[str]:
         """Give the keys that may have been meant by one that may not stand at its place."""
         known, key = self.keys(path[:-1]), str(path[-1])
-        return _called(key, known) or nearest(key, known, most=1)
+        same = [name for name in known if name == key.casefold()]
+        return same or _called(key, known) or nearest(key, known, most=1)
 
     def hint_for_unknown(self, path: Path, beside: Collection[str] = ()) -> str | None:
         """Say where a key belongs or what it may have been meant to be: none that is there."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -24,6 +25,7 @@ _FIGURE_WITH_MORE = re.compile(
     r"(?P<figure>[-+]?[0-9][0-9,_' ]*(\.[0-9]+)?|[-+]?[0-9.]+,[0-9]+)\s*(?P<unit>[A-Za-z%/$€£]*)"
 )
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_' ][0-9]{3})+(\.[0-9]+)?")
+_DASHES = str.maketrans("−–", "--")
 _OTHER_MONEY = {"€", "£", "EUR", "CHF", "GBP", "JPY", "CNY", "INR"}
 _AFTER_COMMA = re.compile(r"[0-9]{1,3}(\.[0-9]+)?")
 _IN_BRACES = "within braces a comma ends a value: write a number without commas"
@@ -298,7 +300,8 @@ def _hint_for(wanted: str, value: object, key: str) -> str | None:
 
 def _figure_hint(value: str, key: str, *, whole: bool) -> str | None:
     """What a text that holds a figure should have been, under this key."""
-    match = _FIGURE_WITH_MORE.fullmatch(value.strip())
+    usual = normalize("NFKC", value).translate(_DASHES).strip()
+    match = _FIGURE_WITH_MORE.fullmatch(usual)
     if not match:
         return None
     written, currency, more = match["figure"].strip(), match["currency"], match["unit"]

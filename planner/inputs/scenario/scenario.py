@@ -35,9 +35,12 @@ TOTAL = "total"
 
 
 def _quarter_or_total(key: str) -> str:
-    if key.casefold() == TOTAL != key:
-        raise ValueError(f"{key!r} is written `{TOTAL}`")
-    return key if key == TOTAL else quarter_key(key)
+    if key == TOTAL:
+        return key
+    try:
+        return quarter_key(key)
+    except ValueError as error:
+        raise ValueError(f"{error}, or `{TOTAL}` for the whole horizon") from None
 
 
 FigureByGpuType = Annotated[
