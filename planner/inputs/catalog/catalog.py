@@ -120,15 +120,20 @@ class GpuType(Frozen):
 
     @model_validator(mode="after")
     def _memory_of_one_gpu(self) -> GpuType:
-        reported, marketed = self.driver_memory_mib, self.memory_gb.value
-        if reported is not None:
-            gb = Decimal(reported.value * 2**20) / 10**9
-            if not _MARKETED[0] * marketed <= gb <= _MARKETED[1] * marketed:
-                raise ValueError(
-                    f"`driver_memory_mib` {reported.value} are {gb:.4g} GB, and `memory_gb` says "
-                    f"{marketed:f}: state both of the same GPU"
-                )
+        gb, marketed = self.most_memory_gb, self.memory_gb.value
+        if not _MARKETED[0] * marketed <= gb <= _MARKETED[1] * marketed:
+            raise ValueError(
+                f"its driver reports {gb:.4g} GB (`driver_memory_mib`), and `memory_gb` says "
+                f"{marketed:f}: state both of the same GPU"
+            )
         return self
+
+    @property
+    def most_memory_gb(self) -> Decimal:
+        """What the driver reports, GB of 10^9 bytes, or the most that any driver would."""
+        if self.driver_memory_mib is None:
+            return _MARKETED[1] * self.memory_gb.value
+        return Decimal(self.driver_memory_mib.value * 2**20) / 10**9
 
     @property
     def memory_slices(self) -> int:

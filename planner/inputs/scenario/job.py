@@ -296,11 +296,12 @@ class Tune(_OneModel):
         return self
 
 
-_RELEASE = re.compile(r"v?[0-9]+\.[0-9]+[\w.+-]{0,40}", re.ASCII)
+RELEASE = re.compile(r"v?[0-9]+\.[0-9]+[\w.+-]{0,40}", re.ASCII)
+"""A version of an engine: at least its first two numbers."""
 
 
 def _release(version: str) -> str:
-    if not _RELEASE.fullmatch(version):
+    if not RELEASE.fullmatch(version):
         raise ValueError(f"{version!r} is not a version of an engine, write it as 0.6.1")
     return version
 
