@@ -269,6 +269,24 @@ def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
             yield Fault(at, "is no traffic in any quarter of the horizon")
 
 
+_MOST_PER_SECOND = 1_000_000
+"""Requests of one endpoint: what is more was counted by another time."""
+
+
+def _too_much(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
+    load, horizon = job.load, whole.scenario.horizon
+    peaks = job.peaks(horizon)
+    most = max(peaks, default=0)
+    if load is not None and most > _MOST_PER_SECOND:
+        grown = peaks[0] <= _MOST_PER_SECOND and load.growth_per_quarter is not None
+        stated = (key for key in TRAFFIC if getattr(load, key) is not None)
+        yield Fault(
+            (*path, "serve", "load", "growth_per_quarter" if grown else next(stated)),
+            f"makes {float(most):,.0f} requests a second in {horizon.labels[peaks.index(most)]} "
+            f"at the peak, at most {_MOST_PER_SECOND:,} are planned for",
+        )
+
+
 def _activity(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     horizon = whole.scenario.horizon
     counts_by_quarter = job.count if isinstance(job.count, dict) else {}
@@ -387,7 +405,7 @@ _OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)
 _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
     "offers": (*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node, _window, _end_of_sale),
-    "jobs": (_activity, _api, _undroppable, _contradictions, job_places, _unlisted),
+    "jobs": (_activity, _too_much, _api, _undroppable, _contradictions, job_places, _unlisted),
     "apis": (_priced_later,),
     "teams": (_quota,),
     "sites": (figures_by_quarter, taken_already, spare_groups),
