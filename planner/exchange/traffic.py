@@ -28,7 +28,6 @@ from planner.errors import Finding, InputError, refuse
 from planner.exchange.exported import Exported, of_export
 from planner.exchange.exports import cluster_names
 from planner.exchange.usage import scenario_name
-from planner.inputs.base import LARGEST_COUNT
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
@@ -45,12 +44,15 @@ _COLUMNS: Final = {
 }
 """What each figure is called in the traces that are published, letters alone."""
 _NEEDED: Final = ("time", "input", "output")
+_USUAL: Final = {"input": "prompt_tokens", "output": "completion_tokens"}
+_MOST_TOKENS: Final = 20_000_000
+"""Twice the longest context of any model: what is more was counted otherwise."""
 _FIRST_LINE_BYTES: Final = 64 * 1024
 _MOST_FINDINGS: Final = 20
 _MS_FROM: Final = 1e11
 """Numbers from here on are milliseconds since 1970, as seconds they would be the year 5138."""
 _HOUR_S, _DAY_S, _MINUTE_S = 3600, 86_400, 60
-_LONGEST_S: Final = 3660 * _DAY_S
+_LONGEST_S: Final = 3 * 366 * _DAY_S
 """No trace is longer: its times are written in two ways."""
 _PERCENTILES: Final = (50, 90, 95, 99)
 _MOST_CV: Final = 100
@@ -73,7 +75,8 @@ def is_trace(path: Path) -> bool:
             first = file.readline(_FIRST_LINE_BYTES).decode("utf-8-sig")
     except (OSError, ValueError):
         return False
-    return all(name in _places(_names(first)) for name in _NEEDED)
+    places = _places(_names(first)).keys()
+    return "time" in places and not places.isdisjoint(_USUAL)
 
 
 def loads_of(path: Path, catalog: Catalog) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
@@ -161,6 +164,16 @@ def _rows(file: Any) -> Iterator[tuple[int, dict[str, Any]]]:  # noqa: ANN401 - 
     """Each line by number, with what stands for time, input, output and model."""
     first = file.readline()
     places = _places(_names(first))
+    refuse(
+        Finding(
+            f"no column of this trace tells the {what} tokens of its requests",
+            file=file.name,
+            line=1,
+            hint=f"call it {usual}",
+        )
+        for what, usual in _USUAL.items()
+        if what not in places
+    )
     if first.lstrip().startswith("{"):
         file.seek(0)
         keys = {what: _names(first)[place] for what, place in places.items()}
@@ -221,8 +234,8 @@ def _tokens(cell: Any, what: str) -> int:  # noqa: ANN401 - text or a number
         number = float(cell)
     except (TypeError, ValueError):
         number = -1.0
-    if not 0 <= number <= LARGEST_COUNT or not number.is_integer():
-        raise ValueError(f"{str(cell)!r} is no number of {what} tokens")
+    if not 0 <= number <= _MOST_TOKENS or not number.is_integer():
+        raise ValueError(f"{str(cell)!r} is no number of {what} tokens, 0 to {_MOST_TOKENS:,}")
     return int(number)
 
 

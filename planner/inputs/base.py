@@ -25,6 +25,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from planner.inputs.text import FIRST_YEAR, LAST_YEAR, described
+
 LARGEST = 10**15
 """No figure is larger: what is, is a slip of the hand that no sum here was made for."""
 LARGEST_COUNT = 10**9
@@ -34,7 +36,8 @@ _AMONG_THOUSANDS = -3
 
 _IN_DETAIL = re.compile(r"[;:.] | \(|\.$")
 """Where the docstring of a field has said what it means."""
-_WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""How a date is written, in one way alone."""
 _WRITTEN_PERCENT = re.compile(r"([-+]?[0-9]{1,9}(?:\.[0-9]{1,20})?)\s*%")
 
 
@@ -129,10 +132,15 @@ def day(value: object) -> object:
     """A date is written in one way alone; what is no text stays for others to judge."""
     if not isinstance(value, str):
         return value
+    if not WRITTEN_DAY.fullmatch(value):
+        raise ValueError(f"{value!r} is not a date, write it as YYYY-MM-DD")
     try:
-        return date.fromisoformat(value if _WRITTEN_DAY.fullmatch(value) else "")
+        read = date.fromisoformat(value)
     except ValueError:
-        raise ValueError(f"{value!r} is not a date, write it as YYYY-MM-DD") from None
+        raise ValueError(f"{value} is no day of the calendar") from None
+    if not FIRST_YEAR <= read.year <= LAST_YEAR:
+        raise ValueError(f"{value} lies outside the years {FIRST_YEAR} to {LAST_YEAR}")
+    return read
 
 
 def _number(value: object) -> object:
@@ -285,16 +293,23 @@ def _widest_first(widths: tuple[int, ...]) -> tuple[int, ...]:
 def _different(names: tuple[F, ...]) -> tuple[F, ...]:
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"names {name!r} twice")
+            raise ValueError(f"names {described(name)} twice")
     return names
 
 
-Names = Annotated[
-    tuple[Name, ...],
+Different = Annotated[
+    tuple[F, ...], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_different)
+]
+"""A list in which nothing stands twice."""
+
+SomeDifferent = Annotated[
+    tuple[F, ...],
     Field(min_length=1, json_schema_extra={"uniqueItems": True}),
     AfterValidator(_different),
 ]
-"""Different names."""
+"""The same, with one entry at least."""
+
+Names = SomeDifferent[Name]
 
 OneOrMoreNames = Annotated[
     Annotated[Name, Tag("one name")] | Annotated[Names, Tag("names")],

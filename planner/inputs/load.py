@@ -224,10 +224,8 @@ def inputs_from(
     if asked is None:
         raise InputError(*attempts.findings)
     attempts.findings += alike_names(document)
-    attempts.findings += (
-        document.finding(fault.path, fault.message, fault.hint, at_key=fault.at_key)
-        for fault in unknown_references(document.data, catalog, rules)
-    )
+    unknown = unknown_references(document.data, catalog, rules)
+    attempts.findings += (fault.finding(document) for fault in unknown)
     catalog = catalog or nothing_of(Catalog)
     with suppress(NotKnown):
         catalog = settled_catalog(asked, catalog)

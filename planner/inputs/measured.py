@@ -8,27 +8,40 @@ was measured and how.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from planner.errors import InputError, refuse
 from planner.inputs.base import Bits, Frozen, Name, PositiveCount, PositiveNumber
 from planner.inputs.catalog.catalog import Catalog
-from planner.inputs.checks.faults import fault_of_name
+from planner.inputs.checks.faults import Fault, fault_of_name
 from planner.inputs.checks.jobs import out_of_place
 from planner.inputs.reading.grid import TableRow, table_rows
 from planner.inputs.reading.reader import MOST_FINDINGS, read_text
-from planner.inputs.scenario.job import Engine, Job, Parallelism, Tune
+from planner.inputs.scenario.job import RELEASE, Engine, Job, Parallelism, Tune
 
 _GB_PER_GIB: Final = Fraction(2**30, 10**9)
 _NOT_COLUMNS: Final = frozenset(
     {"dataset_tokens", "epochs", "deadline_hours", "gpu_partition", "deploy"}
 )
 """What a scenario says of a tuning job and no measurement of memory depends on."""
+
+
+def _not_seconds(ms: Decimal) -> Decimal:
+    if ms < _LEAST_MS:
+        raise ValueError(
+            f"{ms:f} is less than any engine takes: write {(ms * 1000).normalize():f} if it is in s"
+        )
+    return ms
+
+
+_LEAST_MS = Decimal("0.1")
+_Milliseconds = Annotated[PositiveNumber, Field(le=10**7), AfterValidator(_not_seconds)]
 
 
 class _Run(Frozen):
@@ -38,7 +51,7 @@ class _Run(Frozen):
     """Line of the file, 1-based."""
     name: Name | None = None
     """What the run is called; its line if left out."""
-    gpus: PositiveCount = Field(default=1, validate_default=True)
+    gpus: Annotated[PositiveCount, Field(le=10_000)] = Field(default=1, validate_default=True)
     """GPUs of the run, or of the replica."""
     origin: Name | None = None
     """Who measured; figures of one origin share its habits."""
@@ -136,13 +149,13 @@ class ServingMeasurement(_Run):
     """Requests at once."""
     requests_per_second: PositiveNumber | None = None
     """Requests that came (`open`), or that were answered."""
-    ttft_ms: PositiveNumber | None = None
+    ttft_ms: _Milliseconds | None = None
     """Time to the first token: mean; the median of loads that are `open`."""
-    ttft_p99_ms: PositiveNumber | None = None
+    ttft_p99_ms: _Milliseconds | None = None
     """Its 99th percentile."""
-    tpot_ms: PositiveNumber | None = None
+    tpot_ms: _Milliseconds | None = None
     """Mean time for each further token."""
-    e2e_ms: PositiveNumber | None = None
+    e2e_ms: _Milliseconds | None = None
     """Mean time to the end of an answer."""
     engine: Name | None = None
     """What served, with its version: `vLLM 0.6.1`."""
@@ -175,7 +188,8 @@ class ServingMeasurement(_Run):
         name, _, version = (self.engine or "").partition(" ")
         if name.lower() not in get_args(Engine):
             return {}
-        return {"engine": name.lower()} | ({"engine_version": version} if version else {})
+        release = RELEASE.match(version)
+        return {"engine": name.lower()} | ({"engine_version": release[0]} if release else {})
 
     def job(self, percentile: int = 50) -> Job:
         """The run as a job of a scenario that asks for its latency at a percentile."""
@@ -278,16 +292,8 @@ def _rows(
     for row in table_rows(read_text(path, name), name, columns, required, row="run"):
         try:
             run = build(row)
-            model = run.tune.model if isinstance(run, Measurement) else run.model
-            for sort, column, named in (
-                ("model", "model", model),
-                ("GPU type", "gpu_type", run.gpu_type),
-            ):
-                if named is not None and (fault := fault_of_name(sort, named, catalog)):
-                    findings.append(row.finding(fault[0], column, fault[1]))
-            if isinstance(run, Measurement):
-                told = out_of_place(run.tune)
-                findings += (row.finding(one.message, str(one.path[0]), one.hint) for one in told)
+            for fault in _faults(run, catalog):
+                findings.append(row.finding(fault.message, str(fault.path[0]), fault.hint))
             runs.append(run)
         except InputError as error:
             findings += error.findings
@@ -295,6 +301,30 @@ def _rows(
             break
     refuse(findings)
     return tuple(runs)
+
+
+def _faults(run: Measurement | ServingMeasurement, catalog: Catalog) -> Iterator[Fault]:
+    """Names that stand for nothing, and what no such run can have been; each at its column."""
+    model = run.tune.model if isinstance(run, Measurement) else run.model
+    for sort, column, named in (("model", "model", model), ("GPU type", "gpu_type", run.gpu_type)):
+        if named is not None and (fault := fault_of_name(sort, named, catalog)):
+            yield Fault((column,), *fault)
+    if isinstance(run, Measurement):
+        yield from out_of_place(run.tune)
+        yield from _beyond(run, catalog)
+
+
+def _beyond(run: Measurement, catalog: Catalog) -> Iterator[Fault]:
+    """A peak that is more than one GPU holds."""
+    gpu = catalog.gpus.get(run.gpu_type or "")
+    if gpu is not None and run.peak_gb is not None and run.peak_gb > gpu.most_memory_gb:
+        column = "measured_gib" if run.measured_gb is None else "measured_gb"
+        yield Fault(
+            (column,),
+            f"{float(run.peak_gb):.4g} GB are more than one {run.gpu_type} holds, "
+            f"{gpu.most_memory_gb:.4g} GB",
+            "give the peak of the fullest GPU, not the sum of several",
+        )
 
 
 def _said(row: TableRow, column: str) -> object:

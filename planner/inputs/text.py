@@ -31,6 +31,8 @@ ILLEGAL_CHARACTER = re.compile(
 PLACEHOLDER = re.compile(r"\$\{[^}]*\}?|\{\{.*?(\}\}|$)")
 """What a template leaves behind when nobody filled it in."""
 
+FIRST_YEAR, LAST_YEAR = 2000, 2100
+"""Days and quarters before or after are slips of the hand."""
 _LONGEST_NUMBER = 30
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
@@ -146,12 +148,12 @@ def yaml_lines(key: str, value: object, indent: str = "") -> Iterator[str]:
         yield f"{indent}{flow_key(key)}: {flow(value)}"
 
 
-_UNITS = (
+UNITS = {
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
     *("week", "weeks", "month", "months", "quarter", "year", "years"),
     *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent"),
-)
+}
 """Words of a key that tell the unit of its figure."""
 _LOOK_ALIKE = str.maketrans(
     "АВЕЅЗІЈКМНОРСТХУаеѕіјорсухһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ‐‑‒–—―−⠀",
@@ -234,7 +236,7 @@ def key_meant(key: str, known: Collection[str]) -> str | None:
     """`did you mean 'power_kw'?`, and of a key with another unit, that its figure changes, too."""
     hint, asked = did_you_mean(key, known), pieces(key)
     meant = {word for name in nearest(key, known, most=1) for word in pieces(name)}
-    if (asked - meant).intersection(_UNITS) and (meant - asked).intersection(_UNITS):
+    if (asked - meant) & UNITS and (meant - asked) & UNITS:
         return f"{hint} It has another unit: convert the figure"
     return hint
 

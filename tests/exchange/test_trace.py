@@ -138,7 +138,11 @@ def test_what_is_imported_plans_with_a_model(trace, tmp_path):
         (AZURE, None, "fewer than two requests"),
         (AZURE + "5,1,1\n5,1,1\n", None, "all requests are of one moment"),
         (AZURE + "5,1,1\n2027-01-01,1,1\n", None, "its requests span 20,819 days: write all"),
+        (AZURE + "5,1,1\n2026-01-01,1,1\n2020-01-01,1,1\n", None, "span 20,454 days"),
         (AZURE + "5,1,1\n6,1e12,1\n7,1,1\n", 3, "'1e12' is no number of input tokens"),
+        (AZURE + "5,1,1\n6,30000000,1\n7,1,1\n", 3, "no number of input tokens, 0 to 20,000,000"),
+        ("timestamp,promt_tokens,completion_tokens\n1,2,3\n", 1, "tells the input tokens"),
+        ("timestamp,prompt_tokens\n1,2\n", 1, "tells the output tokens"),
         ('{"timestamp": 1, "input_length": 4, "output_length": 3}\n{"tim\n', 2, "says nothing of"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.load import load_catalog
-from planner.inputs.measured import COLUMNS, read_measurements
+from planner.inputs.measured import COLUMNS, read_measured, read_measurements
 
 HEADER = "model,method,batch,sequence,gpus,gpu_type,outcome,kind,measured_gb,measured_gib"
 RUN = "llama-3.1-8b,lora,8,4096,2,h100-80gb-sxm,,allocated,,36.5"
@@ -79,6 +79,28 @@ def test_cells_may_be_parted_as_in_a_portfolio_whatever_a_note_holds(read, delim
     assert read("# a, b, c, d, e, f, g, h, i, j, k", *written) == read("", HEADER, RUN)
 
 
+SERVED = "model,bits,gpu_type,input_tokens,output_tokens,concurrency,tpot_ms,engine"
+
+
+def test_seconds_among_milliseconds_are_refused_with_the_figure(tmp_path, catalog):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{SERVED}\nllama-3.1-8b,16,h100-80gb-sxm,500,100,8,0.012,vLLM 0.6.1\n")
+    with pytest.raises(InputError, match="write 12 if it is in s") as refusal:
+        read_measured(path, catalog, shown_as="runs.csv")
+    assert refusal.value.findings[0].headline().startswith("runs.csv:2:7: tpot_ms: 0.012 is less")
+
+
+@pytest.mark.parametrize(
+    ("engine", "version"),
+    [("vLLM 0.6.1 in docker", "0.6.1"), ("vLLM main", None), ("a server of our own", None)],
+)
+def test_a_version_is_taken_from_whatever_words_name_the_engine(tmp_path, catalog, engine, version):
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{SERVED}\nllama-3.1-8b,16,h100-80gb-sxm,500,100,8,12,{engine}\n")
+    (run,) = read_measured(path, catalog)
+    assert run.job().serve.engine_version == version  # type: ignore[operator,union-attr]
+
+
 def test_a_note_of_digits_stays_text(read):
     (run,) = read(f"{HEADER},note,name", f"{RUN},2024,7")
     assert (run.note, run.name) == ("2024", "7")
@@ -118,6 +140,8 @@ def test_all_mistakes_of_all_rows_are_told_with_line_and_column(refused):
         ("m,lora,8,4096,1,,,allocated,about 10,", "measured_gb: 'about 10' is not a number"),
         ("m,lora,8,4096,1,,,peak,10,", "kind: 'peak' is not one of allocated"),
         ("m,lora,8,4096,1,,,allocated,10", "has 9 cells, the header has 10"),
+        ("m,lora,8,4096,8,h100-80gb-sxm,,allocated,400,", "400 GB are more than one h100-80gb-sxm"),
+        ("m,lora,8,4096,99999,,,allocated,10,", "gpus: 99999 is too large"),
     ],
 )
 def test_a_row_that_cannot_be_meant_is_refused(refused, row, said):

@@ -114,7 +114,7 @@ def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
             "write 131072, or 128000 if so many are meant",
         ),
         ("{fixed: {gpus: 1}, move_cost_usd: 500 $}", "write 500 alone, the unit stands in"),
-        ("{fixed: {gpus: 1}, move_cost_usd: €500}", "write a number alone, in the unit"),
+        ("{fixed: {gpus: 1}, move_cost_usd: €500}", "all money is in USD"),
         ("{fixed: {gpus: 1}, move_cost_usd: $500}", "write 500"),
     ],
 )

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from planner.inputs.base import (
     AsFact,
@@ -20,7 +20,6 @@ from planner.inputs.base import (
     NodePower,
     NodePrice,
     NotNegative,
-    Number,
     ParametersB,
     PositiveCount,
     PositiveNumber,
@@ -31,6 +30,15 @@ from planner.inputs.text import count_of
 
 # A wide bound that catches a slip of unit: MiB for GB.
 GpuMemory = Annotated[PositiveNumber, Field(ge=1, le=4096)]
+HostMemory = Annotated[PositiveNumber, Field(ge=1, le=100_000)]
+GpuPower = Annotated[PositiveNumber, Field(ge=10, le=10_000)]
+"""W of one GPU; the bounds catch kW."""
+Throughput = Annotated[PositiveNumber, Field(ge=1, le=100_000)]
+"""TFLOPS of one GPU; the bounds catch PFLOPS and GFLOPS."""
+Transfer = Annotated[PositiveNumber, Field(ge=1, le=100_000)]
+"""GB/s; the bounds catch TB/s and MB/s."""
+_MARKETED = (Decimal("0.8"), Decimal("1.2"))
+"""What a driver reports of a GPU's memory, over its marketing figure: 1.07 with most."""
 NodeGpus = Annotated[PositiveCount, Field(le=256)]
 ModelBits = Annotated[PositiveCount, Field(le=32)]
 
@@ -49,9 +57,9 @@ class FactSource(Frozen):
 class DenseTflops(Frozen):
     """Peak dense matrix throughput without sparsity, TFLOPS (TOPS for int8)."""
 
-    bf16: SourcedFigure[PositiveNumber] | None = None
-    fp8: SourcedFigure[PositiveNumber] | None = None
-    int8: SourcedFigure[PositiveNumber] | None = None
+    bf16: SourcedFigure[Throughput] | None = None
+    fp8: SourcedFigure[Throughput] | None = None
+    int8: SourcedFigure[Throughput] | None = None
 
 
 class MigProfile(Frozen):
@@ -61,7 +69,7 @@ class MigProfile(Frozen):
     memory_slices: PositiveCount
     placement_starts: tuple[Count, ...]
     """First memory slice of each legal placement."""
-    reported_gib: Number | None = None
+    reported_gib: Annotated[PositiveNumber, Field(le=4096)] | None = None
     """Memory that the driver reports for the instance; below the name."""
     multiprocessors: PositiveCount | None = None
     """Streaming multiprocessors that the driver reports for the instance."""
@@ -96,9 +104,9 @@ class GpuType(Frozen):
     """Marketing memory, GB of 10^9 bytes; what published rules of thumb count."""
     driver_memory_mib: SourcedFigure[PositiveCount] | None = None
     """Memory that the driver reports, MiB."""
-    bandwidth_gb_per_s: SourcedFigure[PositiveNumber] | None = None
+    bandwidth_gb_per_s: SourcedFigure[Transfer] | None = None
     dense_tflops: DenseTflops = DenseTflops()
-    tdp_w: SourcedFigure[PositiveNumber] | None = None
+    tdp_w: SourcedFigure[GpuPower] | None = None
     interconnect: SourcedFigure[str] | None = None
     nvlink: bool = False
     """Whether the GPUs of a node share a switched fabric (NVLink, Infinity Fabric, Gaudi RoCE)."""
@@ -109,6 +117,23 @@ class GpuType(Frozen):
     mig_source: str | None = None
     lifecycle: Lifecycle | None = None
     """Empty of a product that is sold today."""
+
+    @model_validator(mode="after")
+    def _memory_of_one_gpu(self) -> GpuType:
+        gb, marketed = self.most_memory_gb, self.memory_gb.value
+        if not _MARKETED[0] * marketed <= gb <= _MARKETED[1] * marketed:
+            raise ValueError(
+                f"its driver reports {gb:.4g} GB (`driver_memory_mib`), and `memory_gb` says "
+                f"{marketed:f}: state both of the same GPU"
+            )
+        return self
+
+    @property
+    def most_memory_gb(self) -> Decimal:
+        """What the driver reports, GB of 10^9 bytes, or the most that any driver would."""
+        if self.driver_memory_mib is None:
+            return _MARKETED[1] * self.memory_gb.value
+        return Decimal(self.driver_memory_mib.value * 2**20) / 10**9
 
     @property
     def memory_slices(self) -> int:
@@ -126,6 +151,12 @@ class GpuType(Frozen):
         return max((profile.compute_slices for profile in self.mig_profiles.values()), default=0)
 
 
+def _air_or_liquid(cooling: str) -> str:
+    if "air" not in cooling and "liquid" not in cooling:
+        raise ValueError(f"{cooling!r} says neither air nor liquid")
+    return cooling
+
+
 class NodeType(Frozen):
     """A server as it would be bought: its GPUs, host and facility needs."""
 
@@ -135,19 +166,19 @@ class NodeType(Frozen):
     gpus: SourcedFigure[NodeGpus]
     cpu_cores: SourcedFigure[PositiveCount]
     """Physical cores of all sockets in the stated configuration."""
-    host_memory_gb: SourcedFigure[PositiveNumber]
+    host_memory_gb: SourcedFigure[HostMemory]
     """As sold, GB."""
     rack_units: SourcedFigure[PositiveCount] | None = None
     network_ports: SourcedFigure[PositiveCount] | None = None
     """Ports that it takes of switches for data; those for management are not counted."""
-    cooling: SourcedFigure[str] | None = None
+    cooling: SourcedFigure[Annotated[str, AfterValidator(_air_or_liquid)]] | None = None
     max_power_kw: SourcedFigure[NodePower] | None = None
     """Nameplate, for the rack."""
     mean_power_kw: SourcedFigure[NodePower] | None = None
     """Mean draw under load at the AC side, for energy."""
     scale_out_fabric: SourcedFigure[str] | None = None
     """Network that lets a job span nodes; empty where the configuration has none."""
-    fabric_gb_per_s: SourcedFigure[PositiveNumber] | None = None
+    fabric_gb_per_s: SourcedFigure[Transfer] | None = None
     """What all links of a node to that network move one way, GB/s: 50 for 400 Gb/s."""
     note: str | None = None
 
@@ -159,8 +190,8 @@ class NodeType(Frozen):
         if drawn <= self.max_power_kw.value:
             return None
         return (
-            f"{self.max_power_kw.value} kW are less than its {self.gpus.value} GPUs draw at their "
-            f"limit, {drawn.normalize():f} kW"
+            f"{self.max_power_kw.value:f} kW are less than its {self.gpus.value} GPUs draw at "
+            f"their limit, {drawn.normalize():f} kW"
         )
 
     @model_validator(mode="after")
@@ -174,7 +205,8 @@ class NodeType(Frozen):
         mean, most = self.mean_power_kw, self.max_power_kw
         if mean is not None and most is not None and mean.value > most.value:
             raise ValueError(
-                f"draws {mean.value} kW on average, more than the {most.value} kW of its nameplate"
+                f"draws {mean.value:f} kW on average, more than the {most.value:f} kW of its "
+                "nameplate"
             )
         return self
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from planner.errors import Finding
-from planner.inputs.base import LARGEST_COUNT_PER_QUARTER
+from planner.inputs.base import LARGEST_COUNT_PER_QUARTER, NotKnown
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import (
     Fault,
@@ -32,7 +33,7 @@ from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.scenario.horizon import Horizon
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job
 from planner.inputs.scenario.load import TRAFFIC
-from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, FleetEntry, Offer, OfferKind
+from planner.inputs.scenario.offer import LONGEST_LEAD_WEEKS, Api, FleetEntry, Offer, OfferKind
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.scenario import (
     ALL_GPU_TYPES,
@@ -54,7 +55,7 @@ def inconsistencies(
     whole = Whole(scenario, catalog)
     of_entries = (_of_entries(whole, section, checks) for section, checks in _OF_ENTRIES.items())
     for fault in known(*(check(whole) for check in _OF_ALL), *of_entries):
-        yield document.finding(fault.path, fault.message, fault.hint, at_key=fault.at_key)
+        yield fault.finding(document)
 
 
 def _of_entries(whole: Whole, section: str, checks: tuple[_CheckOfEntry, ...]) -> Iterator[Fault]:
@@ -68,17 +69,16 @@ def _horizon_text(horizon: Horizon) -> str:
 
 def _horizon(whole: Whole) -> Iterator[Fault]:
     horizon = whole.scenario.horizon
-    end = horizon.first_quarter + horizon.quarters
+    begins, end = horizon.first_quarter.start, horizon.first_quarter + horizon.quarters
+    path = ("horizon", "as_of")
     if horizon.as_of is not None and horizon.as_of >= end.start:
-        message = f"{horizon.as_of} lies after the horizon ({_horizon_text(horizon)})"
-        yield Fault(("horizon", "as_of"), message)
-    begins = horizon.first_quarter.start
+        yield Fault(path, f"{horizon.as_of} lies after the horizon ({_horizon_text(horizon)})")
     if horizon.as_of is not None and begins - horizon.as_of > timedelta(weeks=LONGEST_LEAD_WEEKS):
         message = (
             f"{horizon.as_of} lies more than {LONGEST_LEAD_WEEKS} weeks, the longest lead time, "
             f"before {horizon.first_quarter}"
         )
-        yield Fault(("horizon", "as_of"), message)
+        yield Fault(path, message)
 
 
 def _both_allowed_and_excluded(whole: Whole) -> Iterator[Fault]:
@@ -99,16 +99,14 @@ def _nothing_to_run_on(whole: Whole) -> Iterator[Fault]:
         )
 
 
-def _outside(whole: Whole, key: str) -> Iterator[Fault]:
-    figures = getattr(whole.scenario.budget, key)
-    for quarter in figures if isinstance(figures, dict) else ():
-        if quarter != TOTAL and not whole.scenario.horizon.includes(Quarter.parse(quarter)):
-            message = f"{quarter} lies outside the horizon"
-            yield Fault(("budget", key, quarter), message, at_key=True)
-
-
 def _budget(whole: Whole) -> Iterator[Fault]:
-    return known(*(_outside(whole, key) for key in ("capex_usd", "opex_usd", "total_usd")))
+    for key in ("capex_usd", "opex_usd", "total_usd"):
+        with suppress(NotKnown):
+            figures = getattr(whole.scenario.budget, key)
+            for quarter in figures if isinstance(figures, dict) else ():
+                if quarter != TOTAL and not whole.scenario.horizon.includes(Quarter.parse(quarter)):
+                    message = f"{quarter} lies outside the horizon"
+                    yield Fault(("budget", key, quarter), message, at_key=True)
 
 
 def _unstated(whole: Whole, path: Path, entry: FleetEntry | Offer) -> Iterator[Fault]:
@@ -141,18 +139,16 @@ _OF_KINDS: dict[str, tuple[OfferKind, ...]] = {
 
 def _of_its_kind(_: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
     """What offers of its kind do not have, and the term without which nothing is reserved."""
-    yield from known(*(_of_kinds((*path, key), offer, key) for key in _OF_KINDS))
+    for key, kinds in _OF_KINDS.items():
+        with suppress(NotKnown):
+            if getattr(offer, key) not in (None, ()) and offer.kind not in kinds:
+                price = key in ("price_usd", "price_usd_per_gpu_hour")
+                hint = f"state `{offer.price_key}` in its place" if price else "leave it out"
+                meant = one_of([f"`kind: {kind}`" for kind in kinds])
+                message = f"goes with {meant}, not with `{offer.kind}`"
+                yield Fault((*path, key), message, hint, at_key=True)
     if offer.kind == "reserve" and offer.term_years is None:
         yield Fault(path, "an offer to reserve needs `term_years`, 1 or 3", at_key=True)
-
-
-def _of_kinds(path: Path, offer: Offer, key: str) -> Iterator[Fault]:
-    kinds = _OF_KINDS[key]
-    if getattr(offer, key) not in (None, ()) and offer.kind not in kinds:
-        price = key in ("price_usd", "price_usd_per_gpu_hour")
-        hint = f"state `{offer.price_key}` in its place" if price else "leave it out"
-        meant = one_of([f"`kind: {kind}`" for kind in kinds])
-        yield Fault(path, f"goes with {meant}, not with `{offer.kind}`", hint, at_key=True)
 
 
 def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
@@ -168,13 +164,21 @@ def _unpriced(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
         )
 
 
-def _dated(_: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+def _dated(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
+    yield from _priced_later(whole, path, offer)
     if offer.price_date is not None and offer.stated_price is None:
         yield Fault(
             (*path, "price_date"),
             "dates a price that is not stated here",
             f"state `{offer.price_key}` too, or leave the date to the price book",
         )
+
+
+def _priced_later(whole: Whole, path: Path, priced: Offer | Api) -> Iterator[Fault]:
+    horizon = whole.scenario.horizon
+    if priced.price_date and priced.price_date >= (horizon.first_quarter + horizon.quarters).start:
+        message = f"{priced.price_date} lies after the horizon ({_horizon_text(horizon)})"
+        yield Fault((*path, "price_date"), message, "write the day on which the price was asked")
 
 
 def _no_node(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
@@ -265,6 +269,24 @@ def _traffic(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
             yield Fault(at, "is no traffic in any quarter of the horizon")
 
 
+_MOST_PER_SECOND = 1_000_000
+"""Requests of one endpoint: what is more was counted by another time."""
+
+
+def _too_much(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
+    load, horizon = job.load, whole.scenario.horizon
+    peaks = job.peaks(horizon)
+    most = max(peaks, default=0)
+    if load is not None and most > _MOST_PER_SECOND:
+        grown = peaks[0] <= _MOST_PER_SECOND and load.growth_per_quarter is not None
+        stated = (key for key in TRAFFIC if getattr(load, key) is not None)
+        yield Fault(
+            (*path, "serve", "load", "growth_per_quarter" if grown else next(stated)),
+            f"makes {float(most):,.0f} requests a second in {horizon.labels[peaks.index(most)]} "
+            f"at the peak, at most {_MOST_PER_SECOND:,} are planned for",
+        )
+
+
 def _activity(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
     horizon = whole.scenario.horizon
     counts_by_quarter = job.count if isinstance(job.count, dict) else {}
@@ -302,25 +324,20 @@ def _derived(whole: Whole) -> Iterator[Fault]:
     """Jobs that serve a tuned model and take the name of another, or one that looks like it."""
     names = {folded(name): name for name in whole.scenario.jobs}
     for name, job in whole.scenario.jobs.items():
-        yield from known(_derived_name(name, job, names))
-
-
-def _derived_name(name: str, job: Job, names: Mapping[str, str]) -> Iterator[Fault]:
-    if job.tune is None or job.tune.deploy is None:
-        return
-    derived = f"{name}{SERVING_SUFFIX}"
-    taken = names.get(folded(derived))
-    if taken is not None:
-        message = f"derives the job {derived!r}, whose name is taken"
-        if taken != derived:
-            message += f" by {taken!r}, which differs in {difference(derived, taken)}"
-        yield Fault(("jobs", name, "tune", "deploy"), message, "rename one of the two jobs")
+        with suppress(NotKnown):
+            derived = f"{name}{SERVING_SUFFIX}" if job.tune and job.tune.deploy else ""
+            if derived and (taken := names.get(folded(derived))):
+                message = f"derives the job {derived!r}, whose name is taken"
+                if taken != derived:
+                    message += f" by {taken!r}, which differs in {difference(derived, taken)}"
+                yield Fault(("jobs", name, "tune", "deploy"), message, "rename one of the two jobs")
 
 
 def _api(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    """Requests may leave for an API, and none serves the model; an unknown one is passed over."""
+    """Requests may leave for an API, and none serves the model; unknown ones are passed over."""
     serve = job.serve if job.api == "allowed" and job.load else None
-    if serve is None or (serve.model is not None and serve.model not in whole.catalog.models):
+    models = {serve and serve.model, *(api.model for api in whole.scenario.apis.values())} - {None}
+    if serve is None or models - whole.catalog.models.keys():
         return
     if not whole.scenario.apis_of(str(path[1])):
         named = serve.model or "a model that is stated by its size"
@@ -352,8 +369,7 @@ def _undroppable(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
 
 
 def _contradictions(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
-    for found in contradictions(job, whole.catalog):
-        yield found._replace(path=(*path, *found.path))
+    yield from (one.below(*path) for one in contradictions(job, whole.catalog))
 
 
 def _unlisted(whole: Whole, path: Path, job: Job) -> Iterator[Fault]:
@@ -372,15 +388,13 @@ def _quota(whole: Whole, path: Path, team: Team) -> Iterator[Fault]:
         yield from held_figures(path, stated, whole.scenario.horizon)
         return
     for key, figure in stated.items():
-        if key != ALL_GPU_TYPES:
-            yield from known(_gpu_type(whole.catalog, (*path, key), key))
+        with suppress(NotKnown):
+            if key != ALL_GPU_TYPES and (fault := fault_of_name("GPU type", key, whole.catalog)):
+                message, hint = fault
+                hint = did_you_mean(key, (ALL_GPU_TYPES,)) or hint
+                yield Fault((*path, key), message, hint, at_key=True)
         if isinstance(figure, dict):
             yield from held_figures((*path, key), figure, whole.scenario.horizon)
-
-
-def _gpu_type(catalog: Catalog, path: Path, name: str) -> Iterator[Fault]:
-    if fault := fault_of_name("GPU type", name, catalog):
-        yield Fault(path, *fault, at_key=True)
 
 
 _OF_ALL: tuple[_Check, ...] = (
@@ -391,7 +405,8 @@ _OF_NODES: tuple[_CheckOfEntry, ...] = (_unstated, node_sites, site_needs)
 _OF_ENTRIES: dict[str, tuple[_CheckOfEntry, ...]] = {
     "fleet": (*_OF_NODES, _retired, _sold),
     "offers": (*_OF_NODES, _of_its_kind, _unpriced, _dated, _no_node, _window, _end_of_sale),
-    "jobs": (_activity, _api, _undroppable, _contradictions, job_places, _unlisted),
+    "jobs": (_activity, _too_much, _api, _undroppable, _contradictions, job_places, _unlisted),
+    "apis": (_priced_later,),
     "teams": (_quota,),
     "sites": (figures_by_quarter, taken_already, spare_groups),
 }

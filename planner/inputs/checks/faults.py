@@ -37,6 +37,14 @@ class Fault(NamedTuple):
     at_key: bool = False
     """Whether the key is to be pointed at, and not its value."""
 
+    def below(self, *outer: str | int) -> Fault:
+        """The same at a path within another."""
+        return self._replace(path=(*outer, *self.path))
+
+    def finding(self, document: YamlDocument) -> Finding:
+        """The mistake at its place in a document."""
+        return document.finding(self.path, self.message, self.hint, at_key=self.at_key)
+
 
 class Whole(NamedTuple):
     """What a check sees, beside the entry that it is of."""
@@ -170,7 +178,7 @@ def unknown_references(
         pattern = tuple(place.split("."))
         for path, name in _matches(data, pattern, ()):
             with suppress(NotKnown):
-                if fault := fault_of(sort, name):
+                if name == name.strip() != "" and (fault := fault_of(sort, name)):
                     yield Fault(path, *fault, at_key=pattern[-1] == _KEYS)
 
 
@@ -260,8 +268,19 @@ def _made_of(name: str, sort: str, names: list[str]) -> list[str]:
     return [one for one in names if asked < pieces(one)] if asked and sort == "node type" else []
 
 
+_LISTED_BY = {
+    "rule": "rules list",
+    "node type": "catalog list nodes",
+    "GPU type": "catalog list gpus",
+    "MIG profile": "catalog list gpus",
+    "model": "catalog list models",
+}
+
+
 def _listing(sort: str, names: list[str]) -> str | None:
     """All names where they are few, else the command that lists them."""
     if len(names) <= 8:
         return f"known: {', '.join(names)}" if names else None
-    return f"`planner {'rules' if sort == 'rule' else 'catalog'} list` lists them"
+    if sort not in _LISTED_BY:
+        return f"known: {', '.join(names[:8])} and {len(names) - 8} more"
+    return f"`planner {_LISTED_BY[sort]}` lists them, a file of your own may add one"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from math import isqrt
 from typing import Final, Literal
 
+from planner.inputs.base import NotKnown
 from planner.inputs.catalog.catalog import Catalog, Model
-from planner.inputs.checks.faults import Fault, Whole, known
+from planner.inputs.checks.faults import Fault, Whole, entries, known, unknown_reference
 from planner.inputs.reading.document import Path
 from planner.inputs.scenario.job import Job, Serve, Tune
-from planner.inputs.scenario.load import LengthPercentiles
+from planner.inputs.scenario.load import LengthPercentiles, Load
 from planner.inputs.scenario.scenario import (
     NodePlace,
     ResolvedScenario,
@@ -46,17 +49,21 @@ _OFF: Final = (None, False, "sharded")
 """What says the same as leaving such a key out."""
 _WIDEST_BYTES = 4
 """Of one parameter, in fp32."""
+_ABOVE_ANY_MEAN = 95
+"""A percentile from here on lies above the mean of whatever people and programs send."""
 
 
 def contradictions(job: Job, catalog: Catalog) -> Iterator[Fault]:
     """Find all of these, each with its path in the job; an unknown model is passed over."""
-    yield from known(_of_tune(job, catalog), _of_serve(job, catalog))
+    with suppress(NotKnown):
+        yield from (one.below("tune") for one in _of_tune(job.tune, catalog))
+    with suppress(NotKnown):
+        yield from (one.below("serve") for one in _of_serve(job.serve, catalog))
 
 
-def _of_tune(job: Job, catalog: Catalog) -> Iterator[Fault]:
-    tune = job.tune
+def _of_tune(tune: Tune | None, catalog: Catalog) -> Iterator[Fault]:
     if tune is not None:
-        found = known(
+        yield from known(
             _too_long(tune, "sequence", catalog),
             out_of_place(tune),
             _rank(tune, catalog),
@@ -65,21 +72,19 @@ def _of_tune(job: Job, catalog: Catalog) -> Iterator[Fault]:
             _deploy(tune, catalog),
             _generating(tune, catalog),
         )
-        yield from (fault._replace(path=("tune", *fault.path)) for fault in found)
 
 
-def _of_serve(job: Job, catalog: Catalog) -> Iterator[Fault]:
-    serve = job.serve
+def _of_serve(serve: Serve | None, catalog: Catalog) -> Iterator[Fault]:
     if serve is not None:
-        found = known(
+        yield from known(
             _too_long(serve, "context", catalog),
             _request_too_long(serve, catalog),
+            _traffic(serve.load),
             _wider(serve, catalog),
             _adapters(serve, catalog),
             _draft(serve, catalog),
             _decoding(serve, catalog),
         )
-        yield from (fault._replace(path=("serve", *fault.path)) for fault in found)
 
 
 def _model(about: Tune | Serve, catalog: Catalog) -> Model | None:
@@ -129,7 +134,45 @@ def _request_too_long(serve: Serve, catalog: Catalog) -> Iterator[Fault]:
         message = (
             f"a request of {load.input_tokens:,} and an answer of {load.output_tokens:,} {more}"
         )
-        yield Fault(("load", "input_tokens"), message, remedy)
+        longer = max("input_tokens", "output_tokens", key=lambda key: getattr(load, key))
+        yield Fault(("load", longer), message, remedy)
+
+
+def _traffic(load: Load | None) -> Iterator[Fault]:
+    """A day of less than one request, and lengths of requests that have another mean."""
+    if load is None:
+        return
+    tokens, each = load.tokens_per_day, load.input_tokens + load.output_tokens
+    most = max(tokens.values()) if isinstance(tokens, dict) else tokens
+    if most is not None and 0 < most < each:
+        yield Fault(
+            ("load", "tokens_per_day"),
+            f"{most:,f} tokens a day are less than one request of {each:,}",
+            "count all tokens of a day, one by one",
+        )
+    for key, mean in (
+        ("input_percentiles", load.input_tokens),
+        ("output_percentiles", load.output_tokens),
+    ):
+        lengths: LengthPercentiles | None = getattr(load, key)
+        stated = [] if lengths is None else [*lengths.stated.values()]
+        if lengths is not None and stated and stated == sorted(stated):
+            yield from _of_another_mean(lengths, ("load", key), mean)
+
+
+def _of_another_mean(lengths: LengthPercentiles, path: Path, mean: int) -> Iterator[Fault]:
+    """Percentiles that no requests of this mean have, or none that ever arrived at an engine."""
+    stated = {int(name[1:]): tokens for name, tokens in lengths.stated.items()}
+    parts = zip(stated.items(), [*list(stated)[1:], 100], strict=True)
+    least = sum((above - percent) * tokens for (percent, tokens), above in parts) / Fraction(100)
+    highest = max(stated)
+    hint = "state mean and percentiles of the same requests"
+    if int(least) > mean:
+        message = f"such lengths have a mean of at least {int(least):,} tokens, not {mean:,}"
+        yield Fault(path, message, hint)
+    elif highest >= _ABOVE_ANY_MEAN and stated[highest] < mean:
+        message = f"{100 - highest} of a hundred exceed {stated[highest]:,} tokens"
+        yield Fault((*path, f"p{highest}"), f"{message}, and their mean is {mean:,}", hint)
 
 
 def _rank(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
@@ -233,18 +276,16 @@ def _generating(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
 
 def out_of_place(tune: Tune) -> Iterator[Fault]:
     """Find what a tuning job states though it means nothing beside what else it states."""
-    yield from known(*(_out_of_place(tune, key) for key in _GOES_WITH))
-
-
-def _out_of_place(tune: Tune, key: str) -> Iterator[Fault]:
-    if key not in tune.model_fields_set or getattr(tune, key) in _OFF:
-        return
-    for other, values in _GOES_WITH[key].items():
-        if getattr(tune, other) not in values:
-            meant = one_of([f"`{other}: {value}`" for value in values if value is not None])
-            message = f"goes with {meant}, not with `{getattr(tune, other)}`"
-            yield Fault((key,), message, "leave it out")
-            return
+    for key, needed in _GOES_WITH.items():
+        with suppress(NotKnown):
+            if key not in tune.model_fields_set or getattr(tune, key) in _OFF:
+                continue
+            for other, values in needed.items():
+                if getattr(tune, other) not in values:
+                    meant = one_of([f"`{other}: {value}`" for value in values if value is not None])
+                    message = f"goes with {meant}, not with `{getattr(tune, other)}`"
+                    yield Fault((key,), message, "leave it out")
+                    break
 
 
 def _parallelism(tune: Tune, catalog: Catalog) -> Iterator[Fault]:
@@ -333,12 +374,25 @@ def running(whole: Whole) -> Iterator[Fault]:
 def _of_job(today: _Today, path: Path, entry: Running) -> Iterator[Fault]:
     job = today.scenario.jobs.get(entry.job)
     if job is None:
-        hint = did_you_mean(entry.job, sorted(today.scenario.jobs), 3)
-        yield Fault((*path, "job"), f"unknown job {entry.job!r}", hint)
+        yield Fault((*path, "job"), *unknown_reference("job", entry.job, today.scenario.jobs, None))
         return
     today.units[entry.job] += entry.count
-    units = today.units[entry.job]
-    yield from known(_loaded(path, entry, job), _too_many(today.scenario, path, entry, job, units))
+    with suppress(NotKnown):
+        if job.load:
+            yield Fault(
+                (*path, "job"),
+                f"{entry.job!r} states a load: its replicas follow from the GPU type and cannot be "
+                "told apart",
+                "state `replicas` in place of `load`, or leave the entry out",
+            )
+    horizon, units = today.scenario.horizon, today.units[entry.job]
+    if (asked := job.units(horizon)[0]) < units:
+        yield Fault(
+            (*path, "count" if entry.count > 1 else "job"),
+            f"{count_of(units, 'unit')} of {entry.job!r} {'is' if units == 1 else 'are'} listed, "
+            f"the job has {count_of(asked, 'unit')} in {horizon.first_quarter}",
+            f"list those that go on in {horizon.first_quarter}, or raise its count",
+        )
 
 
 def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> Iterator[Fault]:
@@ -347,17 +401,39 @@ def _at_places(today: _Today, catalog: Catalog, path: Path, entry: Running) -> I
     if job is None:
         return
     places = list(_places(entry, today.nodes, today.pools))
-    unlike = list(_one_pool(path, [place for _, _, place in places if place]))
-    yield from unlike
+    found = [place for _, _, place in places if place]
+    unlike = len({place.pool for place in found}) > 1
+    if unlike:
+        message = "are of different types or sites, one unit spans alike ones"
+        yield Fault((*path, "node"), message)
+    elif unlike := len(set(found)) < len(found):
+        yield Fault((*path, "node"), "names a node twice")
     for key, name, place in places:
         if place is None:
-            yield _unknown(scenario, (*path, *key), name, today.pools)
+            if _all_stand(scenario, catalog):
+                yield _unknown(scenario, (*path, *key), name, today.pools)
             continue
         first = today.units[entry.job] - entry.count + 1
         yield from _kept_off(scenario, (*path, *key), entry, first, place)
         if place.numbers and not (unlike or _may_share(scenario, entry, job)):
-            today.gpus[place] += entry.count * _gpus(catalog, entry, job, place)
-            yield from _too_full(catalog, (*path, *key), name, place, today.gpus[place])
+            node = catalog.nodes.get(place.node_type)
+            each = entry.gpus or (job.fixed.gpus if job.fixed else None) or 1
+            each = node.gpus.value if node and len(entry.nodes) > 1 else each
+            today.gpus[place] += entry.count * each
+            if node and today.gpus[place] > node.gpus.value:
+                message = f"{name} has {node.gpus.value} GPUs, what is listed to run on it holds "
+                message += str(today.gpus[place])
+                hint = "name the node of each unit as it is today"
+                yield Fault((*path, *key), message, hint)
+
+
+def _all_stand(scenario: ResolvedScenario, catalog: Catalog) -> bool:
+    """Whether all nodes are of a known type at a known site: only then a name is surely of none."""
+    sites = scenario.sites.keys()
+    return all(
+        entry.node_type in catalog.nodes and (not sites or sites >= set(entry.sites))
+        for _, entry in entries(scenario)
+    )
 
 
 def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
@@ -370,30 +446,6 @@ def not_staying(scenario: ResolvedScenario) -> Iterator[Fault]:
         for key, _, place in _places(entry, nodes, pools):
             if place is not None:
                 yield from _kept_off(scenario, ("running", position, *key), entry, first, place)
-
-
-def _loaded(path: Path, entry: Running, job: Job) -> Iterator[Fault]:
-    if job.load:
-        yield Fault(
-            (*path, "job"),
-            f"{entry.job!r} states a load: its replicas follow from the GPU type and cannot be "
-            "told apart",
-            "state `replicas` in place of `load`, or leave the entry out",
-        )
-
-
-def _too_many(
-    scenario: ResolvedScenario, path: Path, entry: Running, job: Job, units: int
-) -> Iterator[Fault]:
-    first, asked = scenario.horizon.first_quarter, job.units(scenario.horizon)[0]
-    if asked < units:
-        key = "count" if entry.count > 1 else "job"
-        yield Fault(
-            (*path, key),
-            f"{count_of(units, 'unit')} of {entry.job!r} {'is' if units == 1 else 'are'} listed, "
-            f"the job has {count_of(asked, 'unit')} in {first}",
-            f"list those that go on in {first}, or raise its count",
-        )
 
 
 def _places(
@@ -481,46 +533,12 @@ def _may_share(scenario: ResolvedScenario, entry: Running, job: Job) -> bool:
     return job.tune is not None or job.run is not None
 
 
-def _gpus(catalog: Catalog, entry: Running, job: Job, place: NodePlace) -> int:
-    """GPUs that a unit holds of one node: as stated, and one at the least."""
-    stated = entry.gpus or (job.fixed.gpus if job.fixed else None) or 1
-    node = catalog.nodes.get(place.node_type)
-    if len(entry.nodes) > 1 and node:
-        return node.gpus.value
-    return stated
-
-
-def _too_full(
-    catalog: Catalog, path: Path, name: str, place: NodePlace, gpus: int
-) -> Iterator[Fault]:
-    node = catalog.nodes.get(place.node_type)
-    if node is not None and gpus > node.gpus.value:
-        yield Fault(
-            path,
-            f"{name} has {node.gpus.value} GPUs, what is listed to run on it holds {gpus}",
-            "name the node of each unit as it is today",
-        )
-
-
-def _one_pool(path: Path, places: list[NodePlace]) -> Iterator[Fault]:
-    if len({place.pool for place in places}) > 1:
-        yield Fault((*path, "node"), "are of different types or sites, one unit spans alike ones")
-    elif len(set(places)) < len(places):
-        yield Fault((*path, "node"), "names a node twice")
-
-
 def nothing_to_keep(whole: Whole) -> Iterator[Fault]:
     """With the current placement listed, a job that is pinned must be in it."""
     listed = {entry.job for entry in whole.scenario.running}
     for name, job in whole.scenario.jobs.items():
-        if listed and name not in listed:
-            yield from known(_pinned_nowhere(("jobs", name, "pinned"), job))
-
-
-def _pinned_nowhere(path: Path, job: Job) -> Iterator[Fault]:
-    if job.pinned:
-        yield Fault(
-            path,
-            "no entry of `running` says where it runs today",
-            "add one, or leave `pinned` out",
-        )
+        with suppress(NotKnown):
+            if listed and name not in listed <= whole.scenario.jobs.keys() and job.pinned:
+                message = "no entry of `running` says where it runs today"
+                hint = "add one, or leave `pinned` out"
+                yield Fault(("jobs", name, "pinned"), message, hint)

@@ -79,6 +79,10 @@ _AT_START: dict[str, tuple[str, str | None]] = {
 """The same of what is told where it began."""
 
 
+_LIKE_A_SIGN = re.compile("[\u00a0\u2000-\u200a\u202f\u3000\uff1a]")
+"""Spaces and colons of word processors, which are letters to YAML."""
+
+
 def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     """One finding for what stopped the parser, at the place a person would mend."""
     fields: dict[str, Any] = vars(error) if hasattr(error, "__dict__") else {}
@@ -105,6 +109,9 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
         hint = f"a name has at most {_LONGEST_NAME} characters"
     elif "cannot start any token" in problem or "tab character" in problem:
         message, hint = _bad_character(lines[index], column)
+    elif odd := _LIKE_A_SIGN.search("\n".join(lines[max(0, index - 1) : index + 1])):
+        message = f"{message}; {character_name(odd[0])} stands here or a line above"
+        hint = "type a plain space or colon in its place"
     elif lines[index].lstrip().startswith(":"):
         message, hint = "a key is empty", "write `key: value`"
     elif hint is None and at_problem and at_problem.line >= len(lines) - 1:
@@ -480,7 +487,7 @@ def read_text(path: FilePath, shown_as: str) -> str:
 
 
 def _decoded(raw: bytes, shown_as: str) -> str:
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or 3 * raw.count(b"\0") > len(raw):
         raise InputError(
             Finding(
                 "is written in UTF-16, UTF-8 is needed",

@@ -149,10 +149,21 @@ class FieldTree:
                 return [str(choice) for choice in get_args(one)]
         return []
 
+    def key(self, path: Path) -> str:
+        """Give the field that a value is of, which has its unit: not a quarter, not a position."""
+        fields = (path[at] for at in range(len(path)) if path[at] in self.keys(path[:at]))
+        return str([*path[-1:], *fields][-1]) if path else ""
+
+    def choosing(self, path: Path, word: str) -> str | None:
+        """Give the key beside one of which a word may be the value, if there is one."""
+        keys = (key for key in self.keys(path[:-1]) if word in self.choices((*path[:-1], key)))
+        return next(keys, None)
+
     def meant(self, path: Path) -> list[str]:
         """Give the keys that may have been meant by one that may not stand at its place."""
         known, key = self.keys(path[:-1]), str(path[-1])
-        return _called(key, known) or nearest(key, known, most=1)
+        same = [name for name in known if name == key.casefold()]
+        return same or _called(key, known) or nearest(key, known, most=1)
 
     def hint_for_unknown(self, path: Path, beside: Collection[str] = ()) -> str | None:
         """Say where a key belongs or what it may have been meant to be: none that is there."""

@@ -7,7 +7,7 @@ What rules compute carries a name of its own (`result`) and may stand in for a f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -19,6 +19,7 @@ from planner.inputs.scenario.job import Adapters, Family, Fixed, Parallelism, Se
 from planner.inputs.scenario.load import Disaggregated, Latency, Load, Speculative
 
 FactKind = Literal["number", "text", "truth"]
+Origin = Literal["job", "model", "gpu", "count", "setting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Fact:
     """One named fact: where it comes from, its unit and what it means."""
 
     name: str
-    origin: Literal["job", "model", "gpu", "count", "setting"]
+    origin: Origin
     unit: str
     told: str | AsFact
     """What it means, or the field that says so."""
@@ -62,7 +63,7 @@ _SECTIONS: tuple[type[BaseModel], ...] = (
 """Sections of a job whose fields are marked as facts."""
 
 
-def _stated(model: type[BaseModel], origin: Literal["job", "model"] = "job") -> Iterator[Fact]:
+def _stated(model: type[BaseModel], origin: Origin = "job") -> Iterator[Fact]:
     """What a section of a job states of itself, or the catalog of a model, as fields are marked."""
     for name, marker in AsFact.of(model).items():
         types = plain_types(model.model_fields[name].annotation)
@@ -72,173 +73,153 @@ def _stated(model: type[BaseModel], origin: Literal["job", "model"] = "job") -> 
         yield Fact(marker.fact, origin, unit, marker, choices)
 
 
-_FACTS = (
-    Fact("kind", "job", "text", "what the job does", ("tune", "serve", "fixed")),
-    *(fact for section in _SECTIONS for fact in _stated(section)),
-    Fact(
-        "batch_and_sequence_stated",
-        "job",
+_JOB = {
+    "batch_and_sequence_stated": (
         "true/false",
         "whether a tuning job states both batch and sequence",
     ),
-    Fact("window_hours", "job", "h", "hours from release to deadline within a quarter"),
-    Fact("run_hours_stated", "job", "h", "hours that one run takes, if the job states them"),
-    Fact(
-        "memory_calibration",
-        "job",
+    "window_hours": ("h", "hours from release to deadline within a quarter"),
+    "run_hours_stated": ("h", "hours that one run takes, if the job states them"),
+    "memory_calibration": (
         "ratio",
         "what measured runs of your own multiply expected peaks by, if there are any",
     ),
-    Fact(
-        "hours_calibration",
-        "job",
+    "hours_calibration": (
         "ratio",
         "what measured runs of your own multiply the hours of a tuning run by, if there are any",
     ),
-    Fact(
-        "serving_calibration",
-        "job",
+    "serving_calibration": (
         "ratio",
         "what measured runs of your own multiply times of steps and prompts by, if there are any",
     ),
-    Fact(
-        "first_token_delay_steps",
-        "job",
+    "first_token_delay_steps": (
         "steps",
         "decoding steps that first tokens of your own measured runs came later than expected",
     ),
-    Fact(
-        "context_and_concurrency_stated",
-        "job",
+    "context_and_concurrency_stated": (
         "true/false",
         "whether it is known how many requests of which length a replica holds",
     ),
-    Fact(
-        "engine_release",
-        "job",
+    "engine_release": (
         "release",
         "version of the engine that serves: its first number, and its second in hundredths",
     ),
-    Fact(
-        "closed_loop_clients",
-        "job",
+    "closed_loop_clients": (
         "requests",
         "clients that each ask anew when they are answered, of a measured run that had such",
     ),
-    Fact(
-        "clients_in_step",
-        "job",
+    "clients_in_step": (
         "requests",
         "those of them that ask anew together, as their requests are alike",
     ),
-    Fact("has_adapters", "job", "true/false", "whether adapters are served"),
-    Fact("gpu_partitioned", "job", "true/false", "whether a GPU partition is asked for"),
-    Fact("stated_gpus", "job", "GPUs", "number of GPUs that a job states"),
-    Fact("model", "model", "text", "model id of the catalog"),
-    Fact(
-        "family",
-        "model",
-        "text",
-        "family whose shape a bare parameter count takes",
-        get_args(Family),
-    ),
-    *_stated(Model, "model"),
-    Fact("long_input_tokens", "job", "tokens", "tokens of a request at the latency's percentile"),
-    Fact("long_output_tokens", "job", "tokens", "tokens of an answer at the latency's percentile"),
-    Fact(
-        "held_cv",
-        "job",
+    "has_adapters": ("true/false", "whether adapters are served"),
+    "gpu_partitioned": ("true/false", "whether a GPU partition is asked for"),
+    "stated_gpus": ("GPUs", "number of GPUs that a job states"),
+    "long_input_tokens": ("tokens", "tokens of a request at the latency's percentile"),
+    "long_output_tokens": ("tokens", "tokens of an answer at the latency's percentile"),
+    "held_cv": (
         "ratio",
         "variation of the tokens of requests with their answers, where no context is stated",
     ),
-    Fact("draft_parameters_b", "model", "10^9 parameters", "parameters of the draft model"),
-    Fact("draft_layers", "model", "layers", "layers of the draft model that keep keys and values"),
-    Fact("draft_kv_heads", "model", "heads", "key and value heads of the draft model"),
-    Fact("draft_head_dim", "model", "elements", "width of one key head of the draft model"),
-    Fact("gpu_type", "gpu", "text", "GPU type id of the catalog"),
-    Fact("gpu_family", "gpu", "text", "family that support lists name, such as h100"),
-    Fact("gpu_vendor", "gpu", "text", "maker of the GPU", ("nvidia", "amd", "intel")),
-    Fact("gpu_memory_gb", "gpu", "GB", "memory of one GPU as marketed, GB of 10^9 bytes"),
-    Fact("gpu_driver_memory_mib", "gpu", "MiB", "memory of one GPU as its driver reports it"),
-    Fact("gpu_bf16_tflops", "gpu", "TFLOPS", "peak dense bf16 throughput of one GPU"),
-    Fact("gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of one GPU"),
-    Fact("gpu_nvlink", "gpu", "true/false", "whether a switched fabric joins the GPUs"),
-    Fact("gpus_per_node", "gpu", "GPUs", "GPUs in the largest catalogued node of this GPU type"),
-    Fact(
-        "nodes_joined",
-        "gpu",
+}
+"""Facts of a job that no field states, with unit and meaning; the same of others below."""
+_NAMED = {
+    "model": ("text", "model id of the catalog"),
+    "family": ("text", "family whose shape a bare parameter count takes"),
+}
+_MODEL = {
+    "draft_parameters_b": ("10^9 parameters", "parameters of the draft model"),
+    "draft_layers": ("layers", "layers of the draft model that keep keys and values"),
+    "draft_kv_heads": ("heads", "key and value heads of the draft model"),
+    "draft_head_dim": ("elements", "width of one key head of the draft model"),
+}
+_GPU = {
+    "gpu_type": ("text", "GPU type id of the catalog"),
+    "gpu_family": ("text", "family that support lists name, such as h100"),
+    "gpu_vendor": ("text", "maker of the GPU"),
+    "gpu_memory_gb": ("GB", "memory of one GPU as marketed, GB of 10^9 bytes"),
+    "gpu_driver_memory_mib": ("MiB", "memory of one GPU as its driver reports it"),
+    "gpu_bf16_tflops": ("TFLOPS", "peak dense bf16 throughput of one GPU"),
+    "gpu_bandwidth_gb_per_s": ("GB/s", "memory bandwidth of one GPU"),
+    "gpu_nvlink": ("true/false", "whether a switched fabric joins the GPUs"),
+    "gpus_per_node": ("GPUs", "GPUs in the largest catalogued node of this GPU type"),
+    "nodes_joined": (
         "true/false",
         "whether a network joins the largest catalogued nodes of this GPU type",
     ),
-    Fact(
-        "fabric_gb_per_s",
-        "gpu",
+    "fabric_gb_per_s": (
         "GB/s",
         "what the largest catalogued node of this GPU type moves to other nodes one way, if known",
     ),
-    Fact("mig_profile", "gpu", "text", "MIG profile, where the GPU is a partition of one"),
-    Fact("partition_memory_gib", "gpu", "GiB", "memory of the partition as its driver reports it"),
-    Fact("partition_compute_slices", "gpu", "slices", "compute slices of the partition"),
-    Fact("partition_memory_slices", "gpu", "slices", "memory slices of the partition"),
-    Fact("gpu_compute_slices", "gpu", "slices", "compute slices of the whole GPU"),
-    Fact("gpu_memory_slices", "gpu", "slices", "memory slices of the whole GPU"),
-    Fact("whole_gpu_bf16_tflops", "gpu", "TFLOPS", "bf16 throughput of the GPU that is divided"),
-    Fact(
-        "whole_gpu_bandwidth_gb_per_s", "gpu", "GB/s", "memory bandwidth of the GPU that is divided"
-    ),
-    Fact("gpu_shared", "gpu", "true/false", "whether others share the GPU by memory"),
-    Fact("gpus_tried", "count", "GPUs", "the number of GPUs that is being tried"),
-    Fact("headroom", "setting", "share", "share of each GPU's memory kept free"),
-    Fact("run_utilization", "setting", "share", "share of its hours in which a run makes progress"),
-    Fact("memory_margin", "setting", "share", "share added to an expected peak of memory"),
-    Fact("discount_rate_per_year", "setting", "share", "rate at which later money counts less"),
-    Fact("useful_life_years", "setting", "years", "straight-line life of a node"),
-    Fact("support_share_per_year", "setting", "share", "support as a share of the purchase price"),
-    Fact("energy_usd_per_kwh", "setting", "USD/kWh", "price of electricity"),
-    Fact("pue", "setting", "ratio", "facility power over computer power"),
-    Fact("hours_per_quarter", "setting", "h", "hours in a quarter"),
-    Fact("deployed_bits", "setting", "bit", "weight width of a deployed full fine-tune"),
-    Fact("deployment_delay_quarters", "setting", "quarters", "quarters from tuning to serving"),
-    Fact("far_off_price_factor", "setting", "times", "how far from the price book is remarked on"),
-    Fact("steep_discount_rate", "setting", "share", "yearly discount rate above which is asked"),
-    Fact("steep_optimism_bias", "setting", "share", "optimism bias above which is asked"),
-    Fact("steep_growth_per_quarter", "setting", "share", "growth above which a plan asks"),
-    Fact("stale_price_days", "setting", "days", "age above which a price is called old"),
-    Fact("long_lead_time_weeks", "setting", "weeks", "lead time above which days are asked about"),
-    Fact(
-        "far_off_need_factor", "setting", "times", "how far above the need a limit is asked about"
-    ),
-    Fact(
-        "dear_hours_factor",
-        "setting",
+    "mig_profile": ("text", "MIG profile, where the GPU is a partition of one"),
+    "partition_memory_gib": ("GiB", "memory of the partition as its driver reports it"),
+    "partition_compute_slices": ("slices", "compute slices of the partition"),
+    "partition_memory_slices": ("slices", "memory slices of the partition"),
+    "gpu_compute_slices": ("slices", "compute slices of the whole GPU"),
+    "gpu_memory_slices": ("slices", "memory slices of the whole GPU"),
+    "whole_gpu_bf16_tflops": ("TFLOPS", "bf16 throughput of the GPU that is divided"),
+    "whole_gpu_bandwidth_gb_per_s": ("GB/s", "memory bandwidth of the GPU that is divided"),
+    "gpu_shared": ("true/false", "whether others share the GPU by memory"),
+}
+_SETTINGS = {
+    "headroom": ("share", "share of each GPU's memory kept free"),
+    "run_utilization": ("share", "share of its hours in which a run makes progress"),
+    "memory_margin": ("share", "share added to an expected peak of memory"),
+    "discount_rate_per_year": ("share", "rate at which later money counts less"),
+    "useful_life_years": ("years", "straight-line life of a node"),
+    "support_share_per_year": ("share", "support as a share of the purchase price"),
+    "energy_usd_per_kwh": ("USD/kWh", "price of electricity"),
+    "pue": ("ratio", "facility power over computer power"),
+    "hours_per_quarter": ("h", "hours in a quarter"),
+    "deployed_bits": ("bit", "weight width of a deployed full fine-tune"),
+    "deployment_delay_quarters": ("quarters", "quarters from tuning to serving"),
+    "far_off_price_factor": ("times", "how far from the price book is remarked on"),
+    "steep_discount_rate": ("share", "yearly discount rate above which is asked"),
+    "steep_optimism_bias": ("share", "optimism bias above which is asked"),
+    "steep_growth_per_quarter": ("share", "growth above which a plan asks"),
+    "stale_price_days": ("days", "age above which a price is called old"),
+    "long_lead_time_weeks": ("weeks", "lead time above which days are asked about"),
+    "far_off_need_factor": ("times", "how far above the need a limit is asked about"),
+    "dear_hours_factor": (
         "times",
         "how many times what its runs cost by the hour a node may cost before it is asked about",
     ),
-    Fact(
-        "cramped_concurrency_factor",
-        "setting",
+    "cramped_concurrency_factor": (
         "times",
         "how many times the GPUs a stated concurrency may take before it is asked about",
     ),
-    Fact(
-        "idle_budget_factor", "setting", "times", "how far above the cost a budget is asked about"
-    ),
-    Fact(
-        "odd_parameters_share", "setting", "share", "how far from its shape a model is asked about"
-    ),
-    Fact("steep_share_kept_free", "setting", "share", "share kept free above which a plan asks"),
-    Fact(
-        "usual_colocation_usd_per_kw_month",
-        "setting",
+    "idle_budget_factor": ("times", "how far above the cost a budget is asked about"),
+    "odd_parameters_share": ("share", "how far from its shape a model is asked about"),
+    "steep_share_kept_free": ("share", "share kept free above which a plan asks"),
+    "usual_colocation_usd_per_kw_month": (
         "USD/kW/month",
         "price of colocation, far from which is asked",
     ),
-    Fact(
-        "usual_licence_usd_per_gpu_year",
-        "setting",
+    "usual_licence_usd_per_gpu_year": (
         "USD/GPU/year",
         "price of a software licence, far from which is asked",
     ),
+}
+
+
+def _listed(
+    origin: Origin, table: Mapping[str, tuple[str, str]], **choices: tuple[str, ...]
+) -> Iterator[Fact]:
+    """The facts of one table; of some only these words can stand."""
+    for name, (unit, meaning) in table.items():
+        yield Fact(name, origin, unit, meaning, choices.get(name, ()))
+
+
+_FACTS = (
+    *_listed("job", {"kind": ("text", "what the job does")}, kind=("tune", "serve", "fixed")),
+    *(fact for section in _SECTIONS for fact in _stated(section)),
+    *_listed("job", _JOB),
+    *_listed("model", _NAMED, family=get_args(Family)),
+    *_stated(Model, "model"),
+    *_listed("model", _MODEL),
+    *_listed("gpu", _GPU, gpu_vendor=("nvidia", "amd", "intel")),
+    *_listed("count", {"gpus_tried": ("GPUs", "the number of GPUs that is being tried")}),
+    *_listed("setting", _SETTINGS),
 )
 
 FACTS: Final[dict[str, Fact]] = {fact.name: fact for fact in _FACTS}

@@ -11,8 +11,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, Tag, WithJsonSchema
 from planner.inputs.base import (
     LARGEST_COUNT_PER_QUARTER,
     ONE_OR_BY_KEY,
+    WRITTEN_DAY,
     Count,
     Day,
+    Different,
     F,
     Frozen,
     PositiveCount,
@@ -21,6 +23,7 @@ from planner.inputs.base import (
     whole,
 )
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS, Quarter, no_quarter
+from planner.inputs.text import described
 
 Q = TypeVar("Q")
 
@@ -93,7 +96,7 @@ class Horizon(Frozen):
     as_of: Day | None = None
     """Earliest day of an order, from which lead times count; the first day of the first quarter if
     left out."""
-    holidays: tuple[Day, ...] = ()
+    holidays: Different[Day] = ()
     """Days without orders, beside Saturdays and Sundays; the date of an order moves to the working
     day before."""
 
@@ -135,15 +138,11 @@ def _week_or_date(value: object) -> object:
     counted = whole(value)
     if isinstance(counted, int) and not isinstance(counted, bool) and 1 <= counted <= _WEEKS:
         return counted
-    try:
-        read = day(value)
-    except ValueError:
-        read = None
-    if isinstance(read, date):
-        return read
-    shown = repr(value) if isinstance(value, str) else str(value).lower()
+    if isinstance(value, date) or (isinstance(value, str) and WRITTEN_DAY.fullmatch(value)):
+        return day(value)
     raise ValueError(
-        f"{shown} is neither a week of the quarter, 1 to {_WEEKS}, nor a date such as 2027-02-15"
+        f"{described(value)} is neither a week of the quarter, 1 to {_WEEKS}, nor a date such as "
+        "2027-02-15"
     )
 
 

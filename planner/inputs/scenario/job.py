@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from planner.inputs.base import (
     LARGEST_COUNT_PER_QUARTER,
@@ -14,10 +15,12 @@ from planner.inputs.base import (
     AsFact,
     Bits,
     Count,
+    Different,
     Droppable,
     Frozen,
     KvBits,
     Name,
+    Names,
     NotNegative,
     OneOrMoreWidths,
     ParametersB,
@@ -25,6 +28,7 @@ from planner.inputs.base import (
     PositiveNumber,
     Priority,
     Share,
+    SomeDifferent,
     Switch,
 )
 from planner.inputs.scenario.horizon import CountByQuarter, Quarters, Run, in_force
@@ -146,7 +150,7 @@ class Tune(_OneModel):
     value_parameters_b: Annotated[ParametersB | None, AsFact("10^9 parameters")] = None
     """Parameters of the value model, or critic (`ppo`). Those of the reward model if left out, rule
     `tuning/models-trained-as-reward`."""
-    rollout_share: Annotated[Share | None, AsFact("share")] = None
+    rollout_share: Annotated[Annotated[Share, Field(ge=0, lt=1)] | None, AsFact("share")] = None
     """Share of each GPU's memory that a rollout engine holds while training (`grpo` and `ppo`;
     `vllm_gpu_memory_utilization`); 0 where it sleeps meanwhile or has GPUs of its own. Rule
     `tuning/rollout-share` if left out."""
@@ -225,7 +229,9 @@ class Tune(_OneModel):
     number of GPUs lowers."""
     offload: Annotated[Literal["none", "optimizer", "all"], AsFact()] = "none"
     """What is kept in host memory: nothing, optimizer states, or these and the weights."""
-    dataset_tokens: Annotated[PositiveNumber | None, AsFact("tokens")] = None
+    dataset_tokens: Annotated[Annotated[PositiveNumber, Field(ge=1)] | None, AsFact("tokens")] = (
+        None
+    )
     """Size of the data set; without it and without `run`, the job holds its GPUs all quarter."""
     epochs: Annotated[PositiveNumber, AsFact("passes")] = Field(default=1, validate_default=True)
     """Passes over the data set."""
@@ -288,6 +294,16 @@ class Tune(_OneModel):
         return self
 
 
+RELEASE = re.compile(r"v?[0-9]+\.[0-9]+[\w.+-]{0,40}", re.ASCII)
+"""A version of an engine: at least its first two numbers."""
+
+
+def _release(version: str) -> str:
+    if not RELEASE.fullmatch(version):
+        raise ValueError(f"{version!r} is not a version of an engine, write it as 0.6.1")
+    return version
+
+
 class Serve(_OneModel):
     """A serving job: one model behind one endpoint, in replicas."""
 
@@ -309,7 +325,7 @@ class Serve(_OneModel):
     """How long users will wait; goes with `load`."""
     engine: Annotated[Engine | None, AsFact()] = None
     """Engine that serves: its defaults decide what memory it fills; vLLM if left out."""
-    engine_version: str | None = None
+    engine_version: Annotated[str, AfterValidator(_release)] | None = None
     """Its version, such as 0.6.1; vLLM before 0.8 is slower."""
     speculative: Speculative | None = None
     """How tokens are proposed and verified, several in a step; one at a time if left out."""
@@ -418,11 +434,11 @@ class Job(Frozen):
     run: Run | None = None
     """How long a run takes, and when it may run; all quarter if left out, except for a tuning job
     of known length."""
-    gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    gpu_types: SomeDifferent[str] | None = None
     """GPU types it may use; all that the rules allow if left out."""
-    sites: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+    sites: Names | None = None
     """Sites it may run at; all if left out."""
-    labels: tuple[Name, ...] = ()
+    labels: Different[Name] = ()
     """Labels that a site must all carry."""
     team: Name | None = None
     """Who asks for it and pays for it."""

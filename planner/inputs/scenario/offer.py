@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from planner.inputs.base import (
     LARGEST_FLEET,
@@ -220,7 +220,20 @@ class Offer(Nodes):
 
 _MILLION = 10**6
 
-TokenPrice = Annotated[Number, Field(ge=0, le=10**5)]
+_LEAST_USD_PER_MILLION = Decimal("0.0001")
+
+
+def _by_the_million(price: Decimal) -> Decimal:
+    if 0 < price < _LEAST_USD_PER_MILLION:
+        meant = (price * _MILLION).normalize()
+        raise ValueError(
+            f"{price:f} is less than anybody asks for a million tokens, write {meant:f} if it is "
+            "the price of one"
+        )
+    return price
+
+
+TokenPrice = Annotated[Number, Field(ge=0, le=10**5), AfterValidator(_by_the_million)]
 """USD for a million tokens."""
 
 
@@ -244,6 +257,16 @@ class Api(Frozen):
     """Day of the prices; old ones draw a warning."""
     quote: Name | None = None
     """Contract or price list; prices without one count as illustrative."""
+
+    @model_validator(mode="after")
+    def _no_gift(self) -> Api:
+        prices = (self.usd_per_million_input_tokens, self.usd_per_million_output_tokens)
+        if not any(prices) and self.requests_per_second is None:
+            raise ValueError(
+                "an API at no price would take all requests: state its price, or its rate limit "
+                "(`requests_per_second`)"
+            )
+        return self
 
     def usd_per_request(self, load: Load) -> Fraction:
         """What one request of mean length costs, USD."""

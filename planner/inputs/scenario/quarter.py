@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import PydanticCustomError, core_schema
 
+from planner.inputs.text import FIRST_YEAR, LAST_YEAR
+
 if TYPE_CHECKING:  # `--help` loads no pydantic
     from pydantic import GetCoreSchemaHandler
 
@@ -24,7 +26,6 @@ QUARTER_WEEKS = 13
 _WRITTEN = re.compile(r"(?P<year>[0-9]{4})Q(?P<number>[1-4])")
 _YEAR, _NUMBER = re.compile(r"\b20[0-9]{2}"), re.compile(r"[Qq]([1-4])(?![0-9])")
 """What tells which quarter was meant, however it is written."""
-_FIRST_YEAR, _LAST_YEAR = 2000, 2100
 
 
 def no_quarter(value: object) -> PydanticCustomError:
@@ -54,8 +55,8 @@ class Quarter:
             year, number = _YEAR.search(text), _NUMBER.search(text)
             told = f"{year[0]}Q{number[1]}" if year and number else "2027Q1 (Q1 to Q4)"
             raise ValueError(f"{text!r} is not a calendar quarter, write it as {told}")
-        if not _FIRST_YEAR <= int(match["year"]) <= _LAST_YEAR:
-            raise ValueError(f"{text!r} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}")
+        if not FIRST_YEAR <= int(match["year"]) <= LAST_YEAR:
+            raise ValueError(f"{text!r} lies outside the years {FIRST_YEAR} to {LAST_YEAR}")
         return cls(int(match["year"]), int(match["number"]))
 
     @classmethod

@@ -14,6 +14,7 @@ from planner.inputs.base import (
     ONE_OR_BY_KEY,
     Count,
     CountByNodeType,
+    Different,
     Format,
     Frozen,
     Name,
@@ -23,6 +24,7 @@ from planner.inputs.base import (
     PositiveCount,
     PositiveNumber,
     Share,
+    SomeDifferent,
 )
 from planner.inputs.scenario.horizon import ByQuarter, Horizon, QuarterKey, in_force, quarter_key
 from planner.inputs.scenario.job import Job
@@ -34,7 +36,12 @@ TOTAL = "total"
 
 
 def _quarter_or_total(key: str) -> str:
-    return key if key == TOTAL else quarter_key(key)
+    if key == TOTAL:
+        return key
+    try:
+        return quarter_key(key)
+    except ValueError as error:
+        raise ValueError(f"{error}, or `{TOTAL}` for the whole horizon") from None
 
 
 FigureByGpuType = Annotated[
@@ -286,9 +293,9 @@ class Policies(Frozen):
     growth_reserve: dict[str, Annotated[Share, Field(ge=0, lt=1)]] = Field(default_factory=dict)
     """Share of the GPUs in service that stays free in every quarter, by GPU type over all sites;
     GPUs of spare nodes count as free, and a run holds its GPUs for its share of the hours."""
-    allowed_gpu_types: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    allowed_gpu_types: SomeDifferent[str] | None = None
     """The only GPU types that may be used; all if left out."""
-    excluded_gpu_types: tuple[str, ...] = ()
+    excluded_gpu_types: Different[str] = ()
     """GPU types that may not be used."""
     waived_rules: dict[str, Name] = Field(default_factory=dict)
     """Exclusion rules that do not hold here: rule id and reason, both printed in the plan."""

@@ -11,12 +11,14 @@ from pydantic import Field, Tag, model_validator
 from planner.inputs.base import (
     ONE_OR_BY_KEY,
     Count,
+    Different,
     Frozen,
     Name,
     Names,
     Number,
     PositiveCount,
     PositiveNumber,
+    SomeDifferent,
 )
 from planner.inputs.scenario.horizon import ByQuarter, in_force
 from planner.inputs.scenario.quarter import Quarter
@@ -137,9 +139,9 @@ class Site(Frozen):
     """Switch ports that nodes may take; no limit if left out."""
     racks: Racks | None = None
     """Racks that hold every node of the site; not checked if left out."""
-    cooling: Annotated[tuple[Cooling, ...], Field(min_length=1)] | None = None
+    cooling: SomeDifferent[Cooling] | None = None
     """What the site can cool; not checked if left out."""
-    labels: tuple[Name, ...] = ()
+    labels: Different[Name] = ()
     """What jobs may ask for, such as `eu` or `low-latency`."""
     spare_nodes: Annotated[
         Annotated[Count, Field(le=_MOST_SPARE), Tag("one figure")]

@@ -1,0 +1,388 @@
+"""Pydantic's errors in the user's own words, each at its place in the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+from unicodedata import normalize
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from planner.errors import Finding
+from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
+from planner.inputs.reading.shape import FieldTree
+from planner.inputs.text import UNITS, count_of, described, did_you_mean, one_of, pieces
+
+_MOST_HINTED = 200
+"""Of so many mistakes it is asked what an unknown key may have been meant to be; it takes long."""
+_MISSING = "missing"
+_UNKNOWN = "extra_forbidden"
+_FIGURE_WITH_MORE = re.compile(
+    r"(?P<currency>[$€£]|[A-Z]{3}|)\s*"
+    r"(?P<figure>[-+]?[0-9][0-9,_' ]*(\.[0-9]+)?|[-+]?[0-9.]+,[0-9]+)\s*(?P<unit>[A-Za-z%/$€£]*)"
+)
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_' ][0-9]{3})+(\.[0-9]+)?")
+_DASHES = str.maketrans("−–", "--")
+_OTHER_MONEY = {"€", "£", "EUR", "CHF", "GBP", "JPY", "CNY", "INR"}
+_AFTER_COMMA = re.compile(r"[0-9]{1,3}(\.[0-9]+)?")
+_IN_BRACES = "within braces a comma ends a value: write a number without commas"
+_EXPONENT = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]{3,}")
+_DECIMAL_COMMA = re.compile(r"[-+]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
+
+_TIMES = {"k": 10**3, "K": 10**3, "M": 10**6, "Mio": 10**6, "million": 10**6}
+_LENGTHS = ("context", "sequence")
+"""Keys of tokens in which `8k` is 8,192 to most."""
+_SCALED_KEYS = ("_b", "_gb", "_hours", "_kw", "_weeks", "_years")
+"""Endings of keys whose unit is a multiple itself: what `500M` means there is not plain."""
+_TRUTHS = {
+    **dict.fromkeys(("yes", "y", "on", "true", "1"), "true"),
+    **dict.fromkeys(("no", "n", "off", "false", "0"), "false"),
+}
+_LETTERS = ("h", "b", "u")
+"""Units that are written with their first letter alone."""
+
+_FIGURE = re.compile(r"[0-9]+")
+"""Within a word: `fp8` and `Q8_0` name a width."""
+_JOINED = re.compile(r"(\w+)\s*[:=]")
+"""A key whose value follows without a blank, or after another sign."""
+_SAME_AS = {
+    **dict.fromkeys(("purchase", "capex"), ("buy",)),
+    **dict.fromkeys(("lease", "cloud"), ("rent", "reserve", "hourly")),
+    **dict.fromkeys(("on-demand", "ondemand", "on_demand", "hour"), ("hourly",)),
+    **dict.fromkeys(("reserved", "commitment"), ("reserve",)),
+    **dict.fromkeys(("full-ft", "full_finetune", "fft"), ("full",)),
+    "bfloat16": ("bf16",),
+}
+"""What values are called elsewhere."""
+_BY_NAME = "write each entry under a name of its own, without a dash: `NAME: {…}`"
+_LONGEST_FIGURE = 12
+_BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
+
+_WANTED = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("decimal_type", "decimal_parsing", "is_instance_of"), "a number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    "finite_number": "a finite number",
+    "string_type": "text",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "date_type": "a date, write it as YYYY-MM-DD",
+    "quarter_type": "a calendar quarter, write it as 2027Q1",
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+}
+
+_BOUNDS = {
+    "greater_than": ("gt", "too small, it must be above"),
+    "greater_than_equal": ("ge", "too small, the least is"),
+    "less_than": ("lt", "too large, it must be below"),
+    "less_than_equal": ("le", "too large, the most is"),
+}
+
+
+class _Mistake(NamedTuple):
+    """One error, with its place in the data."""
+
+    path: Path
+    kind: str
+    value: object
+    """As the file has it, before anything was made of it."""
+    context: Mapping[str, Any]
+    text: str
+    at_key: bool
+
+
+class Told(NamedTuple):
+    """What is wrong with a file."""
+
+    findings: tuple[Finding, ...]
+    wrong: frozenset[Path]
+    """Values of which nothing is known."""
+    odd: frozenset[Path]
+    """Sections whose values are right one by one, but not together, or under their name."""
+
+
+def told(document: YamlDocument, model: type[BaseModel], error: ValidationError) -> Told:
+    """Give one finding for each path with a mistake; what was refused is told already."""
+    shape = FieldTree(model)
+    by_path: dict[Path, list[_Mistake]] = {}
+    for detail in error.errors(include_url=False):
+        mistake = _mistake(document.data, detail)
+        by_path.setdefault(mistake.path, []).append(mistake)
+    clearest = {path: _clearest(mistakes) for path, mistakes in by_path.items()}
+    misspelled = {
+        (*path[:-1], name)
+        for path, mistake in clearest.items()
+        if mistake.kind == _UNKNOWN
+        for name in shape.meant(path)
+        if name not in document.value(path[:-1])
+    }
+    odd = {path for path, mistake in clearest.items() if _is_odd(shape, mistake)}
+    found = [
+        _finding(document, shape, mistake, hinted=number < _MOST_HINTED)
+        for number, (path, mistake) in enumerate(clearest.items())
+        if not (mistake.kind == _MISSING and path in misspelled)
+        and not isinstance(mistake.value, Refused)
+        and not _is_long_enough(mistake)
+    ]
+    return Told(tuple(found), frozenset((by_path.keys() | misspelled) - odd), frozenset(odd))
+
+
+def _is_long_enough(mistake: _Mistake) -> bool:
+    """Whether entries are missing only because they are wrong, which is told of each."""
+    value = mistake.value
+    long = isinstance(value, dict | tuple) and len(value) >= mistake.context.get("min_length", 0)
+    return mistake.kind == "too_short" and long
+
+
+def _is_odd(shape: FieldTree, mistake: _Mistake) -> bool:
+    contradicts_itself = mistake.kind == "value_error" and isinstance(mistake.value, dict)
+    return (contradicts_itself or mistake.at_key) and shape.model(mistake.path) is not None
+
+
+def kept_as_written(document: YamlDocument, error: ValidationError) -> bool:
+    """Put each number that stands where text belongs back as it is written; whether any did."""
+    found = False
+    for detail in error.errors(include_url=False):
+        mistake = _mistake(document.data, detail)
+        number = isinstance(mistake.value, int | Decimal) and not isinstance(mistake.value, bool)
+        if mistake.kind == "string_type" and number:
+            written = document.written(mistake.path)
+            if written is not None:
+                _replace(document, mistake.path, written)
+                found = True
+    return found
+
+
+def _replace(document: YamlDocument, path: Path, value: object) -> None:
+    *outer, last = path
+    around = document.value(tuple(outer))
+    if isinstance(last, str):
+        around[last] = value
+    else:
+        _replace(document, tuple(outer), (*around[:last], value, *around[last + 1 :]))
+
+
+def _mistake(data: object, detail: ErrorDetails) -> _Mistake:
+    """Follow the location through the data, past the parts that only name pydantic's branches."""
+    path: list[str | int] = []
+    value = data
+    parts = list(detail["loc"])
+    at_key = bool(parts) and parts[-1] == "[key]"
+    for part in parts:
+        if _holds(value, part):
+            value = value[part]  # type: ignore[index]
+            path.append(part)
+    if detail["type"] == _MISSING:
+        path.append(parts[-1])
+        value = None
+    return _Mistake(
+        path=tuple(path),
+        kind=detail["type"],
+        value=path[-1] if at_key and path else value,
+        context=detail.get("ctx", {}),
+        text=detail["msg"],
+        at_key=at_key or detail["type"] == _UNKNOWN,
+    )
+
+
+def _holds(value: object, part: str | int) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, tuple) and isinstance(part, int) and part < len(value)
+
+
+def _clearest(mistakes: list[_Mistake]) -> _Mistake:
+    """Where several types were tried at one place: the one that got furthest."""
+    return next((mistake for mistake in mistakes if mistake.kind not in _WANTED), mistakes[0])
+
+
+def _finding(
+    document: YamlDocument, shape: FieldTree, mistake: _Mistake, *, hinted: bool
+) -> Finding:
+    if mistake.kind == _UNKNOWN:
+        *outer, key = mistake.path
+        message, hint = f"unknown key {key!r}", None
+        if hinted:
+            hint = shape.hint_for_unknown(mistake.path, document.value(tuple(outer)))
+    else:
+        message, hint = _words(shape, mistake)
+    if mistake.at_key and _AFTER_COMMA.fullmatch(str(mistake.path[-1])):
+        hint = _IN_BRACES
+    return document.finding(mistake.path, message, hint, at_key=mistake.at_key)
+
+
+def _words(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
+    kind, value = mistake.kind, mistake.value
+    if kind == _MISSING:
+        return "is missing", _choice_hint(mistake.path, shape.choices(mistake.path))
+    if kind in ("literal_error", "enum"):
+        return _not_a_choice(shape, mistake)
+    if kind in _WANTED:
+        if "value" in shape.keys(mistake.path) and isinstance(value, int | Decimal | str):
+            return f"{described(value)} stands bare", (
+                f"write {{value: {value}, source: own}}, and list the source in this file: "
+                "`sources: {own: {title: …}}`"
+            )
+        message, hint = _wrong_type(
+            _WANTED[kind], mistake.context.get("stated", value), shape.key(mistake.path)
+        )
+        unnamed = kind == "dict_type" and len(mistake.path) == 1 and isinstance(value, tuple)
+        return message, _BY_NAME if unnamed else hint
+    if kind in _BOUNDS:
+        return _out_of_bounds(mistake)
+    if kind == "value_error":
+        return str(mistake.context["error"]), None
+    return _rest(mistake), None
+
+
+def _not_a_choice(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
+    choices = shape.choices(mistake.path)
+    if not choices:
+        choices = re.findall(r"[\w.-]+", str(mistake.context.get("expected", "")))
+    allowed = ", ".join(choices)
+    among = allowed if len(choices) == 1 else f"one of {allowed}"
+    if mistake.value is None:
+        hint = _choice_hint(mistake.path, choices) if len(choices) == 1 else None
+        return f"is empty, it must be {among}", hint
+    if len(choices) == 1:
+        return f"{described(mistake.value)} is not {allowed}", None
+    said = str(mistake.value)
+    meant = [one for one in _SAME_AS.get(said.casefold(), ()) if one in choices]
+    called = f"here that is {one_of([f'`{one}`' for one in meant])}"
+    figures = set(_FIGURE.findall(said)).intersection(choices)
+    if len(figures) == 1 and isinstance(mistake.value, str) and not _EXPONENT.fullmatch(said):
+        return f"{described(mistake.value)} is not one of {allowed}", f"write {figures.pop()}"
+    hint = called if meant else did_you_mean(said, choices)
+    if hint is None and (beside := shape.choosing(mistake.path, said)):
+        hint = f"here that is `{beside}: {said}`"
+    return f"{described(mistake.value)} is not one of {allowed}", hint
+
+
+def _choice_hint(path: Path, choices: list[str]) -> str | None:
+    """What may stand at a key that has a choice, or none."""
+    if len(choices) == 1:
+        return f"write `{path[-1]}: {choices[0]}`"
+    return f"one of {', '.join(choices)}" if choices else None
+
+
+def _wrong_type(wanted: str, value: object, key: str) -> tuple[str, str | None]:
+    if value is None:
+        none = "write `{}` where there is none" if wanted == "a mapping" else None
+        return f"is empty, it must be {wanted}", none
+    if isinstance(value, str) and "number" in wanted and _EXPONENT.fullmatch(value):
+        return f"{described(value)} is beyond every number that is read here", None
+    return f"{described(value)} is not {wanted}", _hint_for(wanted, value, key)
+
+
+def _hint_for(wanted: str, value: object, key: str) -> str | None:
+    """What a value of another type should have been, under this key."""
+    hint = None
+    match wanted, value:
+        case "a number" | "a whole number", str():
+            hint = _figure_hint(value, key, whole="whole" in wanted)
+        case "a whole number", Decimal() if value > 0:
+            hint = f"write {int(value)} or {int(value) + 1}"
+        case "true or false", str() | int() if meant := _TRUTHS.get(str(value).casefold()):
+            hint = f"write {meant}, without quotes"
+        case "text", bool():
+            hint = f"put it in quotes: '{described(value)}'"
+        case "text", (first, *_):
+            hint = f"one stands here, such as {described(first)}"
+        case "a list", str() | int() | Decimal():
+            hint = f"write [{value}]"
+        case "a mapping", str() if joined := _JOINED.match(value):
+            hint = f"write `{joined[1]}: …`, with a colon and a blank"
+    return hint
+
+
+def _figure_hint(value: str, key: str, *, whole: bool) -> str | None:
+    """What a text that holds a figure should have been, under this key."""
+    usual = normalize("NFKC", value).translate(_DASHES).strip()
+    match = _FIGURE_WITH_MORE.fullmatch(usual)
+    if not match:
+        return None
+    written, currency, more = match["figure"].strip(), match["currency"], match["unit"]
+    if _DECIMAL_COMMA.fullmatch(written) and not _THOUSANDS.fullmatch(written):
+        return f"write {written.replace('.', '').replace(',', '.')}, with a decimal point"
+    figure = re.sub(r"[,_' ]", "", written)
+    if figure == value.strip():
+        stripped = figure.lstrip("0") or "0"
+        return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"
+    if more == "%" and (whole or not pieces(key) & UNITS):
+        return f"write {figure}, it is no share" if whole else f"write {Decimal(figure) / 100:f}"
+    if len(figure) <= _LONGEST_FIGURE and more in (*_BINARY_GB, *_TIMES):
+        return _scaled(Decimal(figure), more, key, match[0].strip())
+    if "usd" in pieces(key) and {currency, more} & _OTHER_MONEY:
+        return "all money is in USD: write a number alone, converted at your rate"
+    if not all(_is_unit_of(key, unit) for unit in (currency, *more.split("/")) if unit):
+        return "write a number alone, in the unit of the key"
+    alone = " alone, the unit stands in the key's name" if more else ""
+    return f"write {figure}{alone}"
+
+
+def _scaled(figure: Decimal, more: str, key: str, written: str) -> str | None:
+    """What `80 GiB` and `300M` are, and both that `8k` may be; `3M` hours are not plain."""
+    if more in _BINARY_GB:
+        gb = (figure * _BINARY_GB[more]).normalize()
+        return f"memory is in GB of 10^9 bytes: {written} is {gb:f}"
+    if key.endswith(_SCALED_KEYS):
+        return None
+    several, binary = (f"{(figure * one).normalize():f}" for one in (_TIMES[more], 1024))
+    if key in _LENGTHS and more in "kK":
+        return f"write {binary}, or {several} if so many are meant"
+    return f"write {several}"
+
+
+def _is_unit_of(key: str, unit: str) -> bool:
+    """Whether a unit, in full or as `h`, is one of the words of a key."""
+    asked = "usd" if unit == "$" else unit.casefold()
+    short = len(asked) == 1 and asked not in _LETTERS
+    return not short and any(word.startswith(asked) for word in key.split("_"))
+
+
+def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:
+    limit, words = _BOUNDS[mistake.kind]
+    bound = str(mistake.context[limit])
+    shown = described(mistake.value)
+    if isinstance(mistake.value, str) and "%" in mistake.value:
+        shown, bound = mistake.value, f"{Decimal(bound) * 100:f}%"
+    return f"{shown} is {words} {bound}", _percent_hint(mistake) or _none_hint(mistake)
+
+
+def _none_hint(mistake: _Mistake) -> str | None:
+    """No entry says that there is none, an entry with a count of 0 is refused."""
+    match mistake.path:
+        case (*_, str(), "count") if mistake.value == 0:
+            entry = dotted(mistake.path[:-1])
+            return f"where there is none, leave `{entry}` out; an override says `delete: [{entry}]`"
+    return None
+
+
+def _percent_hint(mistake: _Mistake) -> str | None:
+    """`15` where a share is wanted was most likely a percentage."""
+    value = mistake.value
+    limit = mistake.context.get("lt", mistake.context.get("le"))
+    if limit in (1, 10) and isinstance(value, int | Decimal) and 1 <= value <= 100:
+        return f"a share is written {value / Decimal(100):f} or {value}%"
+    return None
+
+
+def _rest(mistake: _Mistake) -> str:
+    """The rarer kinds, in words that fit any of them."""
+    shown = described(mistake.value)
+    if mistake.kind == "too_short" and not mistake.value:
+        return "is empty, at least one entry is needed"
+    if mistake.kind == "too_short":
+        found, least = mistake.context["actual_length"], mistake.context["min_length"]
+        return f"has {count_of(found, 'entry', 'entries')}, at least {least} are needed"
+    if mistake.kind == "string_too_short":
+        return "must not be blank"
+    if mistake.kind in ("string_too_long", "too_long"):
+        return f"{shown} is too long, at most {mistake.context['max_length']} characters"
+    if mistake.kind == "string_pattern_mismatch":
+        return f"{shown} does not have the form {mistake.context['pattern']}"
+    words = mistake.text.replace("Input should be", "it must be").replace("Input should", "it must")
+    return f"{shown} is not allowed: {words}"
