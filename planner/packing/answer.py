@@ -40,6 +40,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
     assert found.cost_cents is not None
     tags, terms = _prices(found)
     racks = all_racked(found.master, found.values)
+    quarters = range(problem.quarters)
     return Solution(
         status=Status.PROVED if found.closed(asked_gap) else Status.NOT_PROVED,
         cost_cents=found.cost_cents,
@@ -59,18 +60,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
             )
             for number, demand in enumerate(problem.demands)
         ),
-        layouts=tuple(
-            tuple(
-                tuple(
-                    layout
-                    for number, kind in enumerate(found.master.problem.pools)
-                    if pool in (number, kind.lender)
-                    for layout in _layouts(found, number, quarter)
-                )
-                for pool in range(len(problem.pools))
-            )
-            for quarter in range(problem.quarters)
-        ),
+        layouts=tuple(_layouts(found, quarter)[: len(problem.pools)] for quarter in quarters),
         tags=tags,
         bound_terms=terms,
         method=_method(found),
@@ -99,12 +89,29 @@ def _method(found: Incumbent) -> str:
     return f"master program with cutting-stock layouts, {rounds}, {cuts}"
 
 
-def _layouts(found: Incumbent, pool: int, quarter: int) -> tuple[Layout, ...]:
+def _layouts(found: Incumbent, quarter: int) -> tuple[tuple[Layout, ...], ...]:
+    """By pool: layouts of its nodes in use, of those that it lends last."""
+    pools = found.master.problem.pools
+    first: dict[int, int] = {}
+    rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
+    for number, (_, room) in enumerate(rooms if quarter in found.schedule else ()):
+        first.setdefault(room.pool, number)
+    layouts: list[tuple[Layout, ...]] = [()] * len(pools)
+    for pool, waiting in sorted(_waiting(found, quarter).items()):
+        at = pools[pool].lender
+        runs = _runs(found, pool, quarter, waiting, first.get(pool, 0))
+        layouts[pool if at is None else at] += _of_pool(found, pool, quarter, waiting, runs)
+    return tuple(layouts)
+
+
+def _of_pool(
+    found: Incumbent,
+    pool: int,
+    quarter: int,
+    waiting: dict[Shape, Counter[Part]],
+    runs: dict[int, list[tuple[Member, int]]],
+) -> tuple[Layout, ...]:
     """Layouts of a pool's nodes in use: units that take whole nodes first, then shared nodes."""
-    if (pool, quarter) not in found.master.usages:
-        return ()
-    waiting = _waiting(found, pool, quarter)
-    runs = _runs(found, pool, quarter, waiting)
     if found.master.problem.pools[pool].hire:
         rentals = found.rentals.get((pool, quarter), ())
         return tuple(
@@ -137,21 +144,24 @@ def _layouts(found: Incumbent, pool: int, quarter: int) -> tuple[Layout, ...]:
 
 
 def _runs(
-    found: Incumbent, pool: int, quarter: int, waiting: Mapping[Shape, Counter[Part]]
+    found: Incumbent,
+    pool: int,
+    quarter: int,
+    waiting: Mapping[Shape, Counter[Part]],
+    first: int,
 ) -> dict[int, list[tuple[Member, int]]]:
-    """By number of a node of the pool: the runs on it, each with its GPUs there."""
-    placed = [one for one in found.schedule.get(quarter, ()) if one.pool == pool]
-    if not placed:
-        return {}
-    kind, first = found.master.problem.pools[pool], 0
-    if not kind.hire:
-        rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
-        first = next(number for number, (_, room) in enumerate(rooms) if room.pool == pool)
+    """By number of a node of the pool: the runs on it, each with its GPUs there.
+
+    `first` is the number of the pool's first node among those of all pools.
+    """
     members: dict[int, list[tuple[Member, int]]] = defaultdict(list)
-    for one in placed:
+    whole = found.master.problem.pools[pool].node.gpus
+    for one in found.schedule.get(quarter, ()):
+        if one.pool != pool:
+            continue
         (part,) = _take(waiting[one.shape], 1)
         for node, gpu in one.places:
-            taken = one.shape.gpus if len(one.places) == 1 else kind.node.gpus
+            taken = one.shape.gpus if len(one.places) == 1 else whole
             members[node - first].append((Member(*part, one.start, gpu, 0), taken))
     return members
 
@@ -218,40 +228,38 @@ def _take(queue: Counter[Part], units: int) -> Counter[Part]:
     return taken
 
 
-def _waiting(found: Incumbent, pool: int, quarter: int) -> dict[Shape, Counter[Part]]:
-    """Units that run on a pool in a quarter, by shape and in the demands' order.
+def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[Part]]]:
+    """By pool: units that run on it in a quarter, by shape and in the demands' order.
 
     Where several pools have the GPU type, each keeps its units that stay, and the first takes the
     first demands of the others, so that a unit tends to be where it was in the quarter before.
     """
-    master = found.master
-    gpu_type = master.problem.pools[pool].gpu_type
-    queues: dict[Shape, Counter[Part]] = defaultdict(Counter)
+    master, demands = found.master, found.master.problem.demands
+    queues: dict[tuple[str, Shape], Counter[Part]] = defaultdict(Counter)
     for (number, position), index in sorted(master.choice.items()):
-        demand = master.problem.demands[number]
-        choice = demand.choices[position]
+        choice = demands[number].choices[position]
         units = round(found.values[index]) * choice.copies_in(quarter)
-        if choice.gpu_type == gpu_type and quarter in demand.quarters and units:
-            queues[choice.shape][number, position] += units
-    alike = [
-        other
-        for other, kind in enumerate(master.problem.pools)
-        if kind.gpu_type == gpu_type and (other, quarter) in master.usages
-    ]
-    kept = kept_by_pool(master, found.values, alike, quarter)
-    for held in kept.values():
-        for part, units in held.items():
-            shape = master.problem.demands[part[0]].choices[part[1]].shape
-            queues[shape][part] -= units
-    for other in alike[: alike.index(pool) + 1]:
-        taken = {}
-        for usage in master.usages[other, quarter]:
-            mine = _of_shape(master, kept[other], usage.asked)
-            queue = +queues[usage.asked]
-            more = _take(queue, round(usage.pieces(found.values)) - mine.total())
-            queues[usage.asked] = queue
-            taken[usage.asked] = Counter(dict(sorted((mine + more).items())))
-    return taken
+        if quarter in demands[number].quarters and units:
+            queues[choice.gpu_type, choice.shape][number, position] += units
+    alike: dict[str, list[int]] = defaultdict(list)
+    for pool, kind in enumerate(master.problem.pools):
+        if (pool, quarter) in master.usages:
+            alike[kind.gpu_type].append(pool)
+    waiting: dict[int, dict[Shape, Counter[Part]]] = {}
+    for gpu_type, pools in alike.items():
+        kept = kept_by_pool(master, found.values, pools, quarter)
+        for held in kept.values():
+            for part, units in held.items():
+                queues[gpu_type, demands[part[0]].choices[part[1]].shape][part] -= units
+        for pool in pools:
+            waiting[pool] = {}
+            for usage in master.usages[pool, quarter]:
+                mine = _of_shape(master, kept[pool], usage.asked)
+                queue = +queues[gpu_type, usage.asked]
+                more = _take(queue, round(usage.pieces(found.values)) - mine.total())
+                queues[gpu_type, usage.asked] = queue
+                waiting[pool][usage.asked] = Counter(dict(sorted((mine + more).items())))
+    return waiting
 
 
 def _of_shape(master: MasterProgram, held: Counter[Part], shape: Shape) -> Counter[Part]:

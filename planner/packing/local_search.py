@@ -98,6 +98,11 @@ class NodesWithExcess:
         self._place[unit], self._load[:, node] = node, loads[:, node]
         return True
 
+    @property
+    def fit(self) -> bool:
+        """Whether no node is too full."""
+        return self.over <= _EPSILON
+
     def settle(self, steps: int, go_on: Callable[[], bool]) -> bool:
         """Exchange units up to so many times; True once no node is too full.
 
@@ -110,52 +115,33 @@ class NodesWithExcess:
                 break
             if not self._relieve(worst):
                 self._weight[worst] += _TROUBLE
-        return self.over <= _EPSILON
+        return self.fit
 
     def _relieve(self, node: int) -> bool:
-        """Make the exchange that helps this node most: one unit first, two where one does not."""
-        mine, others = np.flatnonzero(self._place == node), np.flatnonzero(self._place != node)
-        single = np.column_stack([mine, np.full_like(mine, _NOWHERE)])
-        double = np.array([*combinations(mine.tolist(), 2)], dtype=np.int64).reshape(-1, 2)
-        alone = np.column_stack([others, np.full_like(others, _NOWHERE)])
-        return (
-            self._exchange(node, single, alone, moves=True)
-            or self._exchange(node, double, alone)
-            or self._exchange(node, np.vstack([single, double]), self._pairs(node))
-        )
+        """Make the exchange that helps this node most: of one unit, or of two where none does."""
+        mine = np.flatnonzero(self._place == node)
+        pairs = np.array([*combinations(mine.tolist(), 2)], dtype=np.int64).reshape(-1, 2)
+        return self._exchange(node, mine[:, None], moves=True) or self._exchange(node, pairs)
 
-    def _pairs(self, node: int) -> Integers:
-        """Pairs of units that are on one node, another than this."""
-        order = np.argsort(self._place, kind="stable")
-        held = self._place[order]
-        pairs = [np.empty((0, 2), dtype=np.int64)]
-        for apart in range(1, len(order)):
-            same = held[:-apart] == held[apart:]
-            if not same.any():
-                break
-            found = np.flatnonzero(same & (held[apart:] != node))
-            pairs.append(np.column_stack([order[found], order[found + apart]]))
-        return np.vstack(pairs)
+    def _exchange(self, node: int, mine: Integers, *, moves: bool = False) -> bool:
+        """Exchange the group that takes most off what is over for a unit of another node.
 
-    def _exchange(
-        self, node: int, mine: Integers, others: Integers, *, moves: bool = False
-    ) -> bool:
-        """Exchange the groups that take most off what is over; False where none takes any off.
-
-        With `moves`, a group may also go to a node without any coming back.
+        False where that takes nothing off. With `moves`, it may also go there with none coming.
         """
-        there = self._place[others[:, 0]]
+        others = np.flatnonzero(self._place != node)
+        there = self._place[others]
         if moves:
             nodes = np.delete(np.arange(len(self._pool)), node)
-            nothing = np.full((len(nodes), 2), _NOWHERE)
-            there, others = np.concatenate([there, nodes]), np.vstack([others, nothing])
+            there = np.concatenate([there, nodes])
+            others = np.concatenate([others, np.full_like(nodes, _NOWHERE)])
         if not len(mine) or not len(there):
             return False
         pool, pools = self._pool[node], self._pool[there]
-        here = (self._load[:, node, None] - self._take(mine, pool))[:, :, None]
-        here = here + self._take(others, pool)[:, None, :]
-        away = (self._load[:, there] - self._take(others, pools))[:, None, :]
-        away = away + self._take(mine)[:, :, pools]
+        taken = self._sizes[:, mine].sum(axis=2)
+        here = (self._load[:, node, None] - taken[:, :, pool])[:, :, None]
+        here = here + self._sizes[:, others, pool][:, None, :]
+        away = (self._load[:, there] - self._sizes[:, others, pools])[:, None, :]
+        away = away + taken[:, :, pools]
         over = _over(self._load)
         gain = self._weight[node] * (over[node] - _over(here))
         gain += self._weight[there] * (over[there] - _over(away))
@@ -164,15 +150,10 @@ class NodesWithExcess:
             return False
         target = int(there[second])
         self._load[:, node], self._load[:, target] = here[:, first, second], away[:, first, second]
-        self._place[[unit for unit in others[second].tolist() if unit != _NOWHERE]] = node
-        self._place[[unit for unit in mine[first].tolist() if unit != _NOWHERE]] = target
+        if others[second] != _NOWHERE:
+            self._place[others[second]] = node
+        self._place[mine[first]] = target
         return True
-
-    def _take(self, groups: Integers, pools: Integers | np.int64 | slice = slice(None)) -> Floats:
-        """What groups of up to two units take: each group on its pool, or on every pool."""
-        first, second = groups[:, 0], groups[:, 1]
-        total: Floats = self._sizes[:, first, pools] + self._sizes[:, second, pools]
-        return total
 
 
 def _over(loads: Floats) -> Floats:
@@ -243,11 +224,10 @@ class _Placement:
         nodes = self._begun(left, modes)
         if nodes is None:
             return None
-        settled = self._settled(nodes, _MANY_STAGES if more_nodes else _FEW_STAGES)
-        if not settled and not more_nodes:
+        nodes = self._settled(nodes, _MANY_STAGES if more_nodes else _FEW_STAGES)
+        if not nodes.fit and not more_nodes:
             return None
-        if not settled:
-            nodes = self._with_more_nodes(nodes)
+        nodes = self._with_more_nodes(nodes)
         pools = nodes.pools
         held = self._fitting(pools, nodes.places, modes)
         return self._as_plan(pools, held, modes, stocks) if held else None
@@ -265,25 +245,25 @@ class _Placement:
     def _with_more_nodes(self, nodes: NodesWithExcess) -> NodesWithExcess:
         """With nodes added until all units fit, or as many as are worth a trial."""
         for _ in range(_MOST_ADDED):
+            if nodes.fit:
+                break
             grown = self._grown(nodes) if self._go_on() else None
             if grown is None:
                 break
-            nodes = grown
-            if self._settled(nodes, _MANY_STAGES):
-                break
+            nodes = self._settled(grown, _MANY_STAGES)
         return nodes
 
-    def _settled(self, nodes: NodesWithExcess, stages: int) -> bool:
-        """Exchange units as long as that makes progress; True once all fit."""
-        least, idle = nodes.over, 0
+    def _settled(self, nodes: NodesWithExcess, stages: int) -> NodesWithExcess:
+        """Exchange units as long as that makes progress; the state with the least excess."""
+        best, idle = nodes.copy(), 0
         for _ in range(stages):
-            if nodes.settle(_STEPS, self._go_on):
-                return True
-            idle = 0 if nodes.over < least * _PROGRESS else idle + 1
-            least = min(least, nodes.over)
-            if idle >= _PATIENCE:
+            nodes.settle(_STEPS, self._go_on)
+            idle = 0 if nodes.over < best.over * _PROGRESS else idle + 1
+            if nodes.over < best.over:
+                best = nodes.copy()
+            if best.fit or idle >= _PATIENCE:
                 break
-        return False
+        return best
 
     def _nodes_left(self) -> dict[int, int] | None:
         """Nodes by pool for units that one node holds; None if those that span nodes lack some."""

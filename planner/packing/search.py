@@ -47,7 +47,7 @@ _SLOW = 0.1
 _ROUNDS = 60
 _ROUNDS_TIME, _BOUND_TIME = 0.75, 0.7
 """Of the time left: what all rounds may take, and of theirs, counting nodes once."""
-_BOUND_GAP = 0.7
+_BOUND_GAP = 0.9
 """Of the asked gap, what the bound may take where sites limit the nodes, runs take turns, or
 replicas share traffic."""
 _MANY_DEMANDS = 300
@@ -239,7 +239,7 @@ class Search:
         if self._unlike:
             counted = self._count_nodes(master.unit_variables)
             if counted and not (self._closed() or self._over()):
-                self._place(counted, more_nodes=False)
+                self._place(counted, more_nodes=True)
             return False
         counted = self._count_nodes(master.shared_unit_variables)
         if not counted or self._closed() or self._over():
@@ -386,12 +386,10 @@ class Search:
         begin(self._found, values, _FIRST_FIT_S)
 
     def _exchange(self) -> None:
-        """Place units by the local search; then take nodes away, while all find a place."""
+        """Take nodes away while the local search finds a place for all units."""
         if not self._movable:
             return
         self._say("exchanging units")
-        if self._unlike and self._counted and self._in_time() and not self._closed():
-            self._place(self._counted, more_nodes=True)
         supplies = self._problem.supplies
         offers = [
             (supplies[number].unit_cost_cents[quarter] or 0, index)
