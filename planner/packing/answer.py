@@ -29,9 +29,9 @@ from planner.packing.solution import (
     Status,
 )
 from planner.packing.solvers.linear import Duals, solve_linear
-from planner.packing.solvers.program import Program, Row, Variable
+from planner.packing.solvers.program import Program, ProgramRow, Variable
 
-Part = tuple[int, int]
+DemandChoice = tuple[int, int]
 """(demand, choice)."""
 
 
@@ -108,7 +108,7 @@ def _of_pool(
     found: Incumbent,
     pool: int,
     quarter: int,
-    waiting: dict[Shape, Counter[Part]],
+    waiting: dict[Shape, Counter[DemandChoice]],
     runs: dict[int, list[tuple[Member, int]]],
 ) -> tuple[Layout, ...]:
     """Layouts of a pool's nodes in use: units that take whole nodes first, then shared nodes."""
@@ -147,7 +147,7 @@ def _runs(
     found: Incumbent,
     pool: int,
     quarter: int,
-    waiting: Mapping[Shape, Counter[Part]],
+    waiting: Mapping[Shape, Counter[DemandChoice]],
     first: int,
 ) -> dict[int, list[tuple[Member, int]]]:
     """By number of a node of the pool: the runs on it, each with its GPUs there.
@@ -189,11 +189,11 @@ def _node(
     pool: int,
     packed: Packed,
     pattern: Pattern,
-    waiting: dict[Shape, Counter[Part]],
+    waiting: dict[Shape, Counter[DemandChoice]],
     runs: Iterable[tuple[Member, int]],
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
     """What one node holds: pieces that are waiting, GPUs that they share, and runs."""
-    held: Counter[Part] = Counter()
+    held: Counter[DemandChoice] = Counter()
     opened: list[Bundle] = []
     kind = found.master.problem.pools[pool]
     for index, units in pattern:
@@ -206,7 +206,7 @@ def _node(
     return parts, tuple(sorted([*bundled(runs), *opened]))
 
 
-def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[Part]]) -> Bundle:
+def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[DemandChoice]]) -> Bundle:
     """One GPU with the pieces that share it, side by side all quarter."""
     slots = starts(pool, [shape.part.profile for shape in gpu])
     taken = [next(iter(_take(waiting[shape], 1))) for shape in gpu]
@@ -214,9 +214,9 @@ def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[Part]]) -> Bundl
     return Bundle(1, tuple(sorted(members)))
 
 
-def _take(queue: Counter[Part], units: int) -> Counter[Part]:
+def _take(queue: Counter[DemandChoice], units: int) -> Counter[DemandChoice]:
     """Take units from the front of a queue."""
-    taken: Counter[Part] = Counter()
+    taken: Counter[DemandChoice] = Counter()
     while units:
         part = next(iter(queue))
         used = min(units, queue[part])
@@ -228,14 +228,14 @@ def _take(queue: Counter[Part], units: int) -> Counter[Part]:
     return taken
 
 
-def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[Part]]]:
+def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[DemandChoice]]]:
     """By pool: units that run on it in a quarter, by shape and in the demands' order.
 
     Where several pools have the GPU type, each keeps its units that stay, and the first takes the
     first demands of the others, so that a unit tends to be where it was in the quarter before.
     """
     master, demands = found.master, found.master.problem.demands
-    queues: dict[tuple[str, Shape], Counter[Part]] = defaultdict(Counter)
+    queues: dict[tuple[str, Shape], Counter[DemandChoice]] = defaultdict(Counter)
     for (number, position), index in sorted(master.choice.items()):
         choice = demands[number].choices[position]
         units = round(found.values[index]) * choice.copies_in(quarter)
@@ -245,7 +245,7 @@ def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[Pa
     for pool, kind in enumerate(master.problem.pools):
         if (pool, quarter) in master.usages:
             alike[kind.gpu_type].append(pool)
-    waiting: dict[int, dict[Shape, Counter[Part]]] = {}
+    waiting: dict[int, dict[Shape, Counter[DemandChoice]]] = {}
     for gpu_type, pools in alike.items():
         kept = kept_by_pool(master, found.values, pools, quarter)
         for held in kept.values():
@@ -262,7 +262,9 @@ def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[Pa
     return waiting
 
 
-def _of_shape(master: MasterProgram, held: Counter[Part], shape: Shape) -> Counter[Part]:
+def _of_shape(
+    master: MasterProgram, held: Counter[DemandChoice], shape: Shape
+) -> Counter[DemandChoice]:
     demands = master.problem.demands
     return Counter(
         {
@@ -318,7 +320,7 @@ def _without_caps(master: MasterProgram) -> list[Variable]:
     return variables
 
 
-def _with_open_counts(master: MasterProgram) -> list[Row]:
+def _with_open_counts(master: MasterProgram) -> list[ProgramRow]:
     """Rows where as few units of an endpoint may run as take its traffic: that is what it needs."""
     rows = list(master.program.rows)
     for number, demand in enumerate(master.problem.demands):

@@ -180,7 +180,7 @@ Unit = tuple[int, int]
 """Demand and choice of a unit, or of one piece of it."""
 Mode = tuple[int, "Shape"]
 """A choice and its shape."""
-Placed = tuple[tuple[float, ...], dict["PoolInQuarter", Packed]]
+ValuesAndPackings = tuple[tuple[float, ...], dict["PoolInQuarter", Packed]]
 """The values of a plan in whole units, and its packings."""
 
 
@@ -191,7 +191,7 @@ def place_unlike(
     go_on: Callable[[], bool],
     *,
     more_nodes: bool,
-) -> Placed | None:
+) -> ValuesAndPackings | None:
     """Place whole units on the nodes of a solution whose units are fractional.
 
     Without `more_nodes`, None unless all units find a place soon; with them, None where the offers
@@ -215,7 +215,9 @@ class _Placement:
         self._units: list[Unit] = []
         """All others, piece by piece."""
 
-    def placed(self, stocks: Mapping[int, CuttingStock], *, more_nodes: bool) -> Placed | None:
+    def placed(
+        self, stocks: Mapping[int, CuttingStock], *, more_nodes: bool
+    ) -> ValuesAndPackings | None:
         """See `place_unlike`."""
         left = self._nodes_left()
         if left is None:
@@ -396,7 +398,7 @@ class _Placement:
         held: list[list[int]],
         modes: list[dict[int, Mode]],
         stocks: Mapping[int, CuttingStock],
-    ) -> Placed:
+    ) -> ValuesAndPackings:
         """Values with these units on these nodes, and what shares nodes as patterns."""
         master, demands = self._master, self._problem.demands
         chosen = Counter(unit for _, unit in self._spanning)

@@ -10,7 +10,7 @@ from planner.errors import LimitError
 from planner.packing.answer import answer
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Incumbent, Infeasible
-from planner.packing.search import Nodes, search
+from planner.packing.search import NodeCounts, search
 from planner.packing.solution import Solution
 from planner.packing.statement.translate import Translation
 
@@ -26,7 +26,7 @@ def solve(
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,
-    nodes: Nodes = (),
+    nodes: NodeCounts = (),
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
@@ -63,7 +63,7 @@ def attempt(
     crosscheck: bool = False,
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,
-    nodes: Nodes = (),
+    nodes: NodeCounts = (),
 ) -> Solution:
     """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
 

@@ -70,7 +70,7 @@ _FEW_CHOICES, _DRAWN = 300, 6
 """Up to so many, ways to run units are drawn, if some find no room in time, and each way to run a
 job is tried in place of that in the plan."""
 
-Nodes = tuple[tuple[int, ...], ...]
+NodeCounts = tuple[tuple[int, ...], ...]
 """Nodes by supply and quarter of entry."""
 _Values = tuple[float, ...]
 """Of the variables of the master program."""
@@ -82,7 +82,7 @@ def search(
     asked_gap: float,
     time_limit_s: float,
     progress: Callable[[str], None] | None = None,
-    nodes: Nodes = (),
+    nodes: NodeCounts = (),
 ) -> Incumbent:
     """Search until the gap is closed or the time is over.
 
@@ -92,7 +92,7 @@ def search(
     return Search(problem, asked_gap, time_limit_s, progress, nodes).run()
 
 
-def nodes_entering(master: MasterProgram, values: Sequence[float]) -> Nodes:
+def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts:
     """Nodes of a solution, of the supplies of pools that are somewhere; these come first."""
     problem = master.problem
     return tuple(
@@ -129,7 +129,7 @@ class Search:
         asked_gap: float,
         time_limit_s: float,
         progress: Callable[[str], None] | None = None,
-        nodes: Nodes = (),
+        nodes: NodeCounts = (),
     ) -> None:
         """State the program and what lays out its units."""
         self._asked_gap, self._deadline = asked_gap, spent() + time_limit_s

@@ -22,7 +22,7 @@ from planner.packing import crosscheck
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.problem import Problem, SpendLimit, Supply
-from planner.packing.search import Nodes, Search, nodes_entering
+from planner.packing.search import NodeCounts, Search, nodes_entering
 from planner.packing.solution import Opinion
 from planner.packing.statement.nowhere import Claim, Class, at_most, with_classes
 from planner.packing.work import spent
@@ -74,7 +74,7 @@ class Triage:
     """Of the plan found."""
     bound_cents: int
     """No plan that keeps as much costs less."""
-    nodes: Nodes = ()
+    nodes: NodeCounts = ()
     """Of that plan: supply × quarter of entry, of the supplies that the problem had before."""
     short: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     """By name of a job with units that are short, and by quarter: their numbers. One that has

@@ -16,7 +16,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import Solution, Translation, solve
 from planner.packing.incumbent import Incumbent
 from planner.packing.pack import attempt
-from planner.packing.search import Nodes
+from planner.packing.search import NodeCounts
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
 from planner.planning.assumptions import assumption_notes
@@ -79,7 +79,7 @@ class Request:
         """Solve it; raises Infeasible, without asking why, where there is no plan."""
         return attempt(translation, **self._how)
 
-    def solve(self, translation: Translation, nodes: Nodes = ()) -> Solution:
+    def solve(self, translation: Translation, nodes: NodeCounts = ()) -> Solution:
         """Solve it, from nodes that are known to do; raises InfeasibleError with the reasons."""
         return solve(translation, nodes=nodes, **self._how)
 

@@ -12,7 +12,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import solve, translate
 from planner.packing.crosscheck import Assertion, require_agreement, second_opinions
 from planner.packing.incumbent import Infeasible
-from planner.packing.search import Nodes
+from planner.packing.search import NodeCounts
 from planner.packing.statement.nowhere import claims_of
 from planner.packing.triage import Triage, triage
 from planner.packing.work import spent
@@ -39,7 +39,7 @@ def roots(jobs: Collection[SizedJob]) -> frozenset[str]:
 
 def give_way(
     request: Request, jobs: Jobs, unfit: Unfit, *, explain: bool
-) -> tuple[Jobs, Shortage, Nodes]:
+) -> tuple[Jobs, Shortage, NodeCounts]:
     """The jobs as they are kept, with those named and explained that are dropped, delayed or short.
 
     Last come nodes by supply and quarter of entry on which the kept jobs are known to run.

@@ -120,7 +120,7 @@ def _serve(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...])
         text += f", {_arriving(peaks)}{' shared by GPU types' if serve.mixed else ''}"
     if serve.latency is not None:
         asked = (
-            f"{name} {figure_text(figure)} ms"
+            f"{name} {float(figure):,.10g} ms"
             for name, figure in (
                 ("TTFT", serve.latency.ttft_ms),
                 ("TPOT", serve.latency.tpot_ms),

@@ -14,7 +14,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.moves import stay_rewards
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter, Terms
 from planner.packing.problem import Choice, Problem
-from planner.packing.solvers.program import Program, Row
+from planner.packing.solvers.program import Program, ProgramRow
 
 _IDLE = 0.01
 """Of the least price of a GPU: what one that costs nothing counts."""
@@ -130,13 +130,13 @@ def with_at_least(
     extra = []
     for key, wanted in sorted(nodes.items()):
         terms, owned = master.usable_nodes(*key)
-        extra.append(Row(f"at-least{key}", tuple(terms.items()), ">=", wanted - owned))
+        extra.append(ProgramRow(f"at-least{key}", tuple(terms.items()), ">=", wanted - owned))
     for key, gpus in sorted((opened or {}).items()):
-        extra.append(Row(f"at-least-opened{key}", master.opened[key].terms, ">=", gpus))
+        extra.append(ProgramRow(f"at-least-opened{key}", master.opened[key].terms, ">=", gpus))
     for key, most in sorted((most_runs or {}).items()):
         runs: Terms = defaultdict(float)
         for usage in master.usages[key]:
             if usage.asked.is_run:
                 usage.weigh(runs, 1 / usage.times, 1.0)
-        extra.append(Row(f"at-most{key}", tuple(runs.items()), "<=", most))
+        extra.append(ProgramRow(f"at-most{key}", tuple(runs.items()), "<=", most))
     return Program(master.program.variables, [*master.program.rows, *extra])

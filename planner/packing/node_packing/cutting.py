@@ -25,7 +25,7 @@ from planner.packing.node_packing.greedy import (
 from planner.packing.problem import WHOLE, Part, Pool, Shape
 from planner.packing.solvers.linear import LinearMaster
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Effort, solve_integer
+from planner.packing.solvers.solver import SolverMode, solve_integer
 
 _TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 
@@ -42,7 +42,7 @@ class Pricing:
         pool: Pool | None = None,
     ) -> None:
         """`active` are the shapes that may be used, `most` says how often each may be at most."""
-        self._effort: Effort = "usual" if pool else "branching"
+        self._effort: SolverMode = "usual" if pool else "branching"
         self._program = Program()
         self._used = {
             index: self._program.variable(

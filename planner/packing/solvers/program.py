@@ -20,7 +20,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProgramRow:
     """One constraint: `sum(coefficient × variable) sense right`."""
 
     name: str
@@ -40,7 +40,7 @@ class Program:
     """Minimize the cost of the variables subject to the rows."""
 
     variables: list[Variable] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ProgramRow] = field(default_factory=list)
     owner: str = ""
     """Of the rows that are added."""
 
@@ -68,7 +68,7 @@ class Program:
     ) -> int:
         """Add a constraint and return its index; zero coefficients are left out."""
         kept = tuple((index, value) for index, value in sorted(terms.items()) if value)
-        self.rows.append(Row(name, kept, sense, right, exact, tightens, self.owner))
+        self.rows.append(ProgramRow(name, kept, sense, right, exact, tightens, self.owner))
         return len(self.rows) - 1
 
     def fixed(self, values: dict[int, float]) -> Program:

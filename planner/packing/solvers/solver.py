@@ -36,8 +36,8 @@ _LAST_GRACE_S = 15.0
 """Time until it is given up if it does not stop even then."""
 
 _SUB_PROGRAMS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
-Effort = Literal["usual", "rounding", "branching"]
-_EFFORTS: dict[Effort, dict[str, bool | float]] = {
+SolverMode = Literal["usual", "rounding", "branching"]
+_EFFORTS: dict[SolverMode, dict[str, bool | float]] = {
     "usual": {},
     "rounding": {"mip_heuristic_run_feasibility_jump": False},
     "branching": dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
@@ -178,7 +178,7 @@ def solve_integer(
     node_limit: int | None = None,
     relaxed: frozenset[int] = frozenset(),
     presolve: bool = True,
-    effort: Effort = "usual",
+    effort: SolverMode = "usual",
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
 

@@ -35,7 +35,7 @@ from planner.packing.problem import (
     SupplyKind,
 )
 from planner.packing.solution import Solution
-from planner.packing.statement.translate import Running, Translation, Unit, translate
+from planner.packing.statement.translate import RunningUnits, Translation, Unit, translate
 from planner.sizing.candidate import SizedJob
 
 _API = "API"
@@ -290,7 +290,7 @@ def claims_of(inputs: Inputs, jobs: Sequence[SizedJob]) -> tuple[Problem, tuple[
         if any(job.units):
             together[job.root].append(job)
     today = running_units(inputs.scenario)
-    running: Running = {}
+    running: RunningUnits = {}
     owner: dict[str, tuple[str, int]] = {}
     every: list[SizedJob] = []
     for name, parts in together.items():

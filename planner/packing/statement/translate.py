@@ -49,7 +49,7 @@ Unit = tuple[str, int]
 """Job name and unit number, from 1."""
 
 
-Running = dict[Unit, "RunningUnit"]
+RunningUnits = dict[Unit, "RunningUnit"]
 
 _Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str, tuple[int, ...], bool]
 """As a demand has them."""
@@ -68,7 +68,7 @@ class Translation:
 
 
 def translate(
-    inputs: Inputs, jobs: tuple[SizedJob, ...], running: Running | None = None
+    inputs: Inputs, jobs: tuple[SizedJob, ...], running: RunningUnits | None = None
 ) -> Translation:
     """State a sized portfolio as an integer problem; units that are alike become one demand.
 
@@ -101,7 +101,7 @@ def translate(
     return Translation(problem, members, horizon.labels)
 
 
-def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
+def _pools(inputs: Inputs, running: RunningUnits) -> tuple[Pool, ...]:
     """Pools by type and site; nodes that some unit may not leave are pools beside the others."""
     scenario, catalog = inputs.scenario, inputs.catalog
     owned = fleet_by_pool(scenario)
@@ -137,12 +137,12 @@ def _pools(inputs: Inputs, running: Running) -> tuple[Pool, ...]:
     return (*pools, *_hired(inputs))
 
 
-def _held(running: Running) -> list[NodePlace]:
+def _held(running: RunningUnits) -> list[NodePlace]:
     """Nodes that some unit may not leave."""
     return sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
 
 
-def _free(scenario: ResolvedScenario, running: Running) -> dict[tuple[str, str], Counter[str]]:
+def _free(scenario: ResolvedScenario, running: RunningUnits) -> dict[tuple[str, str], Counter[str]]:
     """By node type and site: how many nodes of each fleet entry no unit is held on."""
     free = {
         pool: Counter(name for name, _ in nodes) for pool, nodes in fleet_by_pool(scenario).items()
@@ -194,7 +194,7 @@ def _demands(
     jobs: tuple[SizedJob, ...],
     pools: Sequence[Pool],
     owners: frozenset[str],
-    running: Running,
+    running: RunningUnits,
     inputs: Inputs,
 ) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
     """Group units that are alike, in an order of their own, not the input's.
