@@ -11,7 +11,7 @@ from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
 from planner.packing.constraints.moves import kept_by_pool, moved_units
 from planner.packing.constraints.racks import all_racked
 from planner.packing.constraints.spares import kept_for_groups
-from planner.packing.formulation.runs import rooms_of
+from planner.packing.formulation.runs import on_fewest_gpus, rooms_of
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
 from planner.packing.node_packing.gpu_patterns import starts
@@ -38,6 +38,9 @@ DemandChoice = tuple[int, int]
 def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
     """State a finished search as a solution; its cost is recomputed in whole cents."""
     assert found.cost_cents is not None
+    found.schedule = on_fewest_gpus(
+        found.master, found.values, found.packings, found.shapes, found.schedule
+    )
     tags, terms = _prices(found)
     racks = all_racked(found.master, found.values)
     quarters = range(problem.quarters)

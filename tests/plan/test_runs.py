@@ -89,6 +89,35 @@ def damaged(job, run, at, **changes):
     return pieces(0, edit)
 
 
+@pytest.mark.parametrize(
+    ("window", "gpus"),
+    [
+        pytest.param({"hours": 30}, 1, id="one after the other"),
+        pytest.param({"hours": 30, "deadline": "2027-01-15"}, 4, id="by a deadline"),
+        pytest.param({"hours": 1200}, 40, id="longer than half a quarter"),
+    ],
+)
+def test_runs_hold_as_few_gpus_as_their_windows_allow(window, gpus):
+    """40 × 30 h are 1,200 of the 2,190 hours of a quarter; in two weeks, 4 GPUs have 1,344."""
+    scenario = {
+        "format": 1,
+        "name": "Runs",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 1, "as_of": "2026-12-01"},
+        "fleet": {"own": {"node_type": "xe9680-h100", "count": 6}},
+        "jobs": {
+            "short": {
+                "fixed": {"gpus": 1, "cpus": 1, "memory_gb": 1},
+                "run": window,
+                "count": 40,
+            }
+        },
+    }
+    (uses,) = planner.plan(scenario)._plan.placements
+    held = {(use.node, gpu) for use in uses for one in use.occupants for gpu in one.gpus}
+    assert len(held) == gpus
+    assert len({node for node, _ in held}) == -(-gpus // 8)
+
+
 def test_a_run_over_another_is_refused(inputs, plan):
     """Onto the first GPUs of `always`."""
     ((node, always),) = runs_of(plan, "always")[1, 1]

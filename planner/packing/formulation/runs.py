@@ -9,7 +9,7 @@ from math import floor
 from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
-from planner.packing.master import MasterProgram, PoolInQuarter
+from planner.packing.master import MasterProgram, PoolInQuarter, Usage
 from planner.packing.node_packing.greedy import Packed
 from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
@@ -18,6 +18,7 @@ from planner.packing.node_packing.list_schedule import (
     Room,
     UsageProfile,
     Waiting,
+    one_after_the_other,
     scheduled,
 )
 from planner.packing.problem import Shape
@@ -89,6 +90,44 @@ def schedule_runs(
         schedule[quarter] = tuple(placed)
     values = _as_scheduled(master, values, schedule, rentals)
     return Scheduled(values, schedule, rentals, list(crowded)), list(short)
+
+
+def on_fewest_gpus(
+    master: MasterProgram,
+    values: tuple[float, ...],
+    packings: Mapping[PoolInQuarter, Packed],
+    shapes: Mapping[int, tuple[Shape, ...]],
+    schedule: Schedule,
+) -> Schedule:
+    """The runs of each quarter one after the other, where each still finds a place in its pool.
+
+    What is paid by the hour stays as it is.
+    """
+    changed = dict(schedule)
+    for quarter, placed in schedule.items():
+        hourly = _hourly_pools(master, quarter)
+        asked = {(usage.pool, usage.asked): _waits(usage) for usage in master.runs_in(quarter)}
+        by_the_hour = [one for one in placed if one.pool in hourly]
+        before = [one for one in placed if one.pool not in hourly]
+        after = one_after_the_other(
+            [room for _, room in rooms_of(master, values, packings, shapes, quarter)],
+            [asked[one.pool, one.shape] for one in before],
+            _with(_caps(master, values, quarter), by_the_hour),
+        )
+        if after is not None and _gpus_held(after) < _gpus_held(before):
+            changed[quarter] = (*after, *by_the_hour)
+    return changed
+
+
+def _gpus_held(placed: Iterable[Placed]) -> int:
+    return len(
+        {
+            (node, gpu)
+            for one in placed
+            for node, first in one.places
+            for gpu in range(first, first + one.shape.gpus)
+        }
+    )
 
 
 def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
@@ -179,12 +218,16 @@ def _waiting(master: MasterProgram, values: tuple[float, ...], quarter: int) -> 
     pieces = []
     for usage in master.runs_in(quarter):
         alike = ways[pools[usage.pool].gpu_type, usage.asked]
-        on_node = usage.shape._replace(run=usage.asked.run)
-        alike.append(Waiting(usage.pool, usage.asked, on_node, usage.times))
+        alike.append(_waits(usage))
         pieces.append((alike[-1], alike, round(usage.pieces(values))))
     for run, alike, number in pieces:
         elsewhere = tuple(other for other in alike if other is not run)
         yield from [replace(run, elsewhere=elsewhere)] * number
+
+
+def _waits(usage: Usage) -> Waiting:
+    on_node = usage.shape._replace(run=usage.asked.run)
+    return Waiting(usage.pool, usage.asked, on_node, usage.times)
 
 
 def _caps(

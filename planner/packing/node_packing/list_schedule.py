@@ -1,7 +1,8 @@
 """When runs start, and on which GPUs of which nodes: a list schedule, hour by hour.
 
 Each run in turn takes the node and the neighbouring GPUs on which it can start first. Several
-orders are tried; runs are short beside a quarter, so that hardly an hour is lost.
+orders are tried; runs are short beside a quarter, so that hardly an hour is lost. Once a plan is
+found, its runs follow each other on the first GPUs that have hours left, so that fewest are held.
 """
 
 from __future__ import annotations
@@ -80,8 +81,13 @@ class Room:
         """The hour from which nobody takes any of these neighbouring GPUs any more."""
         return max((lane[-1][1] for lane in self.busy[first : first + gpus] if lane), default=0)
 
-    def earliest(self, shape: Shape, after: int) -> tuple[int, int, int] | None:
-        """First possible start from an hour on, GPU-hours left idle before it, and first GPU."""
+    def earliest(
+        self, shape: Shape, after: int, *, on_first: bool = False
+    ) -> tuple[int, int, int] | None:
+        """First possible start from an hour on, GPU-hours left idle before it, and first GPU.
+
+        With `on_first` it is that on the first GPUs that have hours left.
+        """
         best = None
         if shape.gpus > self.gpus or shape.cpus > self.cpus or shape.memory_mb > self.memory_mb:
             return None
@@ -94,6 +100,8 @@ class Room:
             idle = self._idle(first, shape, start)
             if best is None or (start, idle, first) < best:
                 best = start, idle, first
+                if on_first:
+                    break
         return best
 
     def open_to(self, shape: Shape, start: int) -> list[int]:
@@ -247,6 +255,20 @@ def scheduled(
     return best[1], best[2]
 
 
+def one_after_the_other(
+    rooms: Sequence[Room], runs: Sequence[Waiting], caps: Sequence[Cap]
+) -> list[Placed] | None:
+    """The places of runs by first-fit, which holds few GPUs; None if one finds no place.
+
+    `rooms` are empty at first.
+    """
+    _mark_scarce(rooms, runs)
+    for room in rooms:
+        room.clear()
+    placed, left = _filled(rooms, sorted(runs, key=ORDERS[0]), caps, on_first=True)
+    return None if left else placed
+
+
 def _orders(runs: Sequence[Waiting]) -> Iterator[list[Waiting]]:
     """Orders to try, each also with those first that found no place: a list is yielded again.
 
@@ -278,7 +300,7 @@ def _mark_scarce(rooms: Iterable[Room], runs: Sequence[Waiting]) -> None:
 
 
 def _filled(
-    rooms: Sequence[Room], runs: Sequence[Waiting], caps: Sequence[Cap]
+    rooms: Sequence[Room], runs: Sequence[Waiting], caps: Sequence[Cap], *, on_first: bool = False
 ) -> tuple[list[Placed], list[Waiting]]:
     placed: list[Placed] = []
     left: list[Waiting] = []
@@ -290,7 +312,7 @@ def _filled(
         found = None
         for way in one.ways if one not in hopeless else ():
             mine = [cap for cap in caps if cap.counts(way)]
-            found = _place(rooms, by_pool.get(way.pool, []), way, mine)
+            found = _place(rooms, by_pool.get(way.pool, []), way, mine, on_first=on_first)
             if found is not None:
                 break
         if found is None:
@@ -307,15 +329,20 @@ def _filled(
 
 
 def _place(
-    rooms: Sequence[Room], numbers: Sequence[int], one: Waiting, caps: Sequence[Cap]
+    rooms: Sequence[Room],
+    numbers: Sequence[int],
+    one: Waiting,
+    caps: Sequence[Cap],
+    *,
+    on_first: bool,
 ) -> tuple[int, list[tuple[int, int]]] | None:
-    """The first start and where; None where there is none."""
+    """The first start and where, or that on the first GPUs; None where there is none."""
     after = one.shape.run.earliest
     while after <= one.shape.run.latest:
         if one.nodes > 1:
             found = _on_several(rooms, numbers, one.on_node, one.nodes, after)
         else:
-            found = _on_one(rooms, numbers, one.on_node, after)
+            found = _on_one(rooms, numbers, one.on_node, after, on_first=on_first)
         if found is None:
             return None
         allowed = allowed_by(caps, one.shape, found[0])
@@ -326,14 +353,14 @@ def _place(
 
 
 def _on_one(
-    rooms: Sequence[Room], numbers: Iterable[int], shape: Shape, after: int
+    rooms: Sequence[Room], numbers: Iterable[int], shape: Shape, after: int, *, on_first: bool
 ) -> tuple[int, list[tuple[int, int]]] | None:
     best: tuple[int, int, int, int] | None = None
     for number in numbers:
-        found = rooms[number].earliest(shape, after)
+        found = rooms[number].earliest(shape, after, on_first=on_first)
         if found is not None and (best is None or (*found[:2], number) < best[:3]):
             best = (*found[:2], number, found[2])
-            if found[:2] == (after, 0):
+            if on_first or found[:2] == (after, 0):
                 break
     return (best[0], [(best[2], best[3])]) if best else None
 

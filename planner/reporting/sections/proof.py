@@ -111,15 +111,9 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
             yield f"left open, so taken to be: {told}", first.origin
         elif len(told_apart) > 1:
             origins = dict.fromkeys(origin for _, origin in told_apart if origin)
-            text = f"{_coded(first.text)}; likewise with other figures for the others"
-            yield text, listed(list(origins))
+            yield f"{first.text}; likewise with other figures for the others", listed(list(origins))
         else:
-            yield _coded(first.text), first.origin
-
-
-def _coded(text: str) -> str:
-    """The words of a note, in which what is typed as it stands is between backticks."""
-    return re.sub("`([^`]+)`", lambda typed: code(typed[1]), text)
+            yield first.text, first.origin
 
 
 def _kind(note: Note, *, whole: bool) -> tuple[str, ...]:
