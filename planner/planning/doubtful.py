@@ -7,8 +7,8 @@ their key takes, such as W for kW, cents for USD, months for years.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import date
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 
 from planner.costs import NOT_PAID, in_cents
@@ -18,6 +18,7 @@ from planner.inputs.reading.document import dotted
 from planner.inputs.rules.facts import SETTINGS
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.offer import FleetEntry, Offer, OfferKind
+from planner.inputs.scenario.scenario import SpendCap
 from planner.inputs.scenario.site import Site
 from planner.inputs.settled import Inputs
 from planner.inputs.text import count_of, usd
@@ -26,7 +27,10 @@ from planner.planning.words import amount, price
 
 _W_OF_A_KW = 1000
 """Also the least kW that W for kW give: no site and no rack is fed less than one."""
-_USUAL = {
+_TOKENS = "usual_usd_per_million_tokens"
+_MORE_TOKENS, _FEWER_TOKENS = "cents, or the price of a billion", "that of a thousand"
+_Usual = Mapping[str, tuple[str, str, str | None]]
+_USUAL: _Usual = {
     "energy_usd_per_kwh": ("energy_usd_per_kwh", "cents", "a price of MWh in thousands"),
     "useful_life_years": ("useful_life_years", "months", "quarters or decades"),
     "support_share_per_year": ("support_share_per_year", "the support of several years", None),
@@ -40,9 +44,21 @@ _USUAL = {
         "the price of a node, or of several years",
         "that of a month or an hour",
     ),
+    "network_usd_per_port": (
+        "usual_network_usd_per_port",
+        "the price of a node or a switch",
+        "that of a month, or thousands of USD",
+    ),
 }
 """Parameters of the cost: the policy rule that says what is usual, and what is slipped above it, by
 the factor of a far-off price, and below it, by an order of magnitude."""
+_USUAL_AT_WIDE: _Usual = {
+    "move_cost_usd": ("usual_move_cost_usd", "cents, or the price of a node", None),
+    "usd_per_million_input_tokens": (_TOKENS, _MORE_TOKENS, _FEWER_TOKENS),
+    "usd_per_million_output_tokens": (_TOKENS, _MORE_TOKENS, _FEWER_TOKENS),
+    "usd_per_million_cached_tokens": (_TOKENS, _MORE_TOKENS, None),
+}
+"""The same of policies, jobs and APIs, of which usual ones differ more: by the wide factor."""
 _BELOW = 10
 
 
@@ -59,7 +75,7 @@ def _of_what_is_paid(inputs: Inputs) -> Iterator[Note]:
     for name, offer in sorted(inputs.scenario.offers.items()):
         yield from _price(name, offer, inputs)
         yield from _lead_time(name, offer, inputs)
-    yield from _finance(inputs)
+    yield from _unusual(inputs)
     yield from _of_nodes(inputs)
 
 
@@ -116,18 +132,46 @@ def _lead_time(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
             f"{weeks / 7:.3g} if these are days",
             origin=f"offers.{name}.lead_time_weeks",
         )
+        return
+    horizon = inputs.scenario.horizon
+    arrives = horizon.earliest_order + timedelta(weeks=weeks)
+    last = max(set(horizon.all_quarters) & set(offer.available or horizon.all_quarters))
+    if arrives > last.start:
+        yield Note(
+            text=f"{name} takes {count_of(weeks, 'week')} from order to service: ordered on "
+            f"{horizon.earliest_order}, the first day, it comes on {arrives}, too late for {last}, "
+            "the last quarter that it could serve in; no plan can use it",
+            origin=f"offers.{name}.lead_time_weeks",
+        )
 
 
-def _finance(inputs: Inputs) -> Iterator[Note]:
+def _unusual(inputs: Inputs) -> Iterator[Note]:
     """Parameters of the cost that are far from those of a policy rule."""
-    above = inputs.rules.figure("far_off_price_factor")
-    for key, (setting, larger, smaller) in _USUAL.items():
+    scenario = inputs.scenario
+    above, wide = map(inputs.rules.figure, ("far_off_price_factor", "wide_price_factor"))
+    sections: list[tuple[str, object]] = [
+        ("finance", scenario.finance),
+        ("policies", scenario.policies),
+        *((f"jobs.{name}", job) for name, job in sorted(scenario.jobs.items())),
+        *((f"apis.{name}", api) for name, api in sorted(scenario.apis.items())),
+    ]
+    for section, stated in sections:
+        yield from _far_off(section, stated, inputs, _USUAL, (above, Decimal(_BELOW)))
+        yield from _far_off(section, stated, inputs, _USUAL_AT_WIDE, (wide, wide))
+
+
+def _far_off(
+    section: str, stated: object, inputs: Inputs, table: _Usual, factors: tuple[Decimal, Decimal]
+) -> Iterator[Note]:
+    """Figures of one section that are so many times above, or below, what a table calls usual."""
+    above, below = factors
+    for key, (setting, larger, smaller) in table.items():
         usual, rule = inputs.rules.figure(setting), inputs.rules.setting(setting)
-        stated = getattr(inputs.scenario.finance, key)
-        for gpu_type, own in (stated if isinstance(stated, dict) else {"": stated}).items():
+        figures = getattr(stated, key, None)
+        for gpu_type, own in (figures if isinstance(figures, dict) else {"": figures}).items():
             if own and own > usual * above:
                 how, slip = "above", larger
-            elif own and smaller and own * _BELOW < usual:
+            elif own and smaller and own * below < usual:
                 how, slip = "below", smaller
             else:
                 continue
@@ -135,7 +179,7 @@ def _finance(inputs: Inputs) -> Iterator[Note]:
             yield Note(
                 text=f"{amount(own, unit)} are far {how} the {amount(usual, unit)} of the rule "
                 f"{rule.id}: the key does not take {slip}",
-                origin=".".join(part for part in ("finance", key, gpu_type) if part),
+                origin=".".join(part for part in (section, key, gpu_type) if part),
             )
 
 
@@ -197,7 +241,7 @@ def _kw_there(name: str, inputs: Inputs, pools: Sequence[PoolUse]) -> Decimal:
 
 
 def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[Note]:
-    """Budgets that buy nothing at all, and budgets that nothing comes near."""
+    """Budgets that buy nothing, that nothing comes near, and that a wider one undercuts."""
     every = [
         (offer.kind, usd_each)
         for offer in inputs.offers
@@ -207,7 +251,8 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
     paid = sum(line.total_cents for line in costs or () if line.name not in NOT_PAID)
     most = max([paid, *(in_cents(usd_each) for usd_each in buys)])
     factor = inputs.rules.figure("idle_budget_factor")
-    for cap in inputs.scenario.budget.caps():
+    caps = [*inputs.scenario.budget.caps()]
+    for cap in caps:
         keys = {"capex": "capex_usd", "opex": "opex_usd", "spending": "total_usd"}
         origin = f"budget.{keys[cap.spend]}" + (f".{cap.quarter}" if cap.quarter else "")
         prices = buys if cap.spend == "capex" else [usd_each for _, usd_each in every]
@@ -225,6 +270,18 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
                 "takes USD, not cents",
                 origin=origin,
             )
+        elif wider := [one for one in caps if _holds(one, cap) and one.cents < cap.cents]:
+            least = min(wider, key=lambda one: one.cents)
+            yield Note(
+                text=f"{cap.name}, {usd(cap.cents)}, is above {least.name}, {usd(least.cents)}, "
+                "which holds as well, and limits nothing: one of the two is a slip",
+                origin=origin,
+            )
+
+
+def _holds(wider: SpendCap, cap: SpendCap) -> bool:
+    """Whether all that counts towards one budget counts towards another one too."""
+    return wider.spend in (cap.spend, "spending") and wider.quarter in (cap.quarter, None)
 
 
 _NODES_OF_A_JOB = 10
@@ -232,8 +289,8 @@ _NODES_OF_A_JOB = 10
 
 
 def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
-    """Old prices, steep rates and growth, all or no memory kept free, odd models and jobs."""
-    yield from _stale(inputs)
+    """Odd dates, steep rates and growth, all or no memory kept free, odd models and jobs."""
+    yield from _dated(inputs)
     rate = inputs.scenario.finance.discount_rate_per_year
     if rate is not None and rate > inputs.rules.figure("steep_discount_rate"):
         yield Note(
@@ -376,20 +433,32 @@ def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
         )
 
 
-def _stale(inputs: Inputs) -> Iterator[Note]:
-    as_of = inputs.scenario.horizon.earliest_order
+def _dated(inputs: Inputs) -> Iterator[Note]:
+    """Prices that are old on the day of the plan, and stated ones that nobody knows yet."""
+    scenario = inputs.scenario
+    as_of, apis = scenario.horizon.earliest_order, sorted(scenario.apis.items())
     dated = [
-        *(("offers", one.name, one.price_date) for one in inputs.offers),
-        *(("apis", name, api.price_date) for name, api in sorted(inputs.scenario.apis.items())),
+        *(
+            ("offers", one.name, one.price_date, scenario.offers[one.name].price_date)
+            for one in inputs.offers
+        ),
+        *(("apis", name, api.price_date, api.price_date) for name, api in apis),
     ]
-    for section, name, stated in dated:
-        if stated is None:
+    for section, name, priced, stated in dated:
+        if priced is None:
             continue
-        priced_on = date.fromisoformat(str(stated))
+        priced_on = date.fromisoformat(str(priced))
         days = (as_of - priced_on).days
         if days > inputs.rules.figure("stale_price_days"):
             yield Note(
                 text=f"the price of {name} is of {priced_on}, {count_of(days, 'day')} "
                 f"before {as_of}, the first day on which this plan can order",
                 origin=f"{section}.{name}",
+            )
+        elif days < 0 and stated is not None:
+            yield Note(
+                text=f"the price of {name} is of {priced_on}, {count_of(-days, 'day')} after "
+                f"{as_of}, the first day on which this plan can order: one of the days is wrong, "
+                "or `horizon.as_of` is to be stated",
+                origin=f"{section}.{name}.price_date",
             )

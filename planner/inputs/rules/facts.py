@@ -199,6 +199,13 @@ _SETTINGS = {
         "USD/GPU/year",
         "price of a software licence, far from which is asked",
     ),
+    "usual_network_usd_per_port": ("USD/port", "price of a network port, far from which is asked"),
+    "usual_move_cost_usd": ("USD/move", "cost of a move, far above which is asked"),
+    "usual_usd_per_million_tokens": (
+        "USD/10^6 tokens",
+        "price of an API, far from which is asked",
+    ),
+    "wide_price_factor": ("times", "how far from a usual price that differs widely is asked"),
 }
 
 
