@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import ceil
 
 from planner.errors import InfeasibleError, LimitError
-from planner.inputs.text import count_of
+from planner.inputs.text import count_of, one_of
 from planner.packing.conflict import Conflict, conflict_of, without_costs
 from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
@@ -25,6 +25,8 @@ _TIME_S = 10.0
 """For one question, and for all of jobs that would start later."""
 _JOBS = 4
 """At most so many jobs are asked about starting later."""
+_TYPES = 4
+"""At most so many GPU types are named of one job."""
 _UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
@@ -174,10 +176,30 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
         if len(spans) == 1:
             ((told, quarters),) = spans
             units = "unit" if told.endswith(" of 1") else "units"
-            yield f"{_names(list(names))}: {told} {units} without room ({_span(quarters)})"
+            without = f"{told} {units} without room ({_span(quarters)})"
         elif spans:
             parts = ", ".join(f"{told} ({_span(quarters)})" for told, quarters in spans)
-            yield f"{_names(list(names))}: units without room: {parts}"
+            without = f"units without room: {parts}"
+        else:
+            continue
+        each = _each(translation.problem.demands[numbers[0]])
+        yield f"{_names(list(names))}: {without}{f'; each takes {each}' if each else ''}"
+
+
+def _each(demand: Demand) -> str:
+    """GPUs of a unit in the quarter that takes the most, on each GPU type; empty where one does."""
+    most: dict[str, int] = {}
+    for choice in demand.choices:
+        copies = max(map(choice.copies_in, demand.quarters))
+        gpus = choice.shape.gpus * copies
+        most[choice.gpu_type] = min(gpus, most.get(choice.gpu_type, gpus))
+    if max(most.values(), default=1) == 1:
+        return ""
+    fewest = sorted(most.items(), key=lambda item: (item[1], item[0]))
+    (gpu_type, gpus), *others = fewest[:_TYPES]
+    told = [f"{count_of(gpus, 'GPU')} of {gpu_type}", *(f"{of:,} of {name}" for name, of in others)]
+    grows = any(len(set(choice.by_quarter)) > 1 for choice in demand.choices)
+    return f"{'up to ' if grows else ''}{one_of(told)}"
 
 
 def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
-from planner.costs import NOT_PAID, in_cents
+from planner.costs import NOT_PAID, entry_quarters, in_cents
 from planner.inputs.catalog.catalog import Catalog, NodeType, counted_parameters
 from planner.inputs.checks.faults import entries
 from planner.inputs.reading.document import dotted
@@ -23,7 +23,7 @@ from planner.inputs.scenario.site import Site
 from planner.inputs.settled import Inputs
 from planner.inputs.text import count_of, usd
 from planner.planning.plan import CostLine, Note, Plan, PoolUse
-from planner.planning.words import amount, price
+from planner.planning.words import amount, price, some_of
 
 _W_OF_A_KW = 1000
 """Also the least kW that W for kW give: no site and no rack is fed less than one."""
@@ -290,6 +290,7 @@ _NODES_OF_A_JOB = 10
 
 def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
     """Odd dates, steep rates and growth, all or no memory kept free, odd models and jobs."""
+    yield from _unstated_day(inputs)
     yield from _dated(inputs)
     rate = inputs.scenario.finance.discount_rate_per_year
     if rate is not None and rate > inputs.rules.figure("steep_discount_rate"):
@@ -317,11 +318,33 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
 
 def limiting_figures(inputs: Inputs) -> Iterator[Note]:
     """Of these, and of prices and budgets, those by which there may be no plan."""
+    yield from _unstated_day(inputs)
     yield from _of_what_is_paid(inputs)
     yield from _hardly_any_left(inputs)
     for name, job in sorted(inputs.scenario.jobs.items()):
         yield from _of_job(name, job, inputs)
     yield from _idle_budgets(inputs, None)
+
+
+def _unstated_day(inputs: Inputs) -> Iterator[Note]:
+    """Offers that come too late for the first quarter because nobody said when orders begin."""
+    horizon = inputs.scenario.horizon
+    first = horizon.first_quarter
+    late = [
+        f"{offer.name} ({count_of(offer.lead_time_weeks, 'week')})"
+        for offer in inputs.offers
+        if offer.lead_time_weeks
+        and first in (offer.available or horizon.all_quarters)
+        and (served := entry_quarters(inputs, offer))
+        and served[0] > 0
+    ]
+    if horizon.as_of is None and late:
+        yield Note(
+            text=f"the first day of an order is not stated, so it is {first.start}, on which "
+            f"{first} begins: what has a lead time comes after that quarter has begun, and serves "
+            f"from a later one ({some_of(late, 4)})",
+            origin="horizon.as_of",
+        )
 
 
 def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:

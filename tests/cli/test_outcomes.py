@@ -69,6 +69,15 @@ REFUSED_BY_PROOF = {
         offer("kind: buy, lead_time_weeks: 20"),
         ["t: 2 of 3 units without room", "arrives after the horizon"],
     ),
+    "nothing on the first day, which nobody stated": (
+        offer("kind: rent, lead_time_weeks: 2"),
+        [
+            "t: 2 of 3 units without room (2027Q1 to 2027Q2); each takes 8 GPUs of h100-80gb-sxm "
+            "or 8 of h200-141gb-sxm",
+            "the first day of an order is not stated, so it is 2027-01-01, on which 2027Q1 begins",
+            "serves from a later one (h200 (2 weeks)) (horizon.as_of)",
+        ],
+    ),
     "more cores than any node has": (
         job("fixed: {gpus: 1, cpus: 8000}"),
         ["it needs 8,000 cores of", "the catalog has none with so much, so ask for less"],
@@ -288,6 +297,10 @@ WORTH_A_LOOK = {
         offer("kind: buy, lead_time_weeks: 60", "jobs:\n  t:\n    fixed: {gpus: 8}\n"),
         "h200 takes 60 weeks from order to service: ordered on 2027-01-01, the first day, it comes "
         "on 2028-02-25, too late for 2027Q2",
+    ),
+    "a lead time from a day that nobody stated": (
+        offer("kind: buy, lead_time_weeks: 12", "jobs:\n  t:\n    fixed: {gpus: 8}\n"),
+        "the first day of an order is not stated, so it is 2027-01-01, on which 2027Q1 begins",
     ),
     "a lead time beyond the quarters of the offer": (
         offer(
