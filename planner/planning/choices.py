@@ -1,7 +1,7 @@
 """What the choices of a plan cost: the same jobs solved again without one of them.
 
-The difference to the best plan without a choice, both proved; small changes of demand that would
-save a node; and where there is no plan, which change would give one.
+The difference to the best plan without a choice, both proved; small changes of what is asked for
+that would save much; and where there is no plan, which change would give one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
@@ -211,7 +212,7 @@ class ChoicePrices:
         limited = replace(self, deadline=min(self.deadline, spent() + budget_s))
         inputs = self.solved.inputs
         found = sorted(change for pool in plan.pools for change in _changes(plan, inputs, pool))
-        for change in found[:_MOST_ASKED]:
+        for change in (*found[:_MOST_ASKED], *islice(_longer_waits(plan, inputs), _MOST_ASKED)):
             _, cents = limited.cost_of(translate(*self._changed(change)))
             job = next(one for one in plan.jobs if one.name == change.job)
             saved = 0 if cents is None else plan.proof.cost_cents - cents
@@ -233,8 +234,12 @@ class ChoicePrices:
         serve = inputs.scenario.jobs[change.job].serve
         assert serve is not None
         assert serve.load is not None
-        less = serve.model_copy(update={"load": serve.load.times(1 - change.share)})
-        changed = _with_job(inputs, change.job, serve=less)
+        if change.latency_ms:
+            assert serve.latency is not None
+            other: dict[str, object] = {"latency": serve.latency.times(1 + change.share)}
+        else:
+            other = {"load": serve.load.times(1 - change.share)}
+        changed = _with_job(inputs, change.job, serve=serve.model_copy(update=other))
         return changed, self.request.sizers.portfolio(changed)
 
 
@@ -307,20 +312,36 @@ def _with_jobs(inputs: Inputs, jobs: dict[str, Job]) -> Inputs:
 
 _LESS_TRAFFIC, _FEW_GPUS = Fraction(1, 10), Fraction(1, 4)
 """Shares of a job's traffic, and of the GPUs of a node: a change that is larger is no small one."""
+_LONGER = Fraction(1, 10)
+"""Share of a target of latency by which users may be asked to wait longer."""
 _MOST_ASKED = 3
+"""Changes of demand, and of latency."""
 
 
 class _Change(NamedTuple):
-    """What is asked: so many units fewer, or so many per cent less traffic."""
+    """What is asked: so many units fewer, so many per cent less traffic, or longer waits."""
 
     share: Fraction
-    """Of the job's demand."""
+    """Of the job's demand, or of its latency."""
     job: str
     units: int
-    """0 of traffic."""
-    gpus: int
-    node_type: str
-    site: str
+    """0 of traffic and of latency."""
+    gpus: int = 0
+    node_type: str = ""
+    site: str = ""
+    latency_ms: tuple[tuple[str, float], ...] = ()
+    """Targets after the change; empty of demand."""
+
+
+def _longer_waits(plan: Plan, inputs: Inputs) -> Iterator[_Change]:
+    """A little more time for users of an endpoint that keeps to a latency, the dearest first."""
+    for job in sorted(plan.jobs, key=lambda one: (-one.tag_cents, one.name)):
+        stated = inputs.scenario.jobs.get(job.name)
+        latency = stated.serve.latency if stated and stated.serve and stated.load else None
+        if latency is not None and job.tag_cents > 0:
+            targets = latency.times(1 + _LONGER).targets_ms
+            longer = tuple((key, float(ms)) for key, ms in targets.items())
+            yield _Change(_LONGER, job.name, 0, latency_ms=longer)
 
 
 def _changes(plan: Plan, inputs: Inputs, pool: PoolUse) -> Iterator[_Change]:

@@ -32,7 +32,7 @@ from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 
 _LEAST_ASKED_S = 1.0
-"""Of work, for what would save a node, however short the search was; else as long as that."""
+"""Of work, for what small changes would save, however short the search was; else as long as that."""
 _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 
 Goal = Literal["power", "quarters waited", "moves"]
@@ -93,7 +93,7 @@ def make_plan(
         if price_choices:
             choices = ChoicePrices(request, solved, begun + time_limit_s)
             plan = plan.model_copy(update=choices.prices(plan))
-            say("asking what would save a node")
+            say("asking what small changes would save")
             misses = tuple(choices.near_misses(plan, max(searched_s, _LEAST_ASKED_S)))
             plan = plan.model_copy(update={"near_misses": misses})
     if not clock.ended:

@@ -622,17 +622,20 @@ class PartitionSaving(Frozen):
 
 
 class NearMiss(Frozen):
-    """A small change of demand with which the best plan costs less by a node; proved."""
+    """A small change of what is asked for with which the best plan costs far less; proved."""
 
     job: str
     units: int
-    """Fewer of it in every quarter; 0 where the traffic changes."""
+    """Fewer of it in every quarter; 0 where the traffic or the latency changes."""
     share: float
-    """The same of all of its units; or by how much less traffic arrives in every quarter."""
-    gpus: int
-    """That it holds less in the fullest quarter of the pool."""
-    node_type: str
-    site: str
+    """The same of all of its units; or by how much less traffic arrives in every quarter, or by how
+    much longer users may wait."""
+    latency_ms: tuple[tuple[str, float], ...] = ()
+    """Targets after the change, by key; empty where units or traffic change."""
+    gpus: int = 0
+    """That it holds less in the fullest quarter of the pool; 0 where the latency changes."""
+    node_type: str = ""
+    site: str = ""
     saved_cents: int
     """Net present cost."""
 

@@ -240,7 +240,7 @@ def _options(traced: TracedPlan) -> Iterator[Block]:
     yield Heading("Why not other GPU types", 3)
     yield from jobs.gpu_types_section(traced)
     yield from jobs.rejections_section(traced.plan)
-    yield from titled((("What would save a node", proof.near_miss_section(traced.plan)),), 3)
+    yield from titled((("What small changes would save", proof.near_miss_section(traced.plan)),), 3)
 
 
 def _trace(traced: TracedPlan) -> Iterator[Block]:

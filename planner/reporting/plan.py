@@ -74,7 +74,7 @@ def _parts(traced: TracedPlan, detail: Detail) -> dict[str, Iterable[Block]]:
         "Utilization": capacity.utilization_section(traced),
         "Sites": sites.sites_section(traced, lines, full=False),
         "Cost": cost.plan_cost_section(traced),
-        "What would save a node": proof.near_miss_section(plan),
+        "What small changes would save": proof.near_miss_section(plan),
         "Teams": cost.teams_section(traced),
         "Rejected GPU types": jobs.rejections_section(plan),
         "Assumptions": proof.notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
@@ -110,7 +110,7 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
         "Traffic and latency",
         "APIs",
         "Cost",
-        "What would save a node",
+        "What small changes would save",
         "Warnings",
     ]
     if plan.proof.second_opinions:

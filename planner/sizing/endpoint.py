@@ -64,12 +64,8 @@ class Endpoint:
         self._tries: dict[tuple[int, Exact | None, _Split | None], Tries] = {
             (self._least, None, None): self._alone
         }
-        latency = serve.latency
-        self._targets = {
-            name: getattr(latency, name)
-            for name in TOLD
-            if latency is not None and getattr(latency, name) is not None
-        }
+        stated = serve.latency.targets_ms if serve.latency else {}
+        self._targets = {name: float(ms) for name, ms in stated.items()}
         self._most = int(job.number("concurrency_at_most") or 1)
 
     def place(self, gpu_type: str, gpu: Mapping[str, Known]) -> tuple[Placement, ...] | Rejection:

@@ -48,6 +48,12 @@ def near_miss_section(plan: Plan) -> Iterator[Block]:
 
 
 def _told(one: NearMiss) -> str:
+    if one.latency_ms:
+        targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
+        return (
+            f"{percent(one.share, 0)} more time for {one.job} ({targets}) would save "
+            f"{usd(one.saved_cents)} net present cost (planned, proved)"
+        )
     change = f"{percent(one.share, 0)} less traffic of {one.job}"
     if one.units:
         change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
