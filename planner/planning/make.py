@@ -32,7 +32,7 @@ from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers, size_portfolio
 
 _LEAST_ASKED_S = 1.0
-"""Of work, for what small changes would save, however short the search was; else as long as that."""
+"""Of work, to ask what small changes would save, however short the search was; else as long."""
 _SHORT = "what is bought, and what can be rented, does not hold all jobs"
 
 Goal = Literal["power", "quarters waited", "moves"]
