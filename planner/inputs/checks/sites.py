@@ -86,6 +86,8 @@ def _unknown_site(
     if "site" not in entry.model_fields_set:
         names = sorted(known)
         hint = f"state `site`: one of {', '.join(names)}"
+        if isinstance(entry, Offer) and entry.kind != "buy":
+            hint += "; a provider's is listed as well, such as `sites: {cloud: {}}`"
         return Fault(path, "names no site, though the scenario lists `sites`", hint, at_key=True)
     hint = _nearest(name, known)
     at = () if isinstance(entry.site, str) else (entry.site.index(name),)
