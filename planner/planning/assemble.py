@@ -27,9 +27,9 @@ from planner.planning.figures.costs import (
     cost_lines,
     entering_nodes,
     node_releases,
+    price_tags,
     released_nodes,
 )
-from planner.planning.figures.price_tags import price_tags
 from planner.planning.figures.shares import (
     Occupancy,
     api_comparisons,

@@ -12,16 +12,14 @@ from math import isclose
 from planner.errors import CheckError
 from planner.inputs.settled import Inputs
 from planner.planning.checks import (
-    apis,
+    demand,
     figures,
     gpus,
     money,
     moves,
     nodes,
     placement,
-    shortage,
     sites,
-    spares,
     teams,
 )
 from planner.planning.checks.view import Findings, View, differences
@@ -96,17 +94,17 @@ def _terms(view: View) -> Findings:
 _TERMS = "the jobs' price tags and the other terms add up to the bound"
 
 _STAGES: tuple[tuple[Callable[[View], Findings], ...], ...] = (
-    (*nodes.FIRST, *shortage.FIRST, *apis.FIRST),
+    (*nodes.FIRST, *demand.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
-        *spares.CHECKS,
+        *sites.SPARES,
         *gpus.CHECKS,
         *moves.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,
-        *apis.CHECKS,
+        *demand.CHECKS,
         *teams.CHECKS,
         *(_bound, _terms),
     ),

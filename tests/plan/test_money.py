@@ -13,7 +13,7 @@ from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.money import expected_costs
 from planner.planning.checks.view import View
-from planner.planning.figures.price_tags import largest_remainder, price_tags
+from planner.planning.figures.costs import largest_remainder, price_tags
 
 
 def line(plan, name):

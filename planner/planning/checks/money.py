@@ -12,7 +12,7 @@ from operator import add
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.settled import SettledOffer
 from planner.inputs.text import count_of, usd
-from planner.planning.checks.apis import token_cents
+from planner.planning.checks.demand import token_cents
 from planner.planning.checks.moves import moves_cents
 from planner.planning.checks.view import Findings, View, differences, in_force
 from planner.planning.plan import Node, Origin
