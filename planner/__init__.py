@@ -64,11 +64,11 @@ if TYPE_CHECKING:
     from planner.api.variants import RiskResult as RiskResult
     from planner.api.variants import SensitivityResult as SensitivityResult
     from planner.api.variants import SweepResult as SweepResult
+    from planner.api.variants import Work as Work
     from planner.api.variants import alternatives as alternatives
     from planner.api.variants import risk as risk
     from planner.api.variants import sensitivity as sensitivity
     from planner.api.variants import sweep as sweep
-    from planner.api.work import Work as Work
 
 _MODULES = {
     "comparing": ("ComparisonResult", "ReplayResult", "compare", "replay"),
@@ -88,10 +88,9 @@ _MODULES = {
     "sizing": ("MeasureResult", "SizeResult", "measure", "size"),
     "tables": ("ImportResult", "InitResult", "import_table", "init", "table_template"),
     "variants": (
-        *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult"),
+        *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),
         *("alternatives", "risk", "sensitivity", "sweep"),
     ),
-    "work": ("Work",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

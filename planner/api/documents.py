@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Literal, Unpack, cast, get_args
 
-from planner.api.comparing import ComparisonResult, compared, for_their_cost
-from planner.api.planning import PlanResult, PlanSource, read_plan
+from planner.api.comparing import compare
+from planner.api.planning import (
+    GAP,
+    TIME_LIMIT_SECONDS,
+    PlanResult,
+    PlanSource,
+    read_plan,
+)
 from planner.api.result import FilePath, Progress, Result, Row, require, warn
 from planner.api.scenario import Changes, Source, load, require_known_keys
-from planner.api.variants import AlternativesResult, RiskResult, SensitivityResult
-from planner.api.work import Work, require_work, runner_of
+from planner.api.variants import (
+    AlternativesResult,
+    RiskResult,
+    SensitivityResult,
+    Work,
+    require_work,
+    variant_runner,
+)
 from planner.errors import Finding, InputError
 from planner.exchange.exports import (
     kubernetes_files,
@@ -23,7 +34,6 @@ from planner.exchange.exports import (
 )
 from planner.exchange.portfolio import portfolio_csv, portfolio_rows
 from planner.inputs.reading.reader import parse_document
-from planner.planning.make import make_plan
 from planner.planning.store import sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
@@ -35,10 +45,9 @@ from planner.reporting.html.render import render as html
 from planner.reporting.pages import printer
 from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
-from planner.whatif.alternatives import alternatives as found_alternatives
-from planner.whatif.alternatives import standard_alternatives
+from planner.whatif.alternatives import find_alternatives, standard_alternatives
 from planner.whatif.results import summary_of
-from planner.whatif.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.sensitivity import analyze_sensitivity
 
 WhatIf = Literal["none", "options", "all"]
 
@@ -162,7 +171,16 @@ def report(  # noqa: PLR0913 - a parameter for each option
         if given is not None and not given.answers(asked):
             raise InputError(Finding("is of another scenario than the plan", path=given._name))
     others = {name: read_plan(one)._plan for name, one in (options or {}).items()}
-    changed = None if since is None else _since(asked, read_plan(since), actuals, work, progress)
+    changed = None
+    if since is not None:
+        changed = compare(
+            read_plan(since),
+            asked,
+            actuals=actuals,
+            gap=work.get("gap", GAP),
+            time_limit_seconds=work.get("time_limit_seconds", TIME_LIMIT_SECONDS),
+            progress=progress,
+        )
     found, moved = _beside(asked, alternatives, sensitivity, what_if, work, progress)
     beside = RelatedResults(
         others,
@@ -174,23 +192,6 @@ def report(  # noqa: PLR0913 - a parameter for each option
     )
     results = tuple(one for one in (found, moved, changed) if one is not None)
     return ReportResult(asked, beside, edition, results, print_page)
-
-
-def _since(
-    plan: PlanResult,
-    last: PlanResult,
-    actuals: FilePath | None,
-    work: Work,
-    progress: Progress,
-) -> ComparisonResult:
-    planner = partial(
-        make_plan,
-        asked_gap=work.get("gap", 1e-4),
-        time_limit_s=work.get("time_limit_seconds", 60.0),
-        progress=progress,
-    )
-    steps = for_their_cost(planner)
-    return compared(last._saved, plan._saved, actuals, steps, (*last.read_from, *plan.read_from))
 
 
 def _beside(
@@ -208,14 +209,14 @@ def _beside(
     try:
         if saved.missing or saved.asked is None:
             raise InputError(Finding(saved.missing or "its files are not known"))
-        with runner_of(saved.asked, work, progress, sizers=saved.sizers) as made:
+        with variant_runner(saved.asked, work, progress, sizers=saved.sizers) as made:
             if wanted == "options":
                 made.know(summary_of(plan._plan))
                 made.progress("planning do nothing, reclaim first and rent only")
                 return AlternativesResult(standard_alternatives(made)), moved
             if found is None or not found.whole:
-                found = AlternativesResult(found_alternatives(made))
-            moved = moved or SensitivityResult(found_sensitivity(made))
+                found = AlternativesResult(find_alternatives(made))
+            moved = moved or SensitivityResult(analyze_sensitivity(made))
     except InputError as error:
         left_out = "options are" if found is None else "the sensitivity is"
         warn(f"{left_out} not planned: {error}")

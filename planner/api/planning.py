@@ -17,8 +17,7 @@ from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.packing.incumbent import Incumbent
 from planner.packing.lp_file import written_program
 from planner.packing.statement.translate import Translation
-from planner.planning.explain import Explanation
-from planner.planning.explain import explain as explained
+from planner.planning.explain import Explanation, explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import (
@@ -45,6 +44,8 @@ from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import action_of
 from planner.sizing.sizers import Sizers
 
+GAP, TIME_LIMIT_SECONDS = 1e-4, 60.0
+"""How far a plan is proved, and for how many seconds of work that is tried, unless told."""
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
 _PURCHASE = (
@@ -239,8 +240,8 @@ def plan(
     source: Source,
     *,
     previous: PlanSource | None = None,
-    gap: float = 1e-4,
-    time_limit_seconds: float = 60.0,
+    gap: float = GAP,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
     crosscheck: bool = False,
     program: bool = False,
     progress: Progress = None,
@@ -410,11 +411,11 @@ def explain(plan: PlanSource, job: str | None = None) -> ExplainResult | JobsRes
     if job is None:
         return JobsResult(saved)
     with sound(saved.label):
-        told = explained(saved._plan, job)
+        told = explain_job(saved._plan, job)
     return ExplainResult(told, saved.label)
 
 
-def require_effort(gap: float, time_limit_seconds: float) -> None:
+def require_effort(gap: float = GAP, time_limit_seconds: float = TIME_LIMIT_SECONDS) -> None:
     """Raise InputError for a gap or a time limit that nothing can be planned by."""
     require(0 <= gap < 1, "gap", gap, "a share from 0 to below 1")
     fits = 0 < time_limit_seconds < inf

@@ -81,7 +81,7 @@ class Explanation(Frozen):
     """Jobs that give way, too, and get room that is made before this one does."""
 
 
-def explain(plan: Plan, job_name: str) -> Explanation:
+def explain_job(plan: Plan, job_name: str) -> Explanation:
     """Explain one job of a plan; raises InputError with the nearest names if there is none such."""
     job = next((job for job in plan.jobs if job.name == job_name), None)
     if job is None:

@@ -36,7 +36,7 @@ _MOST_TRIES = 64
 """Plans that are made for one alternative."""
 
 
-def alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
+def find_alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
     """Plan what is asked and what stands beside it; near-optimal ones cost at most `within` more.
 
     Where what is asked has no plan, raises what planning it would.

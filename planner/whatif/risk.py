@@ -308,7 +308,7 @@ class Risk(StoredResult):
     """Purchase plans side by side in these futures; None where nobody asks."""
 
 
-def risk(
+def assess_risk(
     planner: VariantPlanner,
     futures: Futures,
     samples: int,

@@ -129,7 +129,7 @@ class _Search:
             self.kept = self.middle
 
 
-def sensitivity(
+def analyze_sensitivity(
     runner: CachedRunner,
     *,
     swing: Fraction = Fraction(1, 5),
