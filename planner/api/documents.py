@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Literal, Unpack, cast, get_args
 
 from planner.api.comparing import compare
-from planner.api.planning import (
-    GAP,
-    TIME_LIMIT_SECONDS,
-    PlanResult,
-    PlanSource,
-    read_plan,
-)
+from planner.api.planning import PlanResult, PlanSource, read_plan
 from planner.api.result import FilePath, Progress, Result, Row, require, warn
 from planner.api.scenario import Changes, Source, load, require_known_keys
 from planner.api.variants import (
@@ -21,6 +15,7 @@ from planner.api.variants import (
     RiskResult,
     SensitivityResult,
     Work,
+    effort_of,
     require_work,
     variant_runner,
 )
@@ -173,14 +168,8 @@ def report(  # noqa: PLR0913 - a parameter for each option
     others = {name: read_plan(one)._plan for name, one in (options or {}).items()}
     changed = None
     if since is not None:
-        changed = compare(
-            read_plan(since),
-            asked,
-            actuals=actuals,
-            gap=work.get("gap", GAP),
-            time_limit_seconds=work.get("time_limit_seconds", TIME_LIMIT_SECONDS),
-            progress=progress,
-        )
+        last, effort = read_plan(since), effort_of(work)
+        changed = compare(last, asked, actuals=actuals, progress=progress, **effort)
     found, moved = _beside(asked, alternatives, sensitivity, what_if, work, progress)
     beside = RelatedResults(
         others,

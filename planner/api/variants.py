@@ -112,7 +112,7 @@ def _parted(options: VariantOptions) -> tuple[Changes, Work]:
 
 def require_work(work: Work) -> None:
     """Raise InputError for a gap, a time limit, workers or a cluster that cannot be used."""
-    require_effort(*_effort(work))
+    require_effort(**effort_of(work))
     workers, cluster = work.get("workers"), work.get("cluster")
     require(workers is None or workers >= 1, "workers", workers, "a number of processes")
     if cluster is None:
@@ -123,8 +123,12 @@ def require_work(work: Work) -> None:
         raise InputError(Finding(told, path="cluster"))
 
 
-def _effort(work: Work) -> tuple[float, float]:
-    return work.get("gap", GAP), work.get("time_limit_seconds", TIME_LIMIT_SECONDS)
+def effort_of(work: Work) -> Effort:
+    """Gap and time limit; of those that are left out, what one plan has."""
+    return {
+        "gap": work.get("gap", GAP),
+        "time_limit_seconds": work.get("time_limit_seconds", TIME_LIMIT_SECONDS),
+    }
 
 
 def usable_cores() -> int:
@@ -142,8 +146,15 @@ def _executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Exe
 def _variant_planner(
     question: Question, work: Work, sizers: Sizers | None = None
 ) -> VariantPlanner:
-    catalog, rules = tuple(question.given["catalog"]), tuple(question.given["rules"])
-    config = WorkerConfig(question.path, catalog, rules, *_effort(work), question.text)
+    effort = effort_of(work)
+    config = WorkerConfig(
+        question.path,
+        catalog=tuple(question.given["catalog"]),
+        rules=tuple(question.given["rules"]),
+        gap=effort["gap"],
+        time_limit_s=effort["time_limit_seconds"],
+        text=question.text,
+    )
     return VariantPlanner(config, question, sizers)
 
 
@@ -239,7 +250,7 @@ class SensitivityResult(StoredAnswer[Sensitivity]):
 
     @property
     def exit_code(self) -> ExitCode:
-        """How planning the scenario as it stands ends."""
+        """How the command ends: as planning the scenario as it stands does."""
         return self._found.base.exit_code
 
     @property
@@ -314,7 +325,7 @@ class AlternativesResult(StoredAnswer[Alternatives]):
 
     @property
     def exit_code(self) -> ExitCode:
-        """How planning the scenario as it stands ends."""
+        """How the command ends: as planning the scenario as it stands does."""
         return self._found.cheapest.exit_code
 
     @property
@@ -405,9 +416,11 @@ class SweepResult(Result):
     """The file in which the rows are kept; None where they are not."""
 
     @property
-    def exit_codes(self) -> frozenset[ExitCode]:
-        """How planning the rows ended."""
-        return frozenset(row.figures.exit_code for row in self._found)
+    def exit_code(self) -> ExitCode:
+        """How the command ends: 5 where a plan failed its check, 4 where one is not proved."""
+        codes = {row.figures.exit_code for row in self._found}
+        found = (one for one in (ExitCode.UNVERIFIED, ExitCode.LIMIT) if one in codes)
+        return next(found, ExitCode.PROVED)
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -544,6 +557,11 @@ class RiskResult(StoredAnswer[Risk]):
     def proved(self) -> bool:
         """Whether the plan as it stands and those of all futures are proved."""
         return not self._found.not_proved and self._found.base.result == "proved"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the command ends: 4 where a plan is not proved."""
+        return ExitCode.PROVED if self.proved else ExitCode.LIMIT
 
     @property
     def chances(self) -> list[Row]:

@@ -27,6 +27,7 @@ from planner.packing.pack import attempt
 from planner.packing.scenario_program import Order
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
+from planner.planning.assemble import Request
 from planner.planning.jobs import stuck_jobs
 from planner.planning.make import Goal, NearPlan, committed_plan, make_plan, near_plan
 from planner.planning.plan import Plan
@@ -326,21 +327,19 @@ class VariantPlanner:
 
     def plan(self, inputs: Inputs) -> Plan:
         """Plan with the gap and limits of the configuration; raises what planning raises."""
-        if self.config.purchases is not None:
-            return committed_plan(
-                inputs,
-                self.config.purchases,
-                asked_gap=self.config.gap,
-                time_limit_s=self.config.time_limit_s,
-                sizers=self._sizers,
-            )
+        config = self.config
+        if config.purchases is not None:
+            return committed_plan(self._request(inputs), config.purchases)
         return make_plan(
             inputs,
-            asked_gap=self.config.gap,
-            time_limit_s=self.config.time_limit_s,
+            asked_gap=config.gap,
+            time_limit_s=config.time_limit_s,
             sizers=self._sizers,
             price_choices=False,
         )
+
+    def _request(self, inputs: Inputs) -> Request:
+        return Request(inputs, self._sizers, self.config.gap, self.config.time_limit_s)
 
     def translation(self, inputs: Inputs) -> Translation:
         """The packing problem of inputs in which all jobs are kept; raises InputError."""
@@ -348,15 +347,7 @@ class VariantPlanner:
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, with the same limits; raises as `near_plan`."""
-        config = self.config
-        return near_plan(
-            inputs,
-            goal,
-            most_cents,
-            asked_gap=config.gap,
-            time_limit_s=config.time_limit_s,
-            sizers=self._sizers,
-        )
+        return near_plan(self._request(inputs), goal, most_cents)
 
     def units_short(self, inputs: Inputs) -> tuple[JobShort, ...] | None:
         """What the owned nodes alone do not hold, quarter by quarter; None: not known in time."""

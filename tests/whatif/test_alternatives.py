@@ -7,6 +7,7 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.inputs.override import Override
+from planner.planning.assemble import Request
 from planner.planning.make import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
@@ -363,12 +364,7 @@ def test_what_draws_an_unknown_power_is_named(trades):
     catalog = inputs.catalog.model_copy(update={"nodes": nodes})
     with pytest.raises(ValueError, match="xe7740-l40s"):
         near_plan(
-            inputs.model_copy(update={"catalog": catalog}),
-            "power",
-            0,
-            asked_gap=0.0,
-            time_limit_s=9.0,
-            sizers=Sizers(),
+            Request(inputs.model_copy(update={"catalog": catalog}), Sizers(), 0.0, 9.0), "power", 0
         )
 
 
