@@ -96,18 +96,20 @@ def _without_apis(inputs: Inputs) -> tuple[Override, ...]:
     return tuple(Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
 
 
+def _dropping(inputs: Inputs) -> tuple[tuple[Override, ...], str]:
+    """Settings under which jobs may give way, and what they change besides, in words."""
+    drop = Override.of(("policies", "shortage"), "drop")
+    if not inputs.scenario.running:  # of which nothing may be dropped
+        return (drop,), ""
+    pinned = [name for name, job in inputs.scenario.jobs.items() if job.pinned]
+    loose = (Override.of(("jobs", name, "pinned"), False) for name in pinned)
+    return (drop, Override.of(("running",), ()), *loose), ", wherever they run today"
+
+
 def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
     """What a board asks for in any case, whatever it costs."""
     inputs = runner.inputs
-    drop: tuple[Override, ...] = (Override.of(("policies", "shortage"), "drop"),)
-    wherever = ""
-    if inputs.scenario.running:  # of which nothing may be dropped
-        pinned = [name for name, job in inputs.scenario.jobs.items() if job.pinned]
-        drop += (
-            Override.of(("running",), ()),
-            *(Override.of(("jobs", name, "pinned"), False) for name in pinned),
-        )
-        wherever = ", wherever they run today"
+    drop, wherever = _dropping(inputs)
     keeping = tuple(_keeping(inputs))
     kept = ", and every owned node is kept, and on" if keeping else ""
     shared = (Override.of(("policies", "mig"), "same-node"),)

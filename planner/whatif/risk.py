@@ -47,7 +47,7 @@ class Hedging:
         self, planner: VariantPlanner, drawn: Sequence[Variant], known: Sequence[PlanSummary]
     ) -> None:
         """`known` are the futures as drawn, each with its best plan."""
-        self._planner, self._drawn, self._known = planner, drawn, known
+        self.planner, self.drawn, self.known = planner, drawn, known
         inputs = planner.inputs(drawn[0])
         self._offers = {offer.name: offer for offer in inputs.offers}
         self._first = inputs.scenario.horizon.first_quarter
@@ -106,19 +106,17 @@ class Hedging:
         self._take_in(new[half:])
 
     def _future(self, place: int) -> Future:
-        inputs = self._planner.inputs(self._drawn[place])
-        return future_of(
-            self._planner.translation(inputs).problem, self._planner.config.time_limit_s
-        )
+        inputs = self.planner.inputs(self.drawn[place])
+        return future_of(self.planner.translation(inputs).problem, self.planner.config.time_limit_s)
 
     def _solved(self, means: Sequence[Mean], gap: float) -> Hedged:
-        limit_s = self._planner.config.time_limit_s
+        limit_s = self.planner.config.time_limit_s
         futures = tuple(self._futures.values())
         return hedged(futures, means, time_limit_s=limit_s, relative_gap=gap)
 
     def _mean(self, worst: Sequence[int]) -> Mean:
         places = {place: number for number, place in enumerate(self._futures)}
-        others = (self._known[place].bound_cents or 0 for place in worst if place not in places)
+        others = (self.known[place].bound_cents or 0 for place in worst if place not in places)
         within = tuple(places[place] for place in worst if place in places)
         return Mean(within, sum(others), len(worst))
 
@@ -161,24 +159,18 @@ class PurchasePlans(Frozen):
 
 
 def compared_choices(
-    planner: VariantPlanner,
-    drawn: Sequence[Variant],
-    known: Sequence[PlanSummary],
-    base: PlanSummary,
-    most: int,
-    out: Path,
-    runs: VariantRuns,
+    search: Hedging, base: PlanSummary, most: int, out: Path, runs: VariantRuns
 ) -> PurchasePlans:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
 
     That of the scenario comes first; the others are searched, each with what those before it have
-    shown. `known` are the futures as drawn, each with its best plan. Results are kept in folders of
-    their own, one for each purchase plan. Raises what a sweep raises.
+    shown. Results are kept in folders of their own, one for each purchase plan. Raises what a sweep
+    raises.
     """
+    planner, drawn, known = search.planner, search.drawn, search.known
     planned = [place for place, one in enumerate(known) if one.cost_cents is not None]
     bound_cents = mean_of_worst(sorted(known[place].bound_cents or 0 for place in planned))
     labels = planner.inputs(drawn[0]).scenario.horizon.labels
-    search = Hedging(planner, drawn, known)
     plans: list[PurchasePlan] = []
     tried: dict[tuple[Acquired, ...], list[PlanSummary]] = {}
 
@@ -336,7 +328,7 @@ def assess_risk(
     base = summary_of(plan)
     choices = None
     if plans:
-        choices = compared_choices(planner, drawn, every, base, plans, out, runs)
+        choices = compared_choices(Hedging(planner, drawn, every), base, plans, out, runs)
     return Risk(
         question=question_of(inputs),
         scenario=inputs.scenario.name,

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from planner.inputs.text import count_of
-from planner.planning.checks.view import Findings, View, differences
+from planner.planning.checks.case import Case, Findings, differences
 from planner.planning.plan import ShortJob
 
 
-def _listed(view: View) -> Iterator[str]:
+def _listed(case: Case) -> Iterator[str]:
     """Each is a job of the scenario, once, and gives way no further than it may."""
-    shortage, stated = view.plan.shortage, view.inputs.scenario.jobs
+    shortage, stated = case.plan.shortage, case.inputs.scenario.jobs
     if shortage is None:
         return
-    if view.inputs.scenario.policies.shortage != "drop":
+    if case.inputs.scenario.policies.shortage != "drop":
         yield "jobs give way, though policies.shortage refuses that"
     for name, times in Counter(job.name for job in shortage.jobs).items():
         if times > 1:
@@ -27,13 +27,13 @@ def _listed(view: View) -> Iterator[str]:
         if job.name not in stated:
             yield f"job {job.name} is {job.outcome}, but the scenario has none such"
             continue
-        yield from _allowed(view, job)
+        yield from _allowed(case, job)
 
 
-def _allowed(view: View, job: ShortJob) -> Iterator[str]:
-    stated = view.inputs.scenario.jobs[job.name]
-    asked = next((view.arriving(one) for one in view.asked if one.name == job.name), ())
-    derived = next((one.name for one in view.asked if one.derived_from == job.name), None)
+def _allowed(case: Case, job: ShortJob) -> Iterator[str]:
+    stated = case.inputs.scenario.jobs[job.name]
+    asked = next((case.arriving(one) for one in case.asked if one.name == job.name), ())
+    derived = next((one.name for one in case.asked if one.derived_from == job.name), None)
     yield from differences(f"job {job.name}: its priority", job.priority, stated.priority)
     yield from differences(f"job {job.name}: units asked for", job.asked, asked)
     yield from differences(f"job {job.name}: its deployment", job.deployment, derived)
@@ -52,27 +52,27 @@ def _allowed(view: View, job: ShortJob) -> Iterator[str]:
         )
     elif not any(asked[: len(asked) - job.delay_quarters]):
         yield f"job {job.name} is delayed beyond the horizon"
-    yield from _units_allowed(view, job)
+    yield from _units_allowed(case, job)
 
 
-def _units_allowed(view: View, job: ShortJob) -> Iterator[str]:
+def _units_allowed(case: Case, job: ShortJob) -> Iterator[str]:
     """No more units are short in a quarter than may be, and than there are."""
     if not job.short:
         return
-    may = view.inputs.scenario.jobs[job.name].droppable
-    due = next((view.due(one) for one in view.asked if one.name == job.name), ())
+    may = case.inputs.scenario.jobs[job.name].droppable
+    due = next((case.due(one) for one in case.asked if one.name == job.name), ())
     yield from differences(f"job {job.name}: quarters of units short", len(job.short), len(due))
-    for label, short, units in zip(view.labels, job.short, due, strict=False):
+    for label, short, units in zip(case.labels, job.short, due, strict=False):
         most = units if may == "all" else min(may or 0, units)
         if not 0 <= short <= most:
             yield f"{label}: {count_of(short, 'unit')} of {job.name} short, {most:,} may be"
 
 
-def _counted(view: View) -> Iterator[str]:
-    shortage, stated = view.plan.shortage, view.inputs.scenario.jobs
+def _counted(case: Case) -> Iterator[str]:
+    shortage, stated = case.plan.shortage, case.inputs.scenario.jobs
     if shortage is None:
         return
-    asking = {job.root for job in view.asked if any(job.units)}
+    asking = {job.root for job in case.asked if any(job.units)}
     jobs = Counter(stated[name].priority for name in asking)
     counts = {
         outcome: Counter(job.priority for job in shortage.jobs if job.outcome == outcome)
@@ -91,15 +91,15 @@ def _counted(view: View) -> Iterator[str]:
     ]
     what = "(priority, jobs, dropped, delayed, short, units short)"
     yield from differences(what, listed, expected)
-    proof = view.plan.proof
+    proof = case.plan.proof
     if proof.status == "proved" and not shortage.proves(proof.cost_cents, proof.asked_gap):
         yield "the status is proved, but not that nobody gives way without need"
 
 
-def _rights(view: View) -> Findings:
-    yield from _listed(view)
-    yield from _counted(view)
-    shortage = view.plan.shortage
+def _rights(case: Case) -> Findings:
+    yield from _listed(case)
+    yield from _counted(case)
+    shortage = case.plan.shortage
     if shortage is None:
         return "every job is kept as asked"
     dropped = sum(job.outcome == "dropped" for job in shortage.jobs)
@@ -116,11 +116,11 @@ Cents = tuple[int, int]
 """Not discounted, and in present value."""
 
 
-def _on_apis(view: View) -> Findings:
+def _on_apis(case: Case) -> Findings:
     """Whether each may be there, in units and quarters in which its job is kept."""
-    asked = {job.name: view.asked_of(job).units for job in view.asked}
-    stated, apis = view.inputs.scenario.jobs, view.inputs.scenario.apis
-    for name, there in view.on_apis.items():
+    asked = {job.name: case.asked_of(job).units for job in case.asked}
+    stated, apis = case.inputs.scenario.jobs, case.inputs.scenario.apis
+    for name, there in case.on_apis.items():
         job = stated.get(name)
         if job is None or job.api != "allowed" or job.serve is None or job.load is None:
             yield f"job {name} is on an API, but may not be"
@@ -128,29 +128,29 @@ def _on_apis(view: View) -> Findings:
         for api, units in there:
             if api not in apis or apis[api].model != job.serve.model or job.serve.adapters:
                 yield f"job {name} is on {api}, which does not serve it"
-            elif len(units) != len(view.labels) or min(units) < 0:
+            elif len(units) != len(case.labels) or min(units) < 0:
                 yield f"job {name}: units on {api} are {units}"
             else:
-                yield from _in_time(view, name, api, units)
+                yield from _in_time(case, name, api, units)
         for quarter, most in enumerate(asked.get(name, ())):
             if sum(units[quarter] for _, units in there if quarter < len(units)) > most:
-                yield f"{view.labels[quarter]}: more units of {name} are on APIs than the {most}"
-    every = sum(sum(units) for there in view.on_apis.values() for _, units in there)
+                yield f"{case.labels[quarter]}: more units of {name} are on APIs than the {most}"
+    every = sum(sum(units) for there in case.on_apis.values() for _, units in there)
     return f"{count_of(every, 'unit')} (job × quarter) on APIs, where they may be"
 
 
-def _in_time(view: View, name: str, api: str, units: tuple[int, ...]) -> Iterator[str]:
-    available = view.inputs.scenario.apis[api].available
+def _in_time(case: Case, name: str, api: str, units: tuple[int, ...]) -> Iterator[str]:
+    available = case.inputs.scenario.apis[api].available
     for quarter, count in enumerate(units):
-        if count and available is not None and view.quarters[quarter] not in available:
-            yield f"{view.labels[quarter]}: {name} is on {api}, which is not to be had then"
+        if count and available is not None and case.quarters[quarter] not in available:
+            yield f"{case.labels[quarter]}: {name} is on {api}, which is not to be had then"
 
 
-def _rates(view: View) -> Findings:
+def _rates(case: Case) -> Findings:
     """Whether each API is asked no more often than its limit."""
-    scenario = view.inputs.scenario
+    scenario = case.inputs.scenario
     taken: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
-    for name, there in view.on_apis.items():
+    for name, there in case.on_apis.items():
         peaks = scenario.jobs[name].peaks(scenario.horizon)
         for api, units in there:
             for quarter, count in enumerate(units):
@@ -158,27 +158,27 @@ def _rates(view: View) -> Findings:
     for (api, quarter), rate in taken.items():
         most = scenario.apis[api].requests_per_second
         if most is not None and rate > most:
-            label, told = view.labels[quarter], float(rate)
+            label, told = case.labels[quarter], float(rate)
             yield f"{label}: {api} is asked {told:g} times a second, its limit is {most:f}"
     return "no API is asked more often than its rate limit"
 
 
-def tokens_of(view: View, job: str, quarter: int) -> tuple[Fraction, Fraction, Fraction]:
+def tokens_of(case: Case, job: str, quarter: int) -> tuple[Fraction, Fraction, Fraction]:
     """Tokens of one unit in a quarter at mean traffic: new and cached prompts, and answers."""
-    stated = view.inputs.scenario.jobs[job]
+    stated = case.inputs.scenario.jobs[job]
     load = stated.load
     if load is None:
         return Fraction(0), Fraction(0), Fraction(0)
-    peak = stated.peaks(view.inputs.scenario.horizon)[quarter]
-    requests = peak / Fraction(load.peak_to_mean) * view.quarter_hours * 3600
+    peak = stated.peaks(case.inputs.scenario.horizon)[quarter]
+    requests = peak / Fraction(load.peak_to_mean) * case.quarter_hours * 3600
     prompts, cached = requests * load.input_tokens, Fraction(load.cached_input)
     return prompts * (1 - cached), prompts * cached, requests * load.output_tokens
 
 
-def token_cents(view: View, job: str, api: str, quarter: int) -> Cents:
+def token_cents(case: Case, job: str, api: str, quarter: int) -> Cents:
     """What one unit pays for its tokens in a quarter, each rounded once, half to even."""
-    prices = view.inputs.scenario.apis[api]
-    fresh, cached, answers = tokens_of(view, job, quarter)
+    prices = case.inputs.scenario.apis[api]
+    fresh, cached, answers = tokens_of(case, job, quarter)
     price = Fraction(prices.usd_per_million_input_tokens)
     again = prices.usd_per_million_cached_tokens
     usd = (
@@ -186,50 +186,50 @@ def token_cents(view: View, job: str, api: str, quarter: int) -> Cents:
         + cached * (price if again is None else Fraction(again))
         + answers * Fraction(prices.usd_per_million_output_tokens)
     ) / 10**6
-    return _cents(usd), _cents(usd * view.discount**quarter)
+    return _cents(usd), _cents(usd * case.discount**quarter)
 
 
 def _cents(usd: Fraction) -> int:
     return round(round(usd * 100, 20))
 
 
-def _figures(view: View) -> Findings:
+def _figures(case: Case) -> Findings:
     expected = []
-    for job in view.jobs:
-        for api, units in view.on_apis.get(job.name, ()):
+    for job in case.jobs:
+        for api, units in case.on_apis.get(job.name, ()):
             tokens = [
-                count * sum(tokens_of(view, job.name, at), Fraction(0))
+                count * sum(tokens_of(case, job.name, at), Fraction(0))
                 for at, count in enumerate(units)
             ]
-            cents = [token_cents(view, job.name, api, at) for at in range(len(units))]
+            cents = [token_cents(case, job.name, api, at) for at in range(len(units))]
             use = {
                 "job": job.name,
                 "api": api,
-                "illustrative": view.inputs.scenario.apis[api].quote is None,
+                "illustrative": case.inputs.scenario.apis[api].quote is None,
                 "million_tokens": tuple(float(round(one / 10**6, 6)) for one in tokens),
                 "cents": tuple(n * one for n, (one, _) in zip(units, cents, strict=True)),
                 "present_cents": sum(n * one for n, (_, one) in zip(units, cents, strict=True)),
             }
             expected.append(use)
-    found = [one.model_dump() for one in view.plan.apis]
+    found = [one.model_dump() for one in case.plan.apis]
     yield from differences("the use of APIs", found, expected)
-    beside = [one.model_dump() for one in view.plan.api_comparisons]
-    yield from differences("GPUs beside APIs", beside, list(_comparisons(view)))
+    beside = [one.model_dump() for one in case.plan.api_comparisons]
+    yield from differences("GPUs beside APIs", beside, list(_comparisons(case)))
     return "tokens of APIs and what they cost follow from traffic and prices"
 
 
-def _comparisons(view: View) -> Iterator[dict[str, object]]:
-    scenario = view.inputs.scenario
-    cost = {use.job: sum(use.cost_cents) for use in view.plan.endpoints}
-    for job in view.jobs:
+def _comparisons(case: Case) -> Iterator[dict[str, object]]:
+    scenario = case.inputs.scenario
+    cost = {use.job: sum(use.cost_cents) for use in case.plan.endpoints}
+    for job in case.jobs:
         stated = scenario.jobs.get(job.name)
         if stated is None or stated.serve is None or job.name not in cost:
             continue
-        units = view.arriving(job)
+        units = case.arriving(job)
         active = [quarter for quarter, count in enumerate(units) if count]
         for name in sorted(scenario.apis):
             api = scenario.apis[name]
-            asked = {view.quarters[at] for at in active}
+            asked = {case.quarters[at] for at in active}
             there = api.available is None or asked <= {*api.available}
             if active and there and api.model == stated.serve.model and not stated.serve.adapters:
                 yield {
@@ -238,7 +238,7 @@ def _comparisons(view: View) -> Iterator[dict[str, object]]:
                     "allowed": stated.api == "allowed",
                     "gpus_cents": cost[job.name],
                     "api_cents": sum(
-                        units[at] * token_cents(view, job.name, name, at)[1] for at in active
+                        units[at] * token_cents(case, job.name, name, at)[1] for at in active
                     ),
                 }
 
