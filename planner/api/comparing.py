@@ -1,4 +1,4 @@
-"""Two plans side by side, and a saved plan made again."""
+"""Compares two plans, and makes a saved plan again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves the building: the documents of a plan, and files for other tools."""
+"""Reports of a plan, and files that other tools read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: made, read, and explained."""
+"""Makes, reads and explains plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all results have in common: a few words, rows, a page, files."""
+"""The base class of all results: summary, rows, pages and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios: read from a file, a dict or text, changed, and checked."""
+"""Loads, changes and checks scenarios."""
 
 from __future__ import annotations
 

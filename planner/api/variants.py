@@ -1,4 +1,4 @@
-"""Many plans of one scenario: sweeps, sensitivity, alternatives and risk."""
+"""Sweeps, sensitivity, alternatives and risk: many plans of one scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner check`, `plan`, `explain`, `replay`, `compare` and `report`: plans, and why."""
+"""`planner check`, `plan`, `explain`, `replay`, `compare` and `report`: one plan, or two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner view` and `mcp`: answers a person in a browser, or an assistant, until it is stopped.
+"""`planner view` and `mcp`: servers for a browser and for an assistant.
 
 Both read the files of one folder by the public functions, and write nothing but plans into it.
 """

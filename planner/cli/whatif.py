@@ -1,4 +1,4 @@
-"""`planner sweep`, `sensitivity`, `alternatives` and `risk`: what many plans say together."""
+"""`planner sweep`, `sensitivity`, `alternatives` and `risk`: many plans of one scenario."""
 
 from __future__ import annotations
 

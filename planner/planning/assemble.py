@@ -1,4 +1,4 @@
-"""From a solution to a plan: concrete, costed, annotated, and passed by the independent check."""
+"""Assembles a plan from a solution, with costs and notes, and has it checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures that are allowed and seldom meant: a plan that rests on one says so at its head.
+"""Warns of figures that are allowed and seldom meant: old prices, steep rates, wrong units.
 
 The limits are policy rules, the price book, or what the plan needs. They change no figure, they
 decide only what is worth a second look: old prices, steep rates, and figures in another unit than

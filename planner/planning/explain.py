@@ -1,4 +1,4 @@
-"""Why a job runs where it runs, and why not elsewhere; from the plan alone."""
+"""Explains why a job runs where it runs, and why not elsewhere, from the plan alone."""
 
 from __future__ import annotations
 

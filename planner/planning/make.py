@@ -1,4 +1,4 @@
-"""Plan a portfolio: size, pack, make concrete, cost, check. Nothing unchecked leaves this room.
+"""Makes plans: sizes, packs, assembles, prices, checks. No unchecked plan leaves this room.
 
 Also under one more condition: purchases that are fixed, to see what they come to in a future that
 turns out otherwise; or a most cost and a goal that is no money: power, quarters waited, moves.

@@ -253,7 +253,12 @@ def read_saved(
     except InputError as error:
         return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone, question)
     others, lost = _other_facts(made_from, present)
-    missing = _other_files(label, made_from, present)
+    missing = None
+    if other := sorted({*others, *lost}):
+        missing = (
+            f"{label} was made from other catalog or rule files than are here now, such as "
+            f"{other[0]}"
+        )
     inputs = None if missing else present
     differ, lost = (*changed, *others), (*gone, *lost)
     return Saved(label, plan, asked, inputs, missing, differ, lost, question)
@@ -268,14 +273,6 @@ def _unreadable(label: str, error: InputError) -> str:
     first = error.findings[0]
     told = f"{label} was made with {first.file}: {first.message}, seen from here"
     return f"{told}; `--catalog` and `--rules` name it"
-
-
-def _other_files(label: str, made_from: Provenance, present: Inputs) -> str | None:
-    names = sorted({name for names in _other_facts(made_from, present) for name in names})
-    if not names:
-        return None
-    told = f"{label} was made from other catalog or rule files than are here now, such as "
-    return told + names[0]
 
 
 def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...], tuple[str, ...]]:

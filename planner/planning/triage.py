@@ -1,4 +1,4 @@
-"""Where not everything fits: who is kept, who gives way, and what it would take to keep them."""
+"""Triage: which jobs are kept where not all fit, and what it would take to keep the others."""
 
 from __future__ import annotations
 

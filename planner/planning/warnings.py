@@ -1,4 +1,4 @@
-"""What a reader must know before trusting a plan."""
+"""Warnings that a reader needs before trusting a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages: each reads what it shows anew, and asks the public functions for it."""
+"""The pages of `planner view`: each reads its files anew and calls the public functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner view`: serves the page on this machine alone until it is stopped."""
+"""Serves the page of `planner view` on this machine alone, until it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plans and scenarios of a folder, found anew each time, and read once."""
+"""The plans and scenarios of a folder, found anew for each page and read once."""
 
 from __future__ import annotations
 

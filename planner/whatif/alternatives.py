@@ -1,4 +1,4 @@
-"""Plans that differ where people care: each proved for its own objective, side by side.
+"""Alternatives: plans that differ where people care, each proved for its own objective.
 
 Every one is a plan of the scenario with a few settings, so that anybody can make it again. What is
 said to be fewest, or most, is so because every plan that would have less, or more, was shown to

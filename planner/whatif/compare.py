@@ -1,4 +1,4 @@
-"""What differs between two plans, inputs first; and a saved plan made again, to compare it."""
+"""Differences between two plans, inputs first; and the replay of a saved plan."""
 
 from __future__ import annotations
 

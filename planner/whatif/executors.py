@@ -1,4 +1,4 @@
-"""Who plans the variants of a scenario: this process, worker processes, or a Dask cluster.
+"""Executors of variants: this process, worker processes, or a Dask cluster.
 
 A worker reads the same files anew, at the same paths, and shares nothing with this process.
 """

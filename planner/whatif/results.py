@@ -1,4 +1,4 @@
-"""What plans come to in short, and what alternatives and sensitivity come to, as data.
+"""Plans in short, and the results of alternatives and sensitivity, as data.
 
 A result that is kept beside a plan is sealed, and says which question it answers: a report reads it
 and plans nothing.

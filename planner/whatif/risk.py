@@ -1,4 +1,4 @@
-"""Many futures at once: what they cost, and what is bought now held against them.
+"""Risk: what many futures cost, and how purchase plans hold in them.
 
 What is bought and reserved is chosen once; what is rented, and what runs where, adapts to each
 future. The first purchase plan is that of the scenario; the others are searched.

@@ -1,4 +1,4 @@
-"""How the cost answers to one figure at a time, and where the recommendation turns.
+"""Sensitivity: how the cost answers to one figure at a time, and where purchases change.
 
 The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
 between two plans: one that still acquires what the plan of the scenario does, or costs no less than

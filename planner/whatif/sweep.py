@@ -1,4 +1,4 @@
-"""Many variants of a scenario, each a row: what their file asks, and a file of results.
+"""Sweeps: variants of a scenario as rows of a table, and the file of their results.
 
 Results are appended as they come, a line each, and rewritten in the order of the rows at the end:
 the same bytes however the sweep was run. A sweep that was stopped carries on from them.

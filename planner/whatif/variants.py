@@ -1,4 +1,4 @@
-"""Plans variants of one scenario, each once, and says what given nodes hold of their jobs.
+"""Plans variants of one scenario, each once; and finds what given nodes lack for its jobs.
 
 What a variant comes to does not depend on who plans it, nor beside which others.
 """

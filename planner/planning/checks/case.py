@@ -1,4 +1,4 @@
-"""A plan and what it must answer to, indexed once for all checks."""
+"""What a check looks at: a plan beside its inputs, indexed once for all checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which units are to be placed: jobs give way as they may, and APIs answer for the others."""
+"""Checks which units are due: those of jobs that give way, and those on APIs with their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that a plan derives from its own placements."""
+"""Checks the figures that a plan counts from its placements: use, moves, storage, reserve."""
 
 from __future__ import annotations
 

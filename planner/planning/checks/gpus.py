@@ -1,4 +1,4 @@
-"""No GPU and no host gives more than it has at any hour, and runs and parts are as they may be."""
+"""Checks that no GPU or host is overbooked at any hour, and that runs and parts are allowed."""
 
 from __future__ import annotations
 

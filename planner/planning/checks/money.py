@@ -1,4 +1,4 @@
-"""What the nodes of a plan cost, and what follows from it, worked out again in exact fractions."""
+"""Checks costs, budgets and break-evens, worked out again in exact fractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units that run today or change their GPU type: pinned ones stay, moves are listed and priced."""
+"""Checks units that run today: pinned ones stay, and moves are listed and priced."""
 
 from __future__ import annotations
 

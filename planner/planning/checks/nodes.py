@@ -1,4 +1,4 @@
-"""Every node has its origin: owned as in the fleet, bought or rented through an offer in time."""
+"""Checks that every node is owned as in the fleet, or acquired through an offer in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every unit sits once, on what it needs, and nothing is held twice."""
+"""Checks that every unit sits once, on what it needs, and that nothing is held twice."""
 
 from __future__ import annotations
 

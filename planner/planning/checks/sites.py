@@ -1,4 +1,4 @@
-"""Sites: their limits, racks, cooling and spare nodes are kept, and jobs run where they may."""
+"""Checks limits, racks, cooling and spare nodes of sites, and where jobs may run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No quota is exceeded, and what teams are charged is their share of the cost, to the cent."""
+"""Checks quotas, and that teams are charged their share of the cost to the cent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plan buys, rents and lets go, what that costs, its budgets and its break-evens."""
+"""Purchases, rents and releases of a plan, their costs, budgets, break-evens and price tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How nodes and sites are used, what endpoints and APIs cost, and what each team is charged.
+"""Use of nodes and sites, costs of endpoints and APIs, and what each team is charged.
 
 The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
 costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory

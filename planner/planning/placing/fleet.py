@@ -1,4 +1,4 @@
-"""The servers of a plan by name, and the rack in which each stands."""
+"""The nodes of a plan by name, and the rack in which each stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From layouts to units on GPUs: in which way each unit runs, who sits where, and who moves."""
+"""Places units on GPUs: the mode in which each runs, its nodes, and which units move."""
 
 from __future__ import annotations
 
