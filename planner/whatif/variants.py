@@ -82,11 +82,13 @@ def short_quarters(
     return tuple(
         label
         for place, label in enumerate(labels)
-        if not _holds(inputs, jobs, _fleet(inputs, committed, earliest, label), place, time_limit_s)
+        if not _quarter_holds(
+            inputs, jobs, _nodes_in_service(inputs, committed, earliest, label), place, time_limit_s
+        )
     )
 
 
-def _fleet(
+def _nodes_in_service(
     inputs: Inputs, committed: Sequence[Commitment], earliest: dict[str, str], quarter: str
 ) -> dict[str, FleetEntry]:
     """Everything in service in a quarter."""
@@ -102,18 +104,18 @@ def _fleet(
     return fleet
 
 
-def _holds(
+def _quarter_holds(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
     fleet: dict[str, FleetEntry],
     place: int,
     time_limit_s: float,
 ) -> bool:
-    active = _active(jobs, [job.units[place] for job in jobs], place)
+    active = _active_jobs(jobs, [job.units[place] for job in jobs], place)
     if not active:
         return True
     by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
-    asked = _only(inputs, fleet, place, by_the_hour)
+    asked = _one_quarter(inputs, fleet, place, by_the_hour)
     translation = with_apis(asked, translate(asked, active))
     if not all(inputs.scenario.apis_of(job.name) for job in stuck_jobs(active, translation)):
         return False
@@ -134,10 +136,12 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
     jobs = sizers.portfolio(inputs)
     kept: dict[str, list[int]] = {job.name: [] for job in jobs}
     for place, label in enumerate(inputs.scenario.horizon.labels):
-        asked = [min(job.units[place], _servable(inputs, job, kept, place)) for job in jobs]
-        fleet = _fleet(inputs, (), {}, label)
+        asked = [min(job.units[place], _units_to_serve(inputs, job, kept, place)) for job in jobs]
+        fleet = _nodes_in_service(inputs, (), {}, label)
         try:
-            lacking = _lacking(inputs, _active(jobs, asked, place), fleet, place, time_limit_s)
+            lacking = _units_without_room(
+                inputs, _active_jobs(jobs, asked, place), fleet, place, time_limit_s
+            )
         except (Infeasible, LimitError):
             return None
         for job, units in zip(jobs, asked, strict=True):
@@ -153,7 +157,7 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
     return tuple(one for one in found if any(one.short))
 
 
-def _lacking(
+def _units_without_room(
     inputs: Inputs,
     active: tuple[SizedJob, ...],
     fleet: dict[str, FleetEntry],
@@ -164,7 +168,7 @@ def _lacking(
     every = Counter({job.name: job.units[0] for job in active})
     if not active or not fleet:
         return every
-    asked = _only(inputs, fleet, place)
+    asked = _one_quarter(inputs, fleet, place)
     stuck = {job.name for job in stuck_jobs(active, translate(asked, active))}
     translation = translate(asked, tuple(job for job in active if job.name not in stuck))
     stated = inputs.scenario.jobs
@@ -189,7 +193,9 @@ def _lacking(
     return lacking
 
 
-def _active(jobs: Sequence[SizedJob], units: Sequence[int], place: int) -> tuple[SizedJob, ...]:
+def _active_jobs(
+    jobs: Sequence[SizedJob], units: Sequence[int], place: int
+) -> tuple[SizedJob, ...]:
     """Jobs with so many units in one quarter, those that have any, with its replicas."""
     return tuple(
         job.model_copy(update={"units": (count,), "sizing": _in_quarter(job.sizing, place)})
@@ -216,7 +222,7 @@ def _in_quarter(sizing: Sizing, place: int) -> Sizing:
     return sizing.model_copy(update={"candidates": tuple(candidates)})
 
 
-def _only(
+def _one_quarter(
     inputs: Inputs, fleet: dict[str, FleetEntry], place: int, offered: Container[str] = ()
 ) -> Inputs:
     """One quarter in which these nodes, and offers, are all there is."""
@@ -233,7 +239,9 @@ def _only(
     )
 
 
-def _servable(inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int) -> int:
+def _units_to_serve(
+    inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int
+) -> int:
     """Units of a deployment for whose model a run was kept before; of other jobs all."""
     tuned = inputs.scenario.jobs[job.derived_from].tune if job.derived_from else None
     if job.derived_from is None or tuned is None or tuned.deploy is None:
