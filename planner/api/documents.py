@@ -156,8 +156,8 @@ def report(  # noqa: PLR0913 - a parameter for each option
     require_known_keys(work, Work)
     require_work(work)
     if actuals is not None and since is None:
-        told = "stands beside an earlier plan, and none is named by `since`"
-        raise InputError(Finding(told, path="actuals"))
+        message = "stands beside an earlier plan, and none is named by `since`"
+        raise InputError(Finding(message, path="actuals"))
     require(what_if in ("none", "options", "all"), "what_if", what_if, "none, options or all")
     require(edition in get_args(Edition), "edition", edition, "short or full")
     print_page = printer() if pdf else None

@@ -196,8 +196,8 @@ class PlanResult(Result):
         """
         made_from = self._plan.provenance
         if earlier := made_from.path_of("placement"):
-            told = f"was made with what runs in {earlier}, which its scenario does not say"
-            raise InputError(Finding(told, file=self.label))
+            message = f"was made with what runs in {earlier}, which its scenario does not say"
+            raise InputError(Finding(message, file=self.label))
         options = made_from.options
         return load(
             scenario_of(made_from),

@@ -119,8 +119,8 @@ def require_work(work: Work) -> None:
         return
     require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
     if workers is not None:
-        told = "is for other machines, a number of processes for this one: give one of them"
-        raise InputError(Finding(told, path="cluster"))
+        message = "is for other machines, a number of processes for this one: give one of them"
+        raise InputError(Finding(message, path="cluster"))
 
 
 def effort_of(work: Work) -> Effort:

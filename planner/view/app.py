@@ -408,8 +408,10 @@ class Viewer:
         """Write a plan beside its scenario, and what was changed as a file that extends that."""
         run, name = self._done(ask["id"]), ask["name"].strip()
         if not _NAME.fullmatch(name):
-            told = f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
-            raise InputError(Finding(told, path="name"))
+            message = (
+                f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
+            )
+            raise InputError(Finding(message, path="name"))
         scenario = planner.load(Path(run.task.scenario), **run.task.changes)
         beside = scenario.path.parent
         if not beside.resolve().is_relative_to(Path.cwd()):

@@ -80,7 +80,7 @@ def _without(inputs: Inputs, barred: Container[str]) -> tuple[Override, ...]:
     return tuple(Override.of(("offers", name, "maximum"), 0) for name in names)
 
 
-def _keeping(inputs: Inputs) -> Iterator[Override]:
+def keeping_owned_nodes(inputs: Inputs) -> Iterator[Override]:
     """Settings under which every owned node is kept, and on."""
     for name, entry in inputs.scenario.fleet.items():
         if entry.sale is not None:
@@ -110,7 +110,7 @@ def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
     """What a board asks for in any case, whatever it costs."""
     inputs = runner.inputs
     drop, wherever = _dropping(inputs)
-    keeping = tuple(_keeping(inputs))
+    keeping = tuple(keeping_owned_nodes(inputs))
     kept = ", and every owned node is kept, and on" if keeping else ""
     shared = (Override.of(("policies", "mig"), "same-node"),)
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
