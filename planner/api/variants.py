@@ -536,7 +536,7 @@ def _question(scenario: Path, changes: Changes) -> Question:
 def _kept_in(
     out: FilePath | None, overwrite: bool, files: Sequence[str], read: Sequence[Path], kept: str
 ) -> Iterator[Folder]:
-    """The folder for results; one that goes away again where none is named. Raises InputError."""
+    """The folder for results, a temporary one where none is named; raises InputError."""
     if out is None:
         with TemporaryDirectory(prefix="planner-") as name:
             yield Folder(Path(name), overwrite=True)
@@ -653,7 +653,7 @@ def risk(
 
 
 def time_left(progress: Progress) -> Callable[[int, int, int], None]:
-    """Says how far the rows are, and after how long the rest may be done."""
+    """Tells how many rows are done, and how long the others may take."""
     began = time.monotonic()
 
     def told(done: int, found: int, rows: int) -> None:

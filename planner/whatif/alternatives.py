@@ -45,7 +45,7 @@ def find_alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 10
     require_plan(cheapest, "no plan to stand beside")
     near = _Near(runner, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
     others = (
-        *_always(runner),
+        *_standard(runner),
         near.fewest_node_types(),
         near.single_vendor(),
         near.most_headroom(),
@@ -53,15 +53,15 @@ def find_alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 10
         near.lowest_power(),
         near.earliest(),
     )
-    return _beside(runner, others, float(within))
+    return _result(runner, others, float(within))
 
 
 def standard_alternatives(runner: CachedRunner) -> Alternatives:
     """Beside what is asked, what a board asks for in any case, and no more."""
-    return _beside(runner, tuple(_always(runner)), None)
+    return _result(runner, tuple(_standard(runner)), None)
 
 
-def _beside(
+def _result(
     runner: CachedRunner, others: tuple[AlternativePlan, ...], within: float | None
 ) -> Alternatives:
     return Alternatives(
@@ -106,7 +106,7 @@ def _dropping(inputs: Inputs) -> tuple[tuple[Override, ...], str]:
     return (drop, Override.of(("running",), ()), *loose), ", wherever they run today"
 
 
-def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
+def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
     """What a board asks for in any case, whatever it costs."""
     inputs = runner.inputs
     drop, wherever = _dropping(inputs)

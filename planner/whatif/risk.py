@@ -24,9 +24,9 @@ from planner.whatif.variants import Variant, VariantPlanner, commitments
 _MOST = 24
 """Futures in one program. Of the others, what they cost at the least is counted."""
 _GAP = 1e-3
-"""How far purchases are searched."""
+"""The relative gap within which purchases are searched."""
 _ANY = 1.0
-"""Where any will do."""
+"""The same where any purchases will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Proposal:
 
 
 class Hedging:
-    """A program that grows by futures."""
+    """A stochastic program of purchases, to which futures are added."""
 
     def __init__(
         self, planner: VariantPlanner, drawn: Sequence[Variant], known: Sequence[PlanSummary]
@@ -158,7 +158,7 @@ class PurchasePlans(Frozen):
     """Whether it is proved that no purchases hold all of these."""
 
 
-def compared_choices(
+def compare_purchases(
     search: Hedging, base: PlanSummary, most: int, out: Path, runs: VariantRuns
 ) -> PurchasePlans:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
@@ -182,7 +182,7 @@ def compared_choices(
         folder = out / f"{PURCHASES}{len(plans)}"
         folder.mkdir(exist_ok=True)
         found = tried[purchased] = runs.figures(given, drawn, folder, force=True)
-        plans.append(_choice(searched, purchased, found))
+        plans.append(_purchase_plan(searched, purchased, found))
 
     hold(_purchases(base.acquired), None)
     worst, asked = _costliest(known, known, planned), set()
@@ -210,7 +210,7 @@ def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
     return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
 
 
-def _choice(
+def _purchase_plan(
     searched: int | None, purchased: tuple[Acquired, ...], found: Sequence[PlanSummary]
 ) -> PurchasePlan:
     costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
@@ -328,7 +328,7 @@ def assess_risk(
     base = summary_of(plan)
     choices = None
     if plans:
-        choices = compared_choices(Hedging(planner, drawn, every), base, plans, out, runs)
+        choices = compare_purchases(Hedging(planner, drawn, every), base, plans, out, runs)
     return Risk(
         question=question_of(inputs),
         scenario=inputs.scenario.name,

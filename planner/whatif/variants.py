@@ -388,7 +388,7 @@ class Executor(Protocol):
 
 
 class CachedRunner:
-    """Plans of what is asked, with more settings."""
+    """Plans one variant of a scenario with any further settings, each once."""
 
     def __init__(
         self,
@@ -416,7 +416,7 @@ class CachedRunner:
         return Variant(self._asked.apply, (*self._asked.settings, *settings))
 
     def know(self, figures: PlanSummary) -> None:
-        """What is asked need not be planned: it comes to this."""
+        """Record the figures of what is asked, so that it is not planned again."""
         self._figures[self.planner.key(self._asked)] = figures
 
     def one(self, settings: tuple[Override, ...] = ()) -> PlanSummary:

@@ -8,14 +8,12 @@ from fractions import Fraction
 
 from planner.inputs.text import count_of
 from planner.planning.checks.case import Case, Findings, differences
-from planner.planning.plan import ShortJob
+from planner.planning.plan import Shortage, ShortJob
 
 
-def _listed(case: Case) -> Iterator[str]:
+def _listed(case: Case, shortage: Shortage) -> Iterator[str]:
     """Each is a job of the scenario, once, and gives way no further than it may."""
-    shortage, stated = case.plan.shortage, case.inputs.scenario.jobs
-    if shortage is None:
-        return
+    stated = case.inputs.scenario.jobs
     if case.inputs.scenario.policies.shortage != "drop":
         yield "jobs give way, though policies.shortage refuses that"
     for name, times in Counter(job.name for job in shortage.jobs).items():
@@ -68,10 +66,8 @@ def _units_allowed(case: Case, job: ShortJob) -> Iterator[str]:
             yield f"{label}: {count_of(short, 'unit')} of {job.name} short, {most:,} may be"
 
 
-def _counted(case: Case) -> Iterator[str]:
-    shortage, stated = case.plan.shortage, case.inputs.scenario.jobs
-    if shortage is None:
-        return
+def _counted(case: Case, shortage: Shortage) -> Iterator[str]:
+    stated = case.inputs.scenario.jobs
     asking = {job.root for job in case.asked if any(job.units)}
     jobs = Counter(stated[name].priority for name in asking)
     counts = {
@@ -97,11 +93,11 @@ def _counted(case: Case) -> Iterator[str]:
 
 
 def _rights(case: Case) -> Findings:
-    yield from _listed(case)
-    yield from _counted(case)
     shortage = case.plan.shortage
     if shortage is None:
         return "every job is kept as asked"
+    yield from _listed(case, shortage)
+    yield from _counted(case, shortage)
     dropped = sum(job.outcome == "dropped" for job in shortage.jobs)
     delayed = sum(job.delay_quarters > 0 for job in shortage.jobs)
     units = sum(sum(job.short) for job in shortage.jobs)
