@@ -177,7 +177,7 @@ def report(  # noqa: PLR0913 - a parameter for each option
         moved._found if moved else None,
         changed._found if changed else None,
         risk._found if risk else None,
-        asked._saved.told("this plan", gone=False),
+        asked._saved.stale_inputs("this plan", gone=False),
     )
     results = tuple(one for one in (found, moved, changed) if one is not None)
     return ReportResult(asked, beside, edition, results, print_page)

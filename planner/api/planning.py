@@ -318,7 +318,7 @@ def _read(
     text: str, path: Path, label: str, catalog: tuple[Path, ...], rules: tuple[Path, ...]
 ) -> PlanResult:
     saved = checked(read_saved(text, label, catalog=catalog, rules=rules))
-    for sentence in saved.told(label):
+    for sentence in saved.stale_inputs(label):
         warn(sentence)
     return PlanResult(saved, (path,), None)
 

@@ -214,7 +214,7 @@ class Saved:
     sizers: Sizers = field(default_factory=Sizers)
     """They have its jobs, once it is checked."""
 
-    def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
+    def stale_inputs(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
         """What is not as it was when the plan was made, a sentence each.
 
         What is `gone` depends on the current folder, and so is left out of files.
@@ -351,7 +351,7 @@ def carried_over(
     shown_as = str(path)
     saved = checked(read_saved(text, shown_as))
     earlier = saved.plan
-    for sentence in saved.told(shown_as):
+    for sentence in saved.stale_inputs(shown_as):
         warn(sentence)
     label = str(inputs.scenario.horizon.first_quarter + -1)
     _require_fitting(inputs.scenario, earlier, label, shown_as)

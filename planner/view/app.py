@@ -207,7 +207,7 @@ class Viewer:
         opened, of = self._open(ask["of"]), ask["of"]
         jobs = enumerate(opened.plan.jobs, 1)
         links = {f"job-{place}": _address("job", of=of, name=job["job"]) for place, job in jobs}
-        return self._page_of("plan.html", of, opened.plan, links, told=opened.told)
+        return self._page_of("plan.html", of, opened.plan, links, told=opened.warnings)
 
     def _job_page(self, ask: FormFields) -> Response:
         plan = self._open(ask["of"]).plan

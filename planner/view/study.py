@@ -63,10 +63,10 @@ class FoundPlan:
 
 
 class Opened(NamedTuple):
-    """A plan that was read and checked, and what was said of it."""
+    """A plan that was read and checked, with the warnings that this gave."""
 
     plan: PlanResult
-    told: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 class _Kept(Generic[K]):

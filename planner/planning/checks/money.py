@@ -335,7 +335,7 @@ def _break_evens(case: Case) -> Findings:
 
 def _comparisons(case: Case) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
     """Offer to buy, cheapest rent of its node type, quarter of entry, nodes of the order."""
-    entering = case.entering()
+    entering = case.entering
     for offer in case.inputs.offers:
         rents = [
             (other.unit_price_usd, other.name, other)

@@ -232,7 +232,7 @@ def _maxima(case: Case) -> Findings:
             yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
         stated = case.inputs.scenario.offers[offer.name].deliveries
         for quarter, label in enumerate(case.labels if stated is not None else ()):
-            nodes = case.entering()[offer.name, quarter]
+            nodes = case.entering[offer.name, quarter]
             delivered = stated.get(label, 0) if isinstance(stated, dict) else stated
             if nodes > (delivered or 0):
                 yield f"{label}: offer {offer.name} delivers {delivered} nodes, {nodes} arrive"
@@ -257,7 +257,7 @@ def _entering(case: Case) -> Iterator[str]:
     listed: Counter[tuple[str, str, str]] = Counter()
     for line in case.plan.acquisitions:
         listed[line.offer, line.site, line.quarter] += line.count
-    entering = case.entering_at_sites()
+    entering = case.entering_at_sites
     for key in sorted({*entering, *listed}):
         offer, site, label = key
         if listed[key] != entering[key]:
