@@ -20,7 +20,7 @@ import planner
 from planner.cli.options import FOLDER
 from planner.errors import Finding, InputError, PlannerError, PlannerWarning
 from planner.reporting.findings import Styler, render_error
-from planner.view.server import serve
+from planner.view import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -83,6 +83,11 @@ def _keys(section: type[BaseModel], outer: str = "") -> Iterator[tuple[str, AsFa
                 yield from _keys(inner, f"{name}.")
 
 
+_config_option = file_option(
+    "--config", metavar="PATH", says="A model's config.json (Hugging Face), instead of `--model`."
+)
+
+
 def _name(key: str) -> str:
     return _CALLED.get(key, key.rpartition(".")[2])
 
@@ -191,11 +196,7 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
 @click.argument("scenario", required=False, type=FILE)
 @click.argument("job", required=False)
 @_job_options
-@file_option(
-    "--config",
-    metavar="PATH",
-    says="A model's config.json (Hugging Face), instead of `--model`.",
-)
+@_config_option
 @file_option("--measured", says="Your own measured runs (CSV): they correct what is expected.")
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
 @click.option("--mig", is_flag=True, help="Serving: also size it on MIG partitions.")
@@ -275,11 +276,7 @@ def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> p
 
 @click.command()
 @_tuning_options
-@file_option(
-    "--config",
-    metavar="PATH",
-    says="A model's config.json (Hugging Face), instead of `--model`.",
-)
+@_config_option
 @click.option("--gpu-type", metavar="ID", help="The type of this GPU, if its name does not tell.")
 @click.option(
     "--steps",

@@ -53,7 +53,7 @@ LIMITED = (
 """Stated here once more, so that what the planner forgets is found."""
 
 
-def each_takes(node: NodeType, figure: str, per: int) -> int | None:
+def _each_takes(node: NodeType, figure: str, per: int) -> int | None:
     """A figure of the catalog in whole units, rounded up; None where it has none."""
     stated = getattr(node, figure)
     return None if stated is None else ceil(Fraction(str(stated.value)) * per)
@@ -76,7 +76,7 @@ def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
 def _taken(case: Case, limited: Limited, nodes: Sequence[Node]) -> int | None:
     """What nodes take together; None where the catalog does not say it of each."""
     types = case.inputs.catalog.nodes
-    each = [each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
+    each = [_each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
     known = [taken for taken in each if taken is not None]
     return sum(known) if len(known) == len(each) else None
 
