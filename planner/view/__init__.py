@@ -1,7 +1,4 @@
-"""A local page that shows the plans of a folder, compares them, and asks what if.
-
-`serve` runs it on this machine alone, until it is stopped.
-"""
+"""A local page that shows the plans of a folder, compares them, and asks what if."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ _ADDRESS = "127.0.0.1"
 
 
 def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
-    """Serve the plans of a folder, and `say` the address; ends with Ctrl-C.
+    """Serve the plans of a folder on this machine alone, and `say` the address; ends with Ctrl-C.
 
     A `port` of 0 is any that is free. Raises InputError where the extra is missing, for a folder
     that is not there, and for a port that is taken.
