@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from planner.api.planning import ExplainResult as ExplainResult
     from planner.api.planning import JobsResult as JobsResult
     from planner.api.planning import PlanResult as PlanResult
+    from planner.api.planning import Work as Work
     from planner.api.planning import explain as explain
     from planner.api.planning import plan as plan
     from planner.api.planning import read_plan as read_plan
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from planner.api.variants import RiskResult as RiskResult
     from planner.api.variants import SensitivityResult as SensitivityResult
     from planner.api.variants import SweepResult as SweepResult
-    from planner.api.variants import Work as Work
     from planner.api.variants import alternatives as alternatives
     from planner.api.variants import risk as risk
     from planner.api.variants import sensitivity as sensitivity
@@ -79,6 +79,7 @@ _MODULES = {
         "ExplainResult",
         "JobsResult",
         "PlanResult",
+        "Work",
         "explain",
         "plan",
         "read_plan",
@@ -88,7 +89,7 @@ _MODULES = {
     "sizing": ("MeasureResult", "SizeResult", "measure", "size"),
     "tables": ("ImportResult", "InitResult", "import_table", "init", "table_template"),
     "variants": (
-        *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult", "Work"),
+        *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult"),
         *("alternatives", "risk", "sensitivity", "sweep"),
     ),
 }

@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Literal, Unpack, cast, get_args
 
 from planner.api.comparing import compare
-from planner.api.planning import PlanResult, PlanSource, read_plan
+from planner.api.planning import (
+    PlanResult,
+    PlanSource,
+    Work,
+    effort_of,
+    read_plan,
+    require_work,
+)
 from planner.api.result import FilePath, Progress, Result, Row, require, warn
 from planner.api.scenario import Changes, Source, load, require_known_keys
 from planner.api.variants import (
     AlternativesResult,
     RiskResult,
     SensitivityResult,
-    Work,
-    effort_of,
-    require_work,
     variant_runner,
 )
 from planner.errors import Finding, InputError

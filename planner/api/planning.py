@@ -67,6 +67,17 @@ class Effort(TypedDict, total=False):
     """Seconds of work for each plan; 60 unless told otherwise."""
 
 
+class Work(Effort, total=False):
+    """How many plans are made, and where; each may be left out."""
+
+    workers: int | None
+    """Plans made at the same time, each in a process of its own; 1 is this process, which is what
+    is done unless told otherwise; None: as many as there are cores. A script that asks for more
+    than one keeps what it runs below `if __name__ == "__main__":`."""
+    cluster: str | None
+    """Address of a Dask scheduler on whose workers to plan instead, as `tcp://HOST:8786`."""
+
+
 class PlanResult(Result):
     """A checked plan: what to buy or rent when, what runs where, what it costs, and the proof."""
 
@@ -420,3 +431,24 @@ def require_effort(gap: float = GAP, time_limit_seconds: float = TIME_LIMIT_SECO
     require(0 <= gap < 1, "gap", gap, "a share from 0 to below 1")
     fits = 0 < time_limit_seconds < inf
     require(fits, "time_limit_seconds", time_limit_seconds, "a number of seconds above 0")
+
+
+def require_work(work: Work) -> None:
+    """Raise InputError for a gap, a time limit, workers or a cluster that cannot be used."""
+    require_effort(**effort_of(work))
+    workers, cluster = work.get("workers"), work.get("cluster")
+    require(workers is None or workers >= 1, "workers", workers, "a number of processes")
+    if cluster is None:
+        return
+    require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
+    if workers is not None:
+        message = "is for other machines, a number of processes for this one: give one of them"
+        raise InputError(Finding(message, path="cluster"))
+
+
+def effort_of(work: Work) -> Effort:
+    """Gap and time limit; of those that are left out, what one plan has."""
+    return {
+        "gap": work.get("gap", GAP),
+        "time_limit_seconds": work.get("time_limit_seconds", TIME_LIMIT_SECONDS),
+    }

@@ -14,13 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast
 
 from planner.api.folder import Folder, plan_text
-from planner.api.planning import (
-    GAP,
-    TIME_LIMIT_SECONDS,
-    Effort,
-    PlanResult,
-    require_effort,
-)
+from planner.api.planning import PlanResult, Work, effort_of, require_work
 from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
 from planner.api.scenario import (
     Changes,
@@ -32,7 +26,7 @@ from planner.api.scenario import (
     placed,
     require_known_keys,
 )
-from planner.errors import ExitCode, Finding, InputError
+from planner.errors import ExitCode, InputError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.reporting.document import Document, Picture
@@ -86,17 +80,6 @@ _NO_FIGURES = PlanSummary(result="infeasible")
 _FUTURES_AT_MOST, _PLANS_AT_MOST = 100_000, 9
 
 
-class Work(Effort, total=False):
-    """How many plans are made, and where; each may be left out."""
-
-    workers: int | None
-    """Plans made at the same time, each in a process of its own; 1 is this process, which is what
-    is done unless told otherwise; None: as many as there are cores. A script that asks for more
-    than one keeps what it runs below `if __name__ == "__main__":`."""
-    cluster: str | None
-    """Address of a Dask scheduler on whose workers to plan instead, as `tcp://HOST:8786`."""
-
-
 class VariantOptions(Changes, Work):
     """What is asked beside the scenario's own file, and how many plans are made at a time."""
 
@@ -108,27 +91,6 @@ def _parted(options: VariantOptions) -> tuple[Changes, Work]:
     work = cast("Work", {key: value for key, value in options.items() if key not in changes})
     require_work(work)
     return cast("Changes", changes), work
-
-
-def require_work(work: Work) -> None:
-    """Raise InputError for a gap, a time limit, workers or a cluster that cannot be used."""
-    require_effort(**effort_of(work))
-    workers, cluster = work.get("workers"), work.get("cluster")
-    require(workers is None or workers >= 1, "workers", workers, "a number of processes")
-    if cluster is None:
-        return
-    require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
-    if workers is not None:
-        message = "is for other machines, a number of processes for this one: give one of them"
-        raise InputError(Finding(message, path="cluster"))
-
-
-def effort_of(work: Work) -> Effort:
-    """Gap and time limit; of those that are left out, what one plan has."""
-    return {
-        "gap": work.get("gap", GAP),
-        "time_limit_seconds": work.get("time_limit_seconds", TIME_LIMIT_SECONDS),
-    }
 
 
 def usable_cores() -> int:
