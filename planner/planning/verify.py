@@ -22,7 +22,7 @@ from planner.planning.checks import (
     sites,
     teams,
 )
-from planner.planning.checks.case import Case, Findings, differences
+from planner.planning.checks.case import Findings, PlanCase, differences
 from planner.planning.plan import Plan
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
@@ -44,7 +44,7 @@ def check(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[str, 
 
     Raises CheckError with every violation of the first stage that has any.
     """
-    case, confirmed = Case(inputs, jobs, plan), list[str]()
+    case, confirmed = PlanCase(inputs, jobs, plan), list[str]()
     for stage in _STAGES:
         violations: list[str] = []
         confirmed += [_result(check(case), violations) for check in stage]
@@ -62,7 +62,7 @@ def _result(findings: Findings, violations: list[str]) -> str:
             return str(end.value)
 
 
-def _bound(case: Case) -> Findings:
+def _bound(case: PlanCase) -> Findings:
     proof = case.plan.proof
     if proof.bound_cents > proof.cost_cents:
         yield f"the bound {proof.bound_cents} is above the cost {proof.cost_cents}, cents"
@@ -78,7 +78,7 @@ def _bound(case: Case) -> Findings:
     )
 
 
-def _terms(case: Case) -> Findings:
+def _terms(case: PlanCase) -> Findings:
     proof = case.plan.proof
     total = sum(cents for _, cents in proof.bound_terms)
     if total != proof.bound_cents:
@@ -93,7 +93,7 @@ def _terms(case: Case) -> Findings:
 
 _TERMS = "the jobs' price tags and the other terms add up to the bound"
 
-_STAGES: tuple[tuple[Callable[[Case], Findings], ...], ...] = (
+_STAGES: tuple[tuple[Callable[[PlanCase], Findings], ...], ...] = (
     (*nodes.FIRST, *demand.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (

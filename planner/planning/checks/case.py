@@ -27,7 +27,7 @@ Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
 
 
 @dataclass(frozen=True)
-class Case:
+class PlanCase:
     """Inputs, the sizing made from them again, and the plan in question."""
 
     inputs: Inputs

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from planner.inputs.text import count_of
-from planner.planning.checks.case import Case, Findings, differences
+from planner.planning.checks.case import Findings, PlanCase, differences
 from planner.planning.plan import Shortage, ShortJob
 
 
-def _listed(case: Case, shortage: Shortage) -> Iterator[str]:
+def _listed(case: PlanCase, shortage: Shortage) -> Iterator[str]:
     """Each is a job of the scenario, once, and gives way no further than it may."""
     stated = case.inputs.scenario.jobs
     if case.inputs.scenario.policies.shortage != "drop":
@@ -28,7 +28,7 @@ def _listed(case: Case, shortage: Shortage) -> Iterator[str]:
         yield from _allowed(case, job)
 
 
-def _allowed(case: Case, job: ShortJob) -> Iterator[str]:
+def _allowed(case: PlanCase, job: ShortJob) -> Iterator[str]:
     stated = case.inputs.scenario.jobs[job.name]
     asked = next((case.arriving(one) for one in case.asked if one.name == job.name), ())
     derived = next((one.name for one in case.asked if one.derived_from == job.name), None)
@@ -53,7 +53,7 @@ def _allowed(case: Case, job: ShortJob) -> Iterator[str]:
     yield from _units_allowed(case, job)
 
 
-def _units_allowed(case: Case, job: ShortJob) -> Iterator[str]:
+def _units_allowed(case: PlanCase, job: ShortJob) -> Iterator[str]:
     """No more units are short in a quarter than may be, and than there are."""
     if not job.short:
         return
@@ -66,7 +66,7 @@ def _units_allowed(case: Case, job: ShortJob) -> Iterator[str]:
             yield f"{label}: {count_of(short, 'unit')} of {job.name} short, {most:,} may be"
 
 
-def _counted(case: Case, shortage: Shortage) -> Iterator[str]:
+def _counted(case: PlanCase, shortage: Shortage) -> Iterator[str]:
     stated = case.inputs.scenario.jobs
     asking = {job.root for job in case.asked if any(job.units)}
     jobs = Counter(stated[name].priority for name in asking)
@@ -92,7 +92,7 @@ def _counted(case: Case, shortage: Shortage) -> Iterator[str]:
         yield "the status is proved, but not that nobody gives way without need"
 
 
-def _rights(case: Case) -> Findings:
+def _rights(case: PlanCase) -> Findings:
     shortage = case.plan.shortage
     if shortage is None:
         return "every job is kept as asked"
@@ -112,7 +112,7 @@ Cents = tuple[int, int]
 """Not discounted, and in present value."""
 
 
-def _on_apis(case: Case) -> Findings:
+def _on_apis(case: PlanCase) -> Findings:
     """Whether each may be there, in units and quarters in which its job is kept."""
     asked = {job.name: case.asked_of(job).units for job in case.asked}
     stated, apis = case.inputs.scenario.jobs, case.inputs.scenario.apis
@@ -135,14 +135,14 @@ def _on_apis(case: Case) -> Findings:
     return f"{count_of(every, 'unit')} (job × quarter) on APIs, where they may be"
 
 
-def _in_time(case: Case, name: str, api: str, units: tuple[int, ...]) -> Iterator[str]:
+def _in_time(case: PlanCase, name: str, api: str, units: tuple[int, ...]) -> Iterator[str]:
     available = case.inputs.scenario.apis[api].available
     for quarter, count in enumerate(units):
         if count and available is not None and case.quarters[quarter] not in available:
             yield f"{case.labels[quarter]}: {name} is on {api}, which is not to be had then"
 
 
-def _rates(case: Case) -> Findings:
+def _rates(case: PlanCase) -> Findings:
     """Whether each API is asked no more often than its limit."""
     scenario = case.inputs.scenario
     taken: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
@@ -159,7 +159,7 @@ def _rates(case: Case) -> Findings:
     return "no API is asked more often than its rate limit"
 
 
-def tokens_of(case: Case, job: str, quarter: int) -> tuple[Fraction, Fraction, Fraction]:
+def tokens_of(case: PlanCase, job: str, quarter: int) -> tuple[Fraction, Fraction, Fraction]:
     """Tokens of one unit in a quarter at mean traffic: new and cached prompts, and answers."""
     stated = case.inputs.scenario.jobs[job]
     load = stated.load
@@ -171,7 +171,7 @@ def tokens_of(case: Case, job: str, quarter: int) -> tuple[Fraction, Fraction, F
     return prompts * (1 - cached), prompts * cached, requests * load.output_tokens
 
 
-def token_cents(case: Case, job: str, api: str, quarter: int) -> Cents:
+def token_cents(case: PlanCase, job: str, api: str, quarter: int) -> Cents:
     """What one unit pays for its tokens in a quarter, each rounded once, half to even."""
     prices = case.inputs.scenario.apis[api]
     fresh, cached, answers = tokens_of(case, job, quarter)
@@ -189,7 +189,7 @@ def _cents(usd: Fraction) -> int:
     return round(round(usd * 100, 20))
 
 
-def _figures(case: Case) -> Findings:
+def _figures(case: PlanCase) -> Findings:
     expected = []
     for job in case.jobs:
         for api, units in case.on_apis.get(job.name, ()):
@@ -214,7 +214,7 @@ def _figures(case: Case) -> Findings:
     return "tokens of APIs and what they cost follow from traffic and prices"
 
 
-def _comparisons(case: Case) -> Iterator[dict[str, object]]:
+def _comparisons(case: PlanCase) -> Iterator[dict[str, object]]:
     scenario = case.inputs.scenario
     cost = {use.job: sum(use.cost_cents) for use in case.plan.endpoints}
     for job in case.jobs:

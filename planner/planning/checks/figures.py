@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.planning.checks.case import (
-    Case,
     Findings,
+    PlanCase,
     at_once,
     differences,
     gpu_hours,
@@ -19,7 +19,7 @@ from planner.planning.checks.case import (
 from planner.planning.plan import Node, Occupant, PoolUse
 
 
-def _pools(case: Case) -> Findings:
+def _pools(case: PlanCase) -> Findings:
     in_pool: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
     for node in case.plan.nodes:
         in_pool[node.pool].append(node)
@@ -33,7 +33,7 @@ def _pools(case: Case) -> Findings:
     return "utilization is counted from the placements"
 
 
-def _pool(case: Case, pool: PoolUse, quarter: int, there: list[Node]) -> Iterator[str]:
+def _pool(case: PlanCase, pool: PoolUse, quarter: int, there: list[Node]) -> Iterator[str]:
     held = case.held[quarter]
     everybody = [one for node in there for one in held.get(node.id, ())]
     serving = [node for node in there if node.hours is None]
@@ -69,7 +69,7 @@ def _pool(case: Case, pool: PoolUse, quarter: int, there: list[Node]) -> Iterato
         yield from differences(f"{where}: {name}", found, value)
 
 
-def _moves(case: Case) -> Findings:
+def _moves(case: PlanCase) -> Findings:
     moves = [0] * len(case.labels)
     for quarter in range(1, len(case.labels)):
         before, now = case.seats[quarter - 1], case.seats[quarter]
@@ -89,7 +89,7 @@ def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
     return places[0][1].hours is not None
 
 
-def _storage(case: Case) -> Findings:
+def _storage(case: PlanCase) -> Findings:
     stored: dict[tuple[str, int], int] = {}
     sums = []
     for seats in case.seats:
@@ -101,7 +101,7 @@ def _storage(case: Case) -> Findings:
     return "storage covers every tuned asset"
 
 
-def _growth(case: Case) -> Findings:
+def _growth(case: PlanCase) -> Findings:
     for gpu_type, share in case.inputs.scenario.policies.growth_reserve.items():
         for label, serving, held in zip(case.labels, case.serving, case.held, strict=True):
             of_type = [node for node in serving if node.gpu_type == gpu_type]

@@ -8,13 +8,13 @@ from itertools import combinations, groupby
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 from planner.inputs.text import count_of
-from planner.planning.checks.case import Case, Findings
+from planner.planning.checks.case import Findings, PlanCase
 from planner.planning.plan import Node, Occupant
 from planner.planning.words import moment
 from planner.sizing.candidate import Candidate
 
 
-def _numbers(case: Case) -> Findings:
+def _numbers(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         for gpu in sorted({gpu for one in occupants for gpu in one.gpus}):
             if not 0 <= gpu < node.gpus:
@@ -25,7 +25,7 @@ def _numbers(case: Case) -> Findings:
     return "only GPUs that a node has are held"
 
 
-def _bounds(case: Case) -> Findings:
+def _bounds(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         for one in occupants:
             if one.part and not 0 < one.part.taken <= one.part.of:
@@ -38,7 +38,7 @@ def _bounds(case: Case) -> Findings:
     return "every hour is one of its quarter, every part one of a GPU"
 
 
-def _gpus(case: Case) -> Findings:
+def _gpus(case: PlanCase) -> Findings:
     """Holders of a GPU at one hour: one alone, or partitions apart, or memory within bounds."""
     for label, node, occupants in case.uses():
         told: set[int] = set()
@@ -100,7 +100,7 @@ def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
         yield f"{gpu} has {offered_mb:,} MB to share, {taken_mb:,} are taken"
 
 
-def _parts(case: Case) -> Findings:
+def _parts(case: PlanCase) -> Findings:
     """Each partition is one that the catalog lists, at a place where the driver allows it."""
     for label, node, occupants in case.uses():
         profiles = case.inputs.catalog.gpus[node.gpu_type].mig_profiles
@@ -125,7 +125,7 @@ def _parts(case: Case) -> Findings:
     return "no GPU is partitioned"
 
 
-def _hosts(case: Case) -> Findings:
+def _hosts(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         for hour, here in _turns(occupants):
             cpus = sum(one.cpus for one in here)
@@ -140,7 +140,7 @@ def _hosts(case: Case) -> Findings:
     return "no node gives more cores or host memory than it has"
 
 
-def _seated(case: Case) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
+def _seated(case: PlanCase) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
     """Each piece: its quarter, what to call it there, its job, and its nodes."""
     for quarter, label, (job, unit, replica), places in case.pieces():
         kind = "replica" if places[0][1].hours is None else "run"
@@ -148,7 +148,7 @@ def _seated(case: Case) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Oc
         yield case.quarters[quarter], f"{label}: {which} of {job}", job, places
 
 
-def _runs(case: Case) -> Findings:
+def _runs(case: PlanCase) -> Findings:
     for quarter, what, job, places in _seated(case):
         node, first = places[0]
         if any(one.hours != first.hours for _, one in places):
@@ -199,7 +199,7 @@ def _timed(
         yield f"ends on {moment(quarter, end)}, its deadline is {moment(quarter, window[1])}"
 
 
-def _parts_as_sized(case: Case) -> Findings:
+def _parts_as_sized(case: PlanCase) -> Findings:
     for _, what, job, places in _seated(case):
         node, one = places[0]
         candidate = case.candidate(job, node, one)
@@ -234,7 +234,7 @@ def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
         )
 
 
-def _allowed(case: Case, what: str, job: str, one: Occupant) -> Iterator[str]:
+def _allowed(case: PlanCase, what: str, job: str, one: Occupant) -> Iterator[str]:
     policies, sized = case.inputs.scenario.policies, case.sized.get(job)
     stated = case.inputs.scenario.jobs.get(job)
     if sized is None or sized.kind != "serve":
@@ -249,7 +249,7 @@ def _allowed(case: Case, what: str, job: str, one: Occupant) -> Iterator[str]:
         yield f"{what} shares a GPU, which policies.shared_gpus forbids"
 
 
-def _mixed(case: Case) -> Findings:
+def _mixed(case: PlanCase) -> Findings:
     if case.inputs.scenario.policies.mig != "own-node":
         return "no policy keeps partitioned GPUs on nodes of their own"
     for label, node, occupants in case.uses():

@@ -12,7 +12,7 @@ from operator import add
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.settled import SettledOffer
 from planner.inputs.text import count_of, usd
-from planner.planning.checks.case import Case, Findings, differences, in_force
+from planner.planning.checks.case import Findings, PlanCase, differences, in_force
 from planner.planning.checks.demand import token_cents
 from planner.planning.checks.moves import moves_cents
 from planner.planning.plan import Node, Origin
@@ -23,7 +23,7 @@ Amounts = dict[str, list[int]]
 """By kind of cost: cents by quarter, and last in present value."""
 
 
-def expected_costs(case: Case) -> Amounts:
+def expected_costs(case: PlanCase) -> Amounts:
     """Every kind of cost that occurs, from the nodes in service and from what moves.
 
     Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
@@ -44,11 +44,11 @@ def expected_costs(case: Case) -> Amounts:
     return dict(totals)
 
 
-def _nothing(case: Case) -> Amounts:
+def _nothing(case: PlanCase) -> Amounts:
     return defaultdict(lambda: [0] * (len(case.labels) + 1))
 
 
-def costs_of_tokens(case: Case) -> Iterator[tuple[str, int, tuple[int, int]]]:
+def costs_of_tokens(case: PlanCase) -> Iterator[tuple[str, int, tuple[int, int]]]:
     """Job, quarter from 0, and the cents that its units on an API pay, also in present value."""
     for job, there in case.on_apis.items():
         for api, units in there:
@@ -58,7 +58,7 @@ def costs_of_tokens(case: Case) -> Iterator[tuple[str, int, tuple[int, int]]]:
                     yield job, quarter, (count * cents, count * present_cents)
 
 
-def node_costs(case: Case, node: Node) -> Amounts:
+def node_costs(case: PlanCase, node: Node) -> Amounts:
     """Every kind of cost of one node, rounded.
 
     A rent is for one quarter, so that each quarter's present value is rounded by itself.
@@ -90,7 +90,7 @@ def present_cents(costs: Amounts) -> int:
     return sum(amounts[-1] for amounts in costs.values())
 
 
-def _flows(case: Case, node: Node) -> Iterator[Flow]:
+def _flows(case: PlanCase, node: Node) -> Iterator[Flow]:
     """What a node costs, and when."""
     served = [case.labels.index(label) for label in node.in_service]
     if node.origin == "buy":
@@ -122,7 +122,9 @@ def _flows(case: Case, node: Node) -> Iterator[Flow]:
         yield from (("licence", quarter, quarter, licence) for quarter in served)
 
 
-def _contract_flows(case: Case, node: Node, served: list[int], off: list[int]) -> Iterator[Flow]:
+def _contract_flows(
+    case: PlanCase, node: Node, served: list[int], off: list[int]
+) -> Iterator[Flow]:
     """The support of an owned node, and its sale with what is given up by that."""
     entry = case.inputs.scenario.fleet[node.entry]
     if entry.support_usd_per_year is not None:
@@ -137,7 +139,7 @@ def _contract_flows(case: Case, node: Node, served: list[int], off: list[int]) -
             yield "residual value given up", quarters - 1, quarters, worth
 
 
-def sale_usd(case: Case, name: str, label: str, *, whenever: bool = False) -> Fraction | None:
+def sale_usd(case: PlanCase, name: str, label: str, *, whenever: bool = False) -> Fraction | None:
     """What one node of a fleet entry brings in a quarter; None where it may not be sold then.
 
     `whenever` asks for its worth, whether it may be sold then or not.
@@ -157,7 +159,7 @@ def sale_usd(case: Case, name: str, label: str, *, whenever: bool = False) -> Fr
     return Fraction(sale.paid_usd or 0) * (left if cap is None else min(left, Fraction(cap)))
 
 
-def released_cents(case: Case, name: str, label: str, *, sold: bool) -> dict[str, int]:
+def released_cents(case: PlanCase, name: str, label: str, *, sold: bool) -> dict[str, int]:
     """What one node of a fleet entry brings, saves and gives up that is let go in a quarter."""
     entry, at = case.inputs.scenario.fleet[name], case.labels.index(label)
     there = tuple(
@@ -206,7 +208,7 @@ def _compared(
     )
 
 
-def _purchase_flows(case: Case, offer: SettledOffer, first: int) -> Iterator[Flow]:
+def _purchase_flows(case: PlanCase, offer: SettledOffer, first: int) -> Iterator[Flow]:
     settings, quarters = case.inputs.settings, len(case.labels)
     price = Fraction(case.price_usd(offer, first))
     yield "purchase", first, first, price
@@ -221,7 +223,7 @@ def _purchase_flows(case: Case, offer: SettledOffer, first: int) -> Iterator[Flo
     yield "residual value", quarters - 1, quarters, -price * left
 
 
-def _housing(case: Case, node_type: str) -> Iterator[tuple[str, Fraction]]:
+def _housing(case: PlanCase, node_type: str) -> Iterator[tuple[str, Fraction]]:
     """What a node on the buyer's own floor costs in a quarter."""
     node, settings = case.inputs.catalog.nodes[node_type], case.inputs.settings
     kwh = Fraction(node.mean_power_kw.value if node.mean_power_kw else 0) * case.quarter_hours
@@ -231,7 +233,7 @@ def _housing(case: Case, node_type: str) -> Iterator[tuple[str, Fraction]]:
         yield "colocation", 3 * Fraction(price) * Fraction(nameplate.value if nameplate else 0)
 
 
-def _licence_usd(case: Case, node: Node) -> Fraction:
+def _licence_usd(case: PlanCase, node: Node) -> Fraction:
     """For all GPUs of a node in a quarter; nothing where something shows that it is paid."""
     scenario = case.inputs.scenario
     entry = (scenario.fleet if node.origin == "owned" else scenario.offers).get(node.entry)
@@ -246,7 +248,7 @@ def _licence_usd(case: Case, node: Node) -> Fraction:
     return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / case.quarter_hours
 
 
-def _lines(case: Case) -> Findings:
+def _lines(case: PlanCase) -> Findings:
     expected = expected_costs(case)
     listed = [line.name for line in case.plan.costs]
     if len(set(listed)) != len(listed):
@@ -262,7 +264,7 @@ def _lines(case: Case) -> Findings:
     return "every cost line agrees to the cent with prices and parameters"
 
 
-def _cost(case: Case) -> Findings:
+def _cost(case: PlanCase) -> Findings:
     total = present_cents(expected_costs(case))
     yield from differences("the net present cost, cents,", case.plan.proof.cost_cents, total)
     return "the net present cost is the sum of its lines"
@@ -273,7 +275,7 @@ _CAPEX = ("purchase", "network")
 _PAID = {"capex": _CAPEX, "opex": _OPEX, "spending": (*_CAPEX, *_OPEX)}
 
 
-def _budgets(case: Case) -> Findings:
+def _budgets(case: PlanCase) -> Findings:
     costs = expected_costs(case)
     listed = {(use.spend, use.quarter): use for use in case.plan.budgets}
     caps = list(case.inputs.scenario.budget.caps())
@@ -299,7 +301,7 @@ def _budgets(case: Case) -> Findings:
     return f"{count_of(budgets, 'budget')} kept" if budgets else "no budget is stated"
 
 
-def _break_evens(case: Case) -> Findings:
+def _break_evens(case: PlanCase) -> Findings:
     hours = case.quarter_hours
     expected = []
     for offer, rent, entry, nodes in _comparisons(case):
@@ -333,7 +335,7 @@ def _break_evens(case: Case) -> Findings:
     return f"{len(case.plan.break_evens)} break-evens of buying against renting agree"
 
 
-def _comparisons(case: Case) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
+def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
     """Offer to buy, cheapest rent of its node type, quarter of entry, nodes of the order."""
     entering = case.entering
     for offer in case.inputs.offers:
@@ -350,7 +352,7 @@ def _comparisons(case: Case) -> Iterator[tuple[SettledOffer, SettledOffer, int, 
             yield offer, min(rents)[2], entry, nodes
 
 
-def _first(case: Case, offer: SettledOffer) -> list[tuple[int, int]]:
+def _first(case: PlanCase, offer: SettledOffer) -> list[tuple[int, int]]:
     """One node as soon as the offer allows; nothing where it never does."""
     for entry, quarter in enumerate(case.quarters):
         order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)

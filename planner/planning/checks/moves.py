@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from planner.inputs.scenario.scenario import plain
 from planner.inputs.text import count_of
-from planner.planning.checks.case import Case, Findings, Unit, differences
+from planner.planning.checks.case import Findings, PlanCase, Unit, differences
 from planner.planning.plan import Node
 
 
@@ -23,7 +23,7 @@ class _Today(NamedTuple):
     pinned: bool
 
 
-def running_today(case: Case) -> dict[Unit, _Today]:
+def running_today(case: PlanCase) -> dict[Unit, _Today]:
     """The entries of a job are its units 1, 2, … in the order in which they are listed."""
     ids = {plain(node.id): node for node in case.plan.nodes if node.origin == "owned"}
     found: dict[Unit, _Today] = {}
@@ -43,7 +43,7 @@ def _pool(node: Node) -> str:
     return f"{node.node_type}/{node.site}"
 
 
-def _places(case: Case, quarter: int, unit: Unit) -> Iterator[list[Node]]:
+def _places(case: PlanCase, quarter: int, unit: Unit) -> Iterator[list[Node]]:
     """Nodes of each of its runs, or of itself."""
     for replica in count(1):
         places = case.seats[quarter].get((*unit, replica))
@@ -52,7 +52,7 @@ def _places(case: Case, quarter: int, unit: Unit) -> Iterator[list[Node]]:
         yield [node for node, _ in places]
 
 
-def _pinned(case: Case) -> Findings:
+def _pinned(case: PlanCase) -> Findings:
     for unit, today in running_today(case).items():
         for quarter, label in enumerate(case.labels if today.pinned else ()):
             for nodes in _places(case, quarter, unit):
@@ -72,14 +72,14 @@ def _listed(ids: set[str] | frozenset[str]) -> str:
     return ", ".join(sorted(ids))
 
 
-def _cents(case: Case, job: str) -> int:
+def _cents(case: PlanCase, job: str) -> int:
     """What one unit of a job costs that leaves its pool."""
     stated = case.inputs.scenario.jobs[job].move_cost_usd
     usd = case.inputs.scenario.policies.move_cost_usd if stated is None else stated
     return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
 
 
-def _first_quarter(case: Case) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
+def _first_quarter(case: PlanCase) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
     """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
 
     Without those that stop, as their job gives way. Of one that runs several times in
@@ -93,7 +93,7 @@ def _first_quarter(case: Case) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
         yield unit, today, {node.id for node in nodes}, leaves
 
 
-def moves_cents(case: Case) -> dict[str, int]:
+def moves_cents(case: PlanCase) -> dict[str, int]:
     """By job: what its moves cost in the first quarter."""
     found: dict[str, int] = {}
     for (job, _), _, _, leaves in _first_quarter(case):
@@ -102,7 +102,7 @@ def moves_cents(case: Case) -> dict[str, int]:
     return found
 
 
-def _moves(case: Case) -> Findings:
+def _moves(case: PlanCase) -> Findings:
     current, today = case.plan.current, running_today(case)
     if current is None or not today:
         listed = current is not None

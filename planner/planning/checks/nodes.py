@@ -12,8 +12,8 @@ from planner.inputs.scenario.scenario import plain
 from planner.inputs.settled import SettledOffer
 from planner.inputs.text import count_of
 from planner.planning.checks.case import (
-    Case,
     Findings,
+    PlanCase,
     differences,
     each_difference,
     most_at_once,
@@ -22,7 +22,7 @@ from planner.planning.checks.money import released_cents, sale_usd
 from planner.planning.plan import Acquisition, Node, Origin
 
 
-def _horizon(case: Case) -> Findings:
+def _horizon(case: PlanCase) -> Findings:
     plan = case.plan
     yield from differences("the horizon", plan.quarters, case.labels)
     as_of = case.earliest_order
@@ -31,7 +31,7 @@ def _horizon(case: Case) -> Findings:
     return f"{count_of(len(case.labels), 'quarter')} as asked"
 
 
-def _figures(case: Case) -> Findings:
+def _figures(case: PlanCase) -> Findings:
     for node_id, count in Counter(node.id for node in case.plan.nodes).items():
         if count > 1:
             yield f"node {node_id} is listed {count} times"
@@ -52,7 +52,7 @@ def _figures(case: Case) -> Findings:
     return "every node has the GPUs, cores and host memory of its type"
 
 
-def _owned(case: Case) -> Findings:
+def _owned(case: PlanCase) -> Findings:
     owned = [node for node in case.plan.nodes if node.origin == "owned"]
     counts = Counter((node.entry, node.node_type, node.site) for node in owned)
     expected = {
@@ -91,7 +91,7 @@ def _owned(case: Case) -> Findings:
     return f"{fleet}, {got}, each through an offer and not before its lead time"
 
 
-def _let_go(case: Case) -> Iterator[str]:
+def _let_go(case: PlanCase) -> Iterator[str]:
     """Owned nodes are sold and switched off where, when and as often as the scenario allows."""
     pinned = set[str]()
     for one in case.inputs.scenario.running:
@@ -117,7 +117,7 @@ def _let_go(case: Case) -> Iterator[str]:
             yield f"{count} nodes of fleet entry {name} are sold, at most {sale.maximum} may be"
 
 
-def _releases(case: Case) -> Iterator[str]:
+def _releases(case: PlanCase) -> Iterator[str]:
     """The lines that tell what is let go, from the nodes alone."""
     expected: dict[tuple[str, str, str], int] = Counter(
         (label, action, node.entry)
@@ -146,7 +146,7 @@ def _releases(case: Case) -> Iterator[str]:
         yield from each_difference(f"{line.quarter}:", line, due, f" of {line.action} {line.entry}")
 
 
-def _acquired(case: Case) -> Findings:
+def _acquired(case: PlanCase) -> Findings:
     for node in case.plan.nodes:
         if node.origin == "owned":
             continue
@@ -190,7 +190,7 @@ def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
         yield f"node {node.id} is had for {end - start} h, offer {offer.name} has a minimum"
 
 
-def _while_there(case: Case) -> Findings:
+def _while_there(case: PlanCase) -> Findings:
     for label, node, occupants in case.uses():
         for one in occupants if node.hours else ():
             start, end = one.held_hours
@@ -199,7 +199,7 @@ def _while_there(case: Case) -> Findings:
     return "runs are on nodes while these are there"
 
 
-def _in_time(case: Case, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
+def _in_time(case: PlanCase, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
     as_of = case.earliest_order
     start = case.quarters[entry].start
     order_by = start - timedelta(weeks=offer.lead_time_weeks)
@@ -217,7 +217,7 @@ def _in_time(case: Case, node: Node, offer: SettledOffer, entry: int) -> Iterato
         )
 
 
-def _maxima(case: Case) -> Findings:
+def _maxima(case: PlanCase) -> Findings:
     held: dict[str, Counter[str]] = defaultdict(Counter)
     for node in case.plan.nodes:
         if node.origin != "owned":
@@ -240,7 +240,7 @@ def _maxima(case: Case) -> Findings:
     return "no offer is taken beyond its maximum" + (" or its deliveries" if parts else "")
 
 
-def _acquisitions(case: Case) -> Findings:
+def _acquisitions(case: PlanCase) -> Findings:
     for line in case.plan.acquisitions:
         offer = case.offers.get(line.offer)
         if offer is None or line.quarter not in case.labels:
@@ -252,7 +252,7 @@ def _acquisitions(case: Case) -> Findings:
     return "purchases and rents agree with the nodes and the offers"
 
 
-def _entering(case: Case) -> Iterator[str]:
+def _entering(case: PlanCase) -> Iterator[str]:
     """What is listed is what enters service."""
     listed: Counter[tuple[str, str, str]] = Counter()
     for line in case.plan.acquisitions:
@@ -267,7 +267,7 @@ def _entering(case: Case) -> Iterator[str]:
             )
 
 
-def _line(case: Case, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
+def _line(case: PlanCase, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
     price = round(case.price_usd(offer, quarter) * 100)
     left = len(case.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
@@ -286,7 +286,7 @@ def _line(case: Case, line: Acquisition, offer: SettledOffer, quarter: int) -> I
     yield from each_difference(f"{line.quarter}:", line, expected, f" of offer {line.offer}")
 
 
-def _order_by(case: Case, latest: date) -> date:
+def _order_by(case: PlanCase, latest: date) -> date:
     """The last day until then that is neither of a weekend nor a holiday; none before the plan."""
     off = case.inputs.scenario.horizon.holidays
     days = (latest - timedelta(days=back) for back in naturals())

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from planner.inputs.text import count_of
-from planner.planning.checks.case import Case, Findings, Piece, differences
+from planner.planning.checks.case import Findings, Piece, PlanCase, differences
 from planner.planning.plan import Node, Occupant
 from planner.sizing.candidate import Candidate
 
@@ -17,7 +17,7 @@ _SHARED = 1e-6
 it."""
 
 
-def _jobs(case: Case) -> Findings:
+def _jobs(case: PlanCase) -> Findings:
     names = tuple(job.name for job in case.plan.jobs)
     yield from differences("the list of jobs", names, tuple(job.name for job in case.jobs))
     expected = {job.sizing.id: job.sizing for job in case.jobs}
@@ -38,7 +38,7 @@ def _jobs(case: Case) -> Findings:
     return f"each of {count_of(len(case.jobs), 'job')} has the sizing that the rules give"
 
 
-def _once(case: Case) -> Findings:
+def _once(case: PlanCase) -> Findings:
     for quarter, seats in enumerate(case.seats):
         label = case.labels[quarter]
         wanted = {
@@ -72,7 +72,7 @@ def _told(piece: Piece) -> str:
     return f"{'' if replica == 1 else f'replica {replica} of '}unit {unit} of {job}"
 
 
-def _replicas(case: Case) -> Findings:
+def _replicas(case: PlanCase) -> Findings:
     """As many on each GPU type as the load of the job takes there, and all runs of the quarter."""
     for quarter, seats in enumerate(case.seats):
         label = case.labels[quarter]
@@ -91,7 +91,7 @@ def _replicas(case: Case) -> Findings:
     return "each unit has the replicas that its load takes on its GPU type, and its runs"
 
 
-def _traffic(case: Case) -> Findings:
+def _traffic(case: PlanCase) -> Findings:
     """What arrives at each endpoint, as its load says, against all that is there to take it."""
     horizon, loaded = case.inputs.scenario.horizon, 0
     for name, job in sorted(case.inputs.scenario.jobs.items()):
@@ -124,7 +124,7 @@ def _traffic(case: Case) -> Findings:
     return f"{count_of(loaded, 'endpoint')} can take what arrives, on GPUs or on APIs"
 
 
-def _needs(case: Case) -> Findings:
+def _needs(case: PlanCase) -> Findings:
     for _, label, piece, places in case.pieces():
         what, (node, one) = f"{label}: {_told(piece)}", places[0]
         gpu_types = {node.gpu_type for node, _ in places}
@@ -157,7 +157,7 @@ def _amounts(
 
 
 def _together(
-    case: Case, what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
+    case: PlanCase, what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
 ) -> Iterator[str]:
     """Within one node, unless it takes whole nodes of one pool that has a fabric."""
     if len(places) == 1:
@@ -175,7 +175,7 @@ def _together(
         yield f"{what} spans {len(places)} nodes but fits one"
 
 
-def _nodes_used(case: Case) -> Findings:
+def _nodes_used(case: PlanCase) -> Findings:
     for label, uses in zip(case.labels, case.plan.placements, strict=True):
         for node_id, times in Counter(use.node for use in uses).items():
             if times > 1:
@@ -191,7 +191,7 @@ def _nodes_used(case: Case) -> Findings:
     return "only nodes in service are used"
 
 
-def _keeps(case: Case) -> Findings:
+def _keeps(case: PlanCase) -> Findings:
     gpu_types: dict[str, Counter[str]] = defaultdict(Counter)
     ways: dict[str, Counter[str]] = defaultdict(Counter)
     for (job, unit), seen in case.ways_of.items():

@@ -13,8 +13,8 @@ from planner.inputs.checks.sites import cooled_by
 from planner.inputs.scenario.site import Racks, Site, SpareGroup
 from planner.inputs.text import count_of
 from planner.planning.checks.case import (
-    Case,
     Findings,
+    PlanCase,
     differences,
     each_difference,
     in_force,
@@ -59,7 +59,7 @@ def _each_takes(node: NodeType, figure: str, per: int) -> int | None:
     return None if stated is None else ceil(Fraction(str(stated.value)) * per)
 
 
-def _here(case: Case, site: str) -> list[Node]:
+def _here(case: PlanCase, site: str) -> list[Node]:
     """Those that come and go within a quarter stand at their provider's."""
     return [node for node in case.plan.nodes if node.site == site and node.hours is None]
 
@@ -73,7 +73,7 @@ def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
     ]
 
 
-def _taken(case: Case, limited: Limited, nodes: Sequence[Node]) -> int | None:
+def _taken(case: PlanCase, limited: Limited, nodes: Sequence[Node]) -> int | None:
     """What nodes take together; None where the catalog does not say it of each."""
     types = case.inputs.catalog.nodes
     each = [_each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
@@ -96,7 +96,7 @@ def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -
         yield f"{where}: the nodes take {taken / per:g} of {most / per:g} {unit} of {what}"
 
 
-def _limits(case: Case) -> Findings:
+def _limits(case: PlanCase) -> Findings:
     for name, site in case.inputs.scenario.sites.items():
         for label in case.labels:
             for limited in LIMITED:
@@ -110,7 +110,7 @@ def _limits(case: Case) -> Findings:
     return f"no site gives more {what} than it has ({count_of(stated, 'site')} limited)"
 
 
-def _racks(case: Case) -> Findings:
+def _racks(case: PlanCase) -> Findings:
     sites = case.inputs.scenario.sites
     for node in case.plan.nodes:
         site = sites.get(node.site)
@@ -128,7 +128,7 @@ def _racks(case: Case) -> Findings:
     return "every node at a site with racks stands in one that holds it"
 
 
-def _each_rack(case: Case, name: str, racks: Racks) -> Iterator[str]:
+def _each_rack(case: PlanCase, name: str, racks: Racks) -> Iterator[str]:
     held: dict[tuple[str, int], list[Node]] = defaultdict(list)
     for node in _here(case, name):
         for label, rack in _stands(case, node):
@@ -140,7 +140,7 @@ def _each_rack(case: Case, name: str, racks: Racks) -> Iterator[str]:
         yield from _beyond(where, _POWER, _taken(case, _POWER, nodes), fed)
 
 
-def _cooling(case: Case) -> Findings:
+def _cooling(case: PlanCase) -> Findings:
     for node in case.plan.nodes:
         site = case.inputs.scenario.sites.get(node.site)
         if (
@@ -156,7 +156,7 @@ def _cooling(case: Case) -> Findings:
     return "every node can be cooled where it stands"
 
 
-def _sites_of_jobs(case: Case) -> Findings:
+def _sites_of_jobs(case: PlanCase) -> Findings:
     allowed = {job.name: _allowed(case, job.root) for job in case.jobs}
     for planned in case.plan.jobs:
         expected = tuple(sorted(allowed.get(planned.name) or ()))
@@ -171,7 +171,7 @@ def _sites_of_jobs(case: Case) -> Findings:
     return "each unit runs at a site that its job may use"
 
 
-def _allowed(case: Case, name: str) -> set[str] | None:
+def _allowed(case: PlanCase, name: str) -> set[str] | None:
     """Sites that a job names and that carry its labels; None where it asks for neither."""
     job = case.inputs.scenario.jobs.get(name)
     if job is None or (job.sites is None and not job.labels):
@@ -185,7 +185,7 @@ def _allowed(case: Case, name: str) -> set[str] | None:
     }
 
 
-def _figures(case: Case) -> Findings:
+def _figures(case: PlanCase) -> Findings:
     sites = case.inputs.scenario.sites
     names = [use.site for use in case.plan.sites]
     yield from differences("the list of sites", names, sorted(sites))
@@ -219,7 +219,7 @@ def _figures(case: Case) -> Findings:
     return "what the nodes take of their sites is counted rightly"
 
 
-def _stands(case: Case, node: Node) -> Iterator[tuple[str, int]]:
+def _stands(case: PlanCase, node: Node) -> Iterator[tuple[str, int]]:
     """Quarters in which a node is there, on or off, and its rack in each; nothing without racks."""
     there = (label for label in case.labels if label in (*node.in_service, *node.off))
     return zip(there, node.racks, strict=False)
@@ -237,16 +237,16 @@ _Pool = tuple[str, str]
 """Node type and site."""
 
 
-def _in_pool(case: Case, quarter: int, pool: _Pool) -> list[Node]:
+def _in_pool(case: PlanCase, quarter: int, pool: _Pool) -> list[Node]:
     return [node for node in case.serving[quarter] if (node.node_type, node.site) == pool]
 
 
-def _empty(case: Case, quarter: int, pool: _Pool) -> int:
+def _empty(case: PlanCase, quarter: int, pool: _Pool) -> int:
     """Nodes of a pool on which nobody is."""
     return sum(node.id not in case.held[quarter] for node in _in_pool(case, quarter, pool))
 
 
-def _spares(case: Case) -> Findings:
+def _spares(case: PlanCase) -> Findings:
     groups = [
         (name, site, group)
         for site, stated in case.inputs.scenario.sites.items()
@@ -261,7 +261,7 @@ def _spares(case: Case) -> Findings:
     return f"spare nodes stay empty{shared if groups else ''}"
 
 
-def _of_each(case: Case, quarter: int) -> Iterator[str]:
+def _of_each(case: PlanCase, quarter: int) -> Iterator[str]:
     held = case.held[quarter]
     used = {(one.node_type, one.site) for one in case.serving[quarter] if one.id in held}
     for pool in sorted(used):
@@ -273,7 +273,9 @@ def _of_each(case: Case, quarter: int) -> Iterator[str]:
             )
 
 
-def _shared(case: Case, quarter: int, where: str, site: str, group: SpareGroup) -> Iterator[str]:
+def _shared(
+    case: PlanCase, quarter: int, where: str, site: str, group: SpareGroup
+) -> Iterator[str]:
     """What is told as spare is empty, and stands in for each node type of the group in use."""
     kept = {
         pool.node_type: pool.nodes_spare[quarter]
@@ -303,7 +305,7 @@ def _shared(case: Case, quarter: int, where: str, site: str, group: SpareGroup) 
             yield f"{where}: {there} can stand in for {node_type}, {needed} are needed"
 
 
-def _fullest(case: Case, quarter: int, site: str, group: SpareGroup) -> int:
+def _fullest(case: PlanCase, quarter: int, site: str, group: SpareGroup) -> int:
     """Nodes of a group in the rack that holds most of them."""
     racks = Counter(
         node.racks[node.in_service.index(case.labels[quarter])]
@@ -322,7 +324,7 @@ class _Unit(NamedTuple):
     """Whether it is pinned, or takes several nodes."""
 
 
-def _units(case: Case, quarter: int, nodes: list[Node]) -> Iterator[_Unit]:
+def _units(case: PlanCase, quarter: int, nodes: list[Node]) -> Iterator[_Unit]:
     """All that is on these nodes."""
     pinned = {unit for unit, place in running_today(case).items() if place.pinned}
     for node in nodes:
@@ -337,7 +339,7 @@ def _rate(way: Candidate) -> float:
     return way.serving.planned_requests_per_second if way.serving else 0.0
 
 
-def _stands_in(case: Case, quarter: int, units: list[_Unit], mine: Node, other: Node) -> bool:
+def _stands_in(case: PlanCase, quarter: int, units: list[_Unit], mine: Node, other: Node) -> bool:
     """Whether a node of another type can take in all that a node of the first may hold of these.
 
     Each of them has whole GPUs, could run there on no more of them and for no longer, takes no more

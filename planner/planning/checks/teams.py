@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from planner.inputs.text import count_of
 from planner.planning.checks.case import (
-    Case,
     Findings,
+    PlanCase,
     at_once,
     differences,
     each_difference,
@@ -31,7 +31,7 @@ _WHOLE = 1
 """Cents by which a share may differ from its exact value: it is rounded once."""
 
 
-def _team_of(case: Case, job: str) -> str | None:
+def _team_of(case: PlanCase, job: str) -> str | None:
     """As the scenario has it; a deployment is of the team of its tuning job."""
     sized = case.sized.get(job)
     stated = case.inputs.scenario.jobs.get(sized.root if sized else job)
@@ -69,7 +69,7 @@ class _Held:
         return int(gpus) if gpus == int(gpus) else float(gpus), hour
 
 
-def _held(case: Case) -> dict[str | None, _Held]:
+def _held(case: PlanCase) -> dict[str | None, _Held]:
     """By team."""
     found: dict[str | None, _Held] = defaultdict(_Held)
     hours = case.quarter_hours
@@ -90,7 +90,7 @@ def _held(case: Case) -> dict[str | None, _Held]:
     return found
 
 
-def _limits(case: Case, team: str) -> dict[str | None, list[int | None]]:
+def _limits(case: PlanCase, team: str) -> dict[str | None, list[int | None]]:
     """What a team may hold, by GPU type (None: of all) and quarter."""
     stated = case.inputs.scenario.teams[team].quota_gpus
     if stated is None:
@@ -112,7 +112,7 @@ def _is_quarter(key: str) -> bool:
     return key[:4].isdigit() and key[4:5] == "Q"
 
 
-def _quotas(case: Case) -> Findings:
+def _quotas(case: PlanCase) -> Findings:
     held, parts = _held(case), case.inputs.scenario.policies.quota_of_part == "share"
     for team in sorted(case.inputs.scenario.teams):
         for gpu_type, limits in _limits(case, team).items():
@@ -131,7 +131,7 @@ def _quotas(case: Case) -> Findings:
     return f"no team holds more GPUs than its quota{when} ({told} with one)"
 
 
-def _listed(case: Case) -> Findings:
+def _listed(case: PlanCase) -> Findings:
     """Teams by name, jobs without one last; nothing where no team is named."""
     named = {_team_of(case, job.name) for job in case.jobs} | {*case.inputs.scenario.teams}
     teams = sorted(team for team in named if team is not None)
@@ -145,7 +145,7 @@ def _listed(case: Case) -> Findings:
     return "every team is listed"
 
 
-def _hours(case: Case) -> Findings:
+def _hours(case: PlanCase) -> Findings:
     charged = case.plan.chargeback
     if charged is None:
         return _HOURS
@@ -179,7 +179,7 @@ def _hours(case: Case) -> Findings:
     return _HOURS
 
 
-def _charged(case: Case) -> Findings:
+def _charged(case: PlanCase) -> Findings:
     found = case.plan.chargeback
     if found is None:
         return "no team is named, so none is charged"
@@ -197,7 +197,7 @@ def _charged(case: Case) -> Findings:
 
 
 def _near(
-    case: Case, what: str, cents: tuple[int, ...], exact: Mapping[int, Fraction]
+    case: PlanCase, what: str, cents: tuple[int, ...], exact: Mapping[int, Fraction]
 ) -> Iterator[str]:
     expected = [exact.get(quarter, Fraction(0)) for quarter in range(len(case.labels))]
     if len(cents) != len(expected):
@@ -208,7 +208,7 @@ def _near(
             yield f"{label}: {what} charged {charge} cents, the share is {float(share):.2f}"
 
 
-def _cells(case: Case, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
+def _cells(case: PlanCase, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
     """The exact share of each team by quarter; what is idle stands under an empty name."""
     held = {team: one.gpus for team, one in _held(case).items()}
     costs, gpus = _pool_costs(case)
@@ -233,7 +233,7 @@ def _cells(case: Case, found: Chargeback) -> dict[str | None, dict[int, Fraction
     return cells
 
 
-def _let_go(case: Case) -> Iterator[tuple[int, int]]:
+def _let_go(case: PlanCase) -> Iterator[tuple[int, int]]:
     """What owned nodes cost while they are off, and what they bring and give up that are sold."""
     for node in case.plan.nodes:
         nowhere = node.model_copy(update={"in_service": (), "off": (), "sold": None})
@@ -247,7 +247,7 @@ def _let_go(case: Case) -> Iterator[tuple[int, int]]:
                 yield at, one[-1]
 
 
-def _pool_costs(case: Case) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
+def _pool_costs(case: PlanCase) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
     """Cents by pool and quarter, each node's cost spread evenly, and the mean GPUs in service."""
     costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
@@ -274,7 +274,7 @@ def _told(use: TeamUse) -> str:
 _HOURS = "GPU-hours of the teams are counted from the placements"
 
 
-def _endpoints(case: Case) -> Findings:
+def _endpoints(case: PlanCase) -> Findings:
     """Tokens and cost of serving jobs with a load, from the scenario and the placements."""
     hours = Fraction(case.inputs.settings.hours_per_quarter.value)
     costs, gpus = _pool_costs(case)
@@ -309,7 +309,7 @@ def _endpoints(case: Case) -> Findings:
     return "tokens of endpoints follow from their traffic, and their cost from the GPUs they hold"
 
 
-def _planned(case: Case, name: str, quarter: int) -> Fraction:
+def _planned(case: PlanCase, name: str, quarter: int) -> Fraction:
     """Requests per second that the replicas of a job are planned to take, each as it is sized."""
     rate = Fraction()
     for (job, _, _), ((node, one), *_) in case.seats[quarter].items():
