@@ -165,55 +165,56 @@ def report(  # noqa: PLR0913 - a parameter for each option
     require(what_if in ("none", "options", "all"), "what_if", what_if, "none, options or all")
     require(edition in get_args(Edition), "edition", edition, "short or full")
     print_page = printer() if pdf else None
-    asked = read_plan(plan)
+    saved = read_plan(plan)
     for given in (alternatives, sensitivity, risk):
-        if given is not None and not given.answers(asked):
+        if given is not None and not given.answers(saved):
             raise InputError(Finding("is of another scenario than the plan", path=given._name))
     others = {name: read_plan(one)._plan for name, one in (options or {}).items()}
-    changed = None
+    comparison = None
     if since is not None:
         last, effort = read_plan(since), effort_of(work)
-        changed = compare(last, asked, actuals=actuals, progress=progress, **effort)
-    found, moved = _beside(asked, alternatives, sensitivity, what_if, work, progress)
+        comparison = compare(last, saved, actuals=actuals, progress=progress, **effort)
+    alternatives, sensitivity = _what_ifs(saved, alternatives, sensitivity, what_if, work, progress)
     beside = RelatedResults(
         others,
-        found._found if found else None,
-        moved._found if moved else None,
-        changed._found if changed else None,
+        alternatives._found if alternatives else None,
+        sensitivity._found if sensitivity else None,
+        comparison._found if comparison else None,
         risk._found if risk else None,
-        asked._saved.stale_inputs("this plan", gone=False),
+        saved._saved.stale_inputs("this plan", gone=False),
     )
-    results = tuple(one for one in (found, moved, changed) if one is not None)
-    return ReportResult(asked, beside, edition, results, print_page)
+    results = (alternatives, sensitivity, comparison)
+    return ReportResult(saved, beside, edition, tuple(filter(None, results)), print_page)
 
 
-def _beside(
+def _what_ifs(
     plan: PlanResult,
-    found: AlternativesResult | None,
-    moved: SensitivityResult | None,
+    alternatives: AlternativesResult | None,
+    sensitivity: SensitivityResult | None,
     wanted: WhatIf,
     work: Work,
     progress: Progress,
 ) -> tuple[AlternativesResult | None, SensitivityResult | None]:
     """Alternatives and sensitivity of a plan, planned now where they are wanted and not given."""
-    if wanted == "none" or (found and (wanted == "options" or (found.whole and moved))):
-        return found, moved
+    enough = alternatives and (wanted == "options" or (alternatives.whole and sensitivity))
+    if wanted == "none" or enough:
+        return alternatives, sensitivity
     saved = plan._saved
     try:
         if saved.missing or saved.asked is None:
             raise InputError(Finding(saved.missing or "its files are not known"))
-        with variant_runner(saved.asked, work, progress, sizers=saved.sizers) as made:
+        with variant_runner(saved.asked, work, progress, sizers=saved.sizers) as runner:
             if wanted == "options":
-                made.know(summary_of(plan._plan))
-                made.progress("planning do nothing, reclaim first and rent only")
-                return AlternativesResult(standard_alternatives(made)), moved
-            if found is None or not found.whole:
-                found = AlternativesResult(find_alternatives(made))
-            moved = moved or SensitivityResult(analyze_sensitivity(made))
+                runner.know(summary_of(plan._plan))
+                runner.progress("planning do nothing, reclaim first and rent only")
+                return AlternativesResult(standard_alternatives(runner)), sensitivity
+            if alternatives is None or not alternatives.whole:
+                alternatives = AlternativesResult(find_alternatives(runner))
+            sensitivity = sensitivity or SensitivityResult(analyze_sensitivity(runner))
     except InputError as error:
-        left_out = "options are" if found is None else "the sensitivity is"
+        left_out = "options are" if alternatives is None else "the sensitivity is"
         warn(f"{left_out} not planned: {error}")
-    return found, moved
+    return alternatives, sensitivity
 
 
 _FEW = 5

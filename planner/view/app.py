@@ -220,8 +220,10 @@ class Viewer:
     def _document(self, ask: FormFields) -> Response:
         """A document as `planner report` writes it: a page of its own, with its own policy."""
         plan = self._open(ask["of"]).plan
-        found, moved = self._beside(ask["of"], plan)
-        made = planner.report(plan, alternatives=found, sensitivity=moved, what_if="none")
+        alternatives, sensitivity = self._beside(ask["of"], plan)
+        made = planner.report(
+            plan, alternatives=alternatives, sensitivity=sensitivity, what_if="none"
+        )
         name = "quarterly" if ask["name"] == "quarterly" else "justification"
         own = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(made.files()[f"{name}.html"], headers=own)
@@ -232,14 +234,13 @@ class Viewer:
         """Results that lie beside a plan and are of its question."""
         if of.startswith("run-"):
             return None, None
-        folder = self._study.plan_path(of).parent
-        found, moved = folder / "alternatives.json", folder / "sensitivity.json"
-        options = planner.AlternativesResult.read(found) if found.is_file() else None
-        swings = planner.SensitivityResult.read(moved) if moved.is_file() else None
-        return (
-            options if options and options.whole and options.answers(plan) else None,
-            swings if swings and swings.answers(plan) else None,
-        )
+        plan_path = self._study.plan_path(of)
+        paths = [plan_path.with_name(f"{kind}.json") for kind in ("alternatives", "sensitivity")]
+        alternatives = planner.AlternativesResult.read(paths[0]) if paths[0].is_file() else None
+        sensitivity = planner.SensitivityResult.read(paths[1]) if paths[1].is_file() else None
+        whole = alternatives and alternatives.whole and alternatives.answers(plan)
+        answers = sensitivity and sensitivity.answers(plan)
+        return alternatives if whole else None, sensitivity if answers else None
 
     def _alternatives_page(self, ask: FormFields) -> Response:
         of, plan = ask["of"], self._open(ask["of"]).plan
