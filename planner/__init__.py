@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from planner.api.planning import ExplainResult as ExplainResult
     from planner.api.planning import JobsResult as JobsResult
     from planner.api.planning import PlanResult as PlanResult
+    from planner.api.planning import Work as Work
     from planner.api.planning import explain as explain
     from planner.api.planning import plan as plan
     from planner.api.planning import read_plan as read_plan
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
     from planner.api.variants import risk as risk
     from planner.api.variants import sensitivity as sensitivity
     from planner.api.variants import sweep as sweep
-    from planner.api.work import Work as Work
 
 _MODULES = {
     "comparing": ("ComparisonResult", "ReplayResult", "compare", "replay"),
@@ -79,6 +79,7 @@ _MODULES = {
         "ExplainResult",
         "JobsResult",
         "PlanResult",
+        "Work",
         "explain",
         "plan",
         "read_plan",
@@ -91,7 +92,6 @@ _MODULES = {
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult"),
         *("alternatives", "risk", "sensitivity", "sweep"),
     ),
-    "work": ("Work",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""Everything that can go wrong for a user, as one tree.
+"""Errors that a user can cause, as one tree.
 
 PlannerError                 one clear sentence, no traceback; carries its exit code
 ├── InputError         (2)   one or more findings in files or options, each with its place

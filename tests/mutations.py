@@ -181,7 +181,7 @@ MUTATIONS = (
     ),
     Mutation(
         "cents that are not spread",
-        "planner/planning/jobs.py",
+        "planner/planning/figures/costs.py",
         "key=lambda key: whole[key] - amounts[key])[:missing]:",
         "key=lambda key: amounts[key] - whole[key])[:missing]:",
         "tests/plan/test_money.py",
@@ -189,8 +189,8 @@ MUTATIONS = (
     Mutation(
         "moves within a pool are paid",
         "planner/planning/placing/place.py",
-        "inputs.scenario.move_cents(job) if leaves else 0",
-        "inputs.scenario.move_cents(job)",
+        "inputs.scenario.move_cents(unit[0]) if leaves else 0",
+        "inputs.scenario.move_cents(unit[0])",
         "tests/plan/test_current.py",
     ),
     Mutation(

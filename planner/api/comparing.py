@@ -1,4 +1,4 @@
-"""Two plans side by side, and a saved plan made again."""
+"""Compares two plans, and makes a saved plan again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 from planner.api.folder import plan_text
-from planner.api.planning import PlanResult, PlanSource, read_plan, require_effort, text_of
+from planner.api.planning import (
+    GAP,
+    TIME_LIMIT_SECONDS,
+    PlanResult,
+    PlanSource,
+    read_plan,
+    require_effort,
+    text_of,
+)
 from planner.api.result import FilePath, Progress, Result, Row
 from planner.api.scenario import Changes, Scenario, load
 from planner.inputs.settled import Inputs
@@ -29,9 +37,7 @@ from planner.reporting.sections.comparison import (
 from planner.sizing.sizers import Sizers
 from planner.whatif.actuals import read_actuals
 from planner.whatif.causes import planned_side
-from planner.whatif.compare import Comparison, Replay
-from planner.whatif.compare import compare as compared_with
-from planner.whatif.compare import replay as replayed
+from planner.whatif.compare import Comparison, Replay, compare_plans, replay_plan
 
 _ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 
@@ -124,8 +130,8 @@ def compare(
     labels: tuple[str, str] | None = None,
     actuals: FilePath | None = None,
     causes: bool = True,
-    gap: float = 1e-4,
-    time_limit_seconds: float = 60.0,
+    gap: float = GAP,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
     progress: Progress = None,
     **changes: Unpack[Changes],
 ) -> ComparisonResult:
@@ -145,32 +151,18 @@ def compare(
     Raises what planning a side raises: a side without a plan is an error, never a figure.
     """
     require_effort(gap, time_limit_seconds)
-    asked = [_asked(one, changes) for one in (before, after)]
     planner = partial(make_plan, asked_gap=gap, time_limit_s=time_limit_seconds, progress=progress)
-    named = labels or (asked[0].label, asked[1].label)
-    first, second = (_side(one, name, planner) for one, name in zip(asked, named, strict=True))
-    steps = for_their_cost(planner) if causes else None
-    return compared(first, second, actuals, steps, (*asked[0].read_from, *asked[1].read_from))
+    sides = [_loaded(one, changes) for one in (before, after)]
+    names = labels or (sides[0].label, sides[1].label)
+    first, second = (_side(one, name, planner) for one, name in zip(sides, names, strict=True))
+    came = read_actuals(Path(actuals), (first.plan, second.plan)) if actuals else ()
+    # Of the plans between the two nothing but the cost is told.
+    step = partial(planner, price_choices=False, sizers=Sizers()) if causes else None
+    found = compare_plans(first, second, step, came)
+    return ComparisonResult(found, (*sides[0].read_from, *sides[1].read_from))
 
 
-def for_their_cost(planner: partial[Plan]) -> partial[Plan]:
-    """What plans the steps from one side to another, of which nothing but the cost is told."""
-    return partial(planner, price_choices=False, sizers=Sizers())
-
-
-def compared(
-    before: Saved,
-    after: Saved,
-    actuals: FilePath | None,
-    planner: Callable[[Inputs], Plan] | None,
-    read_from: tuple[Path, ...],
-) -> ComparisonResult:
-    """Two sides compared, beside what came."""
-    came = read_actuals(Path(actuals), (before.plan, after.plan)) if actuals else ()
-    return ComparisonResult(compared_with(before, after, planner, came), read_from)
-
-
-def _asked(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
+def _loaded(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
     if isinstance(given, PlanResult):
         return given
     if not isinstance(given, Scenario | dict) and Path(given).suffix == ".json":
@@ -179,10 +171,10 @@ def _asked(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
     return load(given, **changes)
 
 
-def _side(asked: PlanResult | Scenario, label: str, planner: Callable[[Inputs], Plan]) -> Saved:
-    if isinstance(asked, Scenario):
-        return planned_side(label, asked._inputs, planner)
-    return replace(asked._saved, label=label)
+def _side(side: PlanResult | Scenario, label: str, planner: Callable[[Inputs], Plan]) -> Saved:
+    if isinstance(side, Scenario):
+        return planned_side(label, side._inputs, planner)
+    return replace(side._saved, label=label)
 
 
 class ReplayResult(Result):
@@ -235,4 +227,4 @@ def replay(plan: PlanSource, *, progress: Progress = None) -> ReplayResult:
     there.
     """
     text, path = text_of(plan)
-    return ReplayResult(replayed(text, str(path), plan_text, progress), (path,))
+    return ReplayResult(replay_plan(text, str(path), plan_text, progress), (path,))

@@ -1,18 +1,28 @@
-"""What leaves the building: the documents of a plan, and files for other tools."""
+"""Reports of a plan, and files that other tools read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Literal, Unpack, cast, get_args
 
-from planner.api.comparing import ComparisonResult, compared, for_their_cost
-from planner.api.planning import PlanResult, PlanSource, read_plan
+from planner.api.comparing import compare
+from planner.api.planning import (
+    PlanResult,
+    PlanSource,
+    Work,
+    effort_of,
+    read_plan,
+    require_work,
+)
 from planner.api.result import FilePath, Progress, Result, Row, require, warn
 from planner.api.scenario import Changes, Source, load, require_known_keys
-from planner.api.variants import AlternativesResult, RiskResult, SensitivityResult
-from planner.api.work import Work, require_work, runner_of
+from planner.api.variants import (
+    AlternativesResult,
+    RiskResult,
+    SensitivityResult,
+    variant_runner,
+)
 from planner.errors import Finding, InputError
 from planner.exchange.exports import (
     kubernetes_files,
@@ -23,7 +33,6 @@ from planner.exchange.exports import (
 )
 from planner.exchange.portfolio import portfolio_csv, portfolio_rows
 from planner.inputs.reading.reader import parse_document
-from planner.planning.make import make_plan
 from planner.planning.store import sound
 from planner.planning.words import some_of
 from planner.reporting import markdown
@@ -35,10 +44,9 @@ from planner.reporting.html.render import render as html
 from planner.reporting.pages import printer
 from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
-from planner.whatif.alternatives import alternatives as found_alternatives
-from planner.whatif.alternatives import standard_alternatives
+from planner.whatif.alternatives import find_alternatives, standard_alternatives
 from planner.whatif.results import summary_of
-from planner.whatif.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.sensitivity import analyze_sensitivity
 
 WhatIf = Literal["none", "options", "all"]
 
@@ -152,74 +160,61 @@ def report(  # noqa: PLR0913 - a parameter for each option
     require_known_keys(work, Work)
     require_work(work)
     if actuals is not None and since is None:
-        told = "stands beside an earlier plan, and none is named by `since`"
-        raise InputError(Finding(told, path="actuals"))
+        message = "stands beside an earlier plan, and none is named by `since`"
+        raise InputError(Finding(message, path="actuals"))
     require(what_if in ("none", "options", "all"), "what_if", what_if, "none, options or all")
     require(edition in get_args(Edition), "edition", edition, "short or full")
     print_page = printer() if pdf else None
-    asked = read_plan(plan)
+    saved = read_plan(plan)
     for given in (alternatives, sensitivity, risk):
-        if given is not None and not given.answers(asked):
+        if given is not None and not given.answers(saved):
             raise InputError(Finding("is of another scenario than the plan", path=given._name))
     others = {name: read_plan(one)._plan for name, one in (options or {}).items()}
-    changed = None if since is None else _since(asked, read_plan(since), actuals, work, progress)
-    found, moved = _beside(asked, alternatives, sensitivity, what_if, work, progress)
+    comparison = None
+    if since is not None:
+        last, effort = read_plan(since), effort_of(work)
+        comparison = compare(last, saved, actuals=actuals, progress=progress, **effort)
+    alternatives, sensitivity = _what_ifs(saved, alternatives, sensitivity, what_if, work, progress)
     beside = RelatedResults(
         others,
-        found._found if found else None,
-        moved._found if moved else None,
-        changed._found if changed else None,
+        alternatives._found if alternatives else None,
+        sensitivity._found if sensitivity else None,
+        comparison._found if comparison else None,
         risk._found if risk else None,
-        asked._saved.told("this plan", gone=False),
+        saved._saved.stale_inputs("this plan", gone=False),
     )
-    results = tuple(one for one in (found, moved, changed) if one is not None)
-    return ReportResult(asked, beside, edition, results, print_page)
+    results = (alternatives, sensitivity, comparison)
+    return ReportResult(saved, beside, edition, tuple(filter(None, results)), print_page)
 
 
-def _since(
+def _what_ifs(
     plan: PlanResult,
-    last: PlanResult,
-    actuals: FilePath | None,
-    work: Work,
-    progress: Progress,
-) -> ComparisonResult:
-    planner = partial(
-        make_plan,
-        asked_gap=work.get("gap", 1e-4),
-        time_limit_s=work.get("time_limit_seconds", 60.0),
-        progress=progress,
-    )
-    steps = for_their_cost(planner)
-    return compared(last._saved, plan._saved, actuals, steps, (*last.read_from, *plan.read_from))
-
-
-def _beside(
-    plan: PlanResult,
-    found: AlternativesResult | None,
-    moved: SensitivityResult | None,
+    alternatives: AlternativesResult | None,
+    sensitivity: SensitivityResult | None,
     wanted: WhatIf,
     work: Work,
     progress: Progress,
 ) -> tuple[AlternativesResult | None, SensitivityResult | None]:
     """Alternatives and sensitivity of a plan, planned now where they are wanted and not given."""
-    if wanted == "none" or (found and (wanted == "options" or (found.whole and moved))):
-        return found, moved
+    enough = alternatives and (wanted == "options" or (alternatives.whole and sensitivity))
+    if wanted == "none" or enough:
+        return alternatives, sensitivity
     saved = plan._saved
     try:
         if saved.missing or saved.asked is None:
             raise InputError(Finding(saved.missing or "its files are not known"))
-        with runner_of(saved.asked, work, progress, sizers=saved.sizers) as made:
+        with variant_runner(saved.asked, work, progress, sizers=saved.sizers) as runner:
             if wanted == "options":
-                made.know(summary_of(plan._plan))
-                made.progress("planning do nothing, reclaim first and rent only")
-                return AlternativesResult(standard_alternatives(made)), moved
-            if found is None or not found.whole:
-                found = AlternativesResult(found_alternatives(made))
-            moved = moved or SensitivityResult(found_sensitivity(made))
+                runner.know(summary_of(plan._plan))
+                runner.progress("planning do nothing, reclaim first and rent only")
+                return AlternativesResult(standard_alternatives(runner)), sensitivity
+            if alternatives is None or not alternatives.whole:
+                alternatives = AlternativesResult(find_alternatives(runner))
+            sensitivity = sensitivity or SensitivityResult(analyze_sensitivity(runner))
     except InputError as error:
-        left_out = "options are" if found is None else "the sensitivity is"
+        left_out = "options are" if alternatives is None else "the sensitivity is"
         warn(f"{left_out} not planned: {error}")
-    return found, moved
+    return alternatives, sensitivity
 
 
 _FEW = 5

@@ -1,4 +1,4 @@
-"""A folder to write into, with what can be wrong about it in a user's words."""
+"""Output folders: nothing is overwritten unless asked, and all files are written or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner knows, who says so, and whether its rules and its solver hold."""
+"""The catalog and the rules, and tests of the rules and of the solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: made, read, and explained."""
+"""Makes, reads and explains plans."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.packing.incumbent import Incumbent
 from planner.packing.lp_file import written_program
 from planner.packing.statement.translate import Translation
-from planner.planning.explain import Explanation
-from planner.planning.explain import explain as explained
+from planner.planning.explain import Explanation, explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import Plan
 from planner.planning.store import (
@@ -45,6 +44,8 @@ from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import action_of
 from planner.sizing.sizers import Sizers
 
+GAP, TIME_LIMIT_SECONDS = 1e-4, 60.0
+"""How far a plan is proved, and for how many seconds of work that is tried, unless told."""
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
 _PURCHASE = (
@@ -64,6 +65,17 @@ class Effort(TypedDict, total=False):
     """Relative gap between cost and bound that counts as proved; 0.0001 unless told otherwise."""
     time_limit_seconds: float
     """Seconds of work for each plan; 60 unless told otherwise."""
+
+
+class Work(Effort, total=False):
+    """How many plans are made, and where; each may be left out."""
+
+    workers: int | None
+    """Plans made at the same time, each in a process of its own; 1 is this process, which is what
+    is done unless told otherwise; None: as many as there are cores. A script that asks for more
+    than one keeps what it runs below `if __name__ == "__main__":`."""
+    cluster: str | None
+    """Address of a Dask scheduler on whose workers to plan instead, as `tcp://HOST:8786`."""
 
 
 class PlanResult(Result):
@@ -195,8 +207,8 @@ class PlanResult(Result):
         """
         made_from = self._plan.provenance
         if earlier := made_from.path_of("placement"):
-            told = f"was made with what runs in {earlier}, which its scenario does not say"
-            raise InputError(Finding(told, file=self.label))
+            message = f"was made with what runs in {earlier}, which its scenario does not say"
+            raise InputError(Finding(message, file=self.label))
         options = made_from.options
         return load(
             scenario_of(made_from),
@@ -239,8 +251,8 @@ def plan(
     source: Source,
     *,
     previous: PlanSource | None = None,
-    gap: float = 1e-4,
-    time_limit_seconds: float = 60.0,
+    gap: float = GAP,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
     crosscheck: bool = False,
     program: bool = False,
     progress: Progress = None,
@@ -317,7 +329,7 @@ def _read(
     text: str, path: Path, label: str, catalog: tuple[Path, ...], rules: tuple[Path, ...]
 ) -> PlanResult:
     saved = checked(read_saved(text, label, catalog=catalog, rules=rules))
-    for sentence in saved.told(label):
+    for sentence in saved.stale_inputs(label):
         warn(sentence)
     return PlanResult(saved, (path,), None)
 
@@ -410,12 +422,33 @@ def explain(plan: PlanSource, job: str | None = None) -> ExplainResult | JobsRes
     if job is None:
         return JobsResult(saved)
     with sound(saved.label):
-        told = explained(saved._plan, job)
+        told = explain_job(saved._plan, job)
     return ExplainResult(told, saved.label)
 
 
-def require_effort(gap: float, time_limit_seconds: float) -> None:
+def require_effort(gap: float = GAP, time_limit_seconds: float = TIME_LIMIT_SECONDS) -> None:
     """Raise InputError for a gap or a time limit that nothing can be planned by."""
     require(0 <= gap < 1, "gap", gap, "a share from 0 to below 1")
     fits = 0 < time_limit_seconds < inf
     require(fits, "time_limit_seconds", time_limit_seconds, "a number of seconds above 0")
+
+
+def require_work(work: Work) -> None:
+    """Raise InputError for a gap, a time limit, workers or a cluster that cannot be used."""
+    require_effort(**effort_of(work))
+    workers, cluster = work.get("workers"), work.get("cluster")
+    require(workers is None or workers >= 1, "workers", workers, "a number of processes")
+    if cluster is None:
+        return
+    require(bool(cluster.strip()), "cluster", cluster, "an address as tcp://HOST:8786")
+    if workers is not None:
+        message = "is for other machines, a number of processes for this one: give one of them"
+        raise InputError(Finding(message, path="cluster"))
+
+
+def effort_of(work: Work) -> Effort:
+    """Gap and time limit; of those that are left out, what one plan has."""
+    return {
+        "gap": work.get("gap", GAP),
+        "time_limit_seconds": work.get("time_limit_seconds", TIME_LIMIT_SECONDS),
+    }

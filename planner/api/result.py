@@ -1,4 +1,4 @@
-"""What all results have in common: a few words, rows, a page, files."""
+"""The base class of all results: summary, rows, pages and files."""
 
 from __future__ import annotations
 
@@ -134,8 +134,10 @@ class Result(ABC):
         try:
             frames = import_module(library)
         except ImportError:
-            told = f"to_{library}() needs {library}, which is not installed: pip install {library}"
-            raise ImportError(told, name=library) from None
+            message = (
+                f"to_{library}() needs {library}, which is not installed: pip install {library}"
+            )
+            raise ImportError(message, name=library) from None
         return frames.DataFrame(self.rows(), **options)
 
     def files(self) -> dict[str, str | bytes]:

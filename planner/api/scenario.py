@@ -1,4 +1,4 @@
-"""Scenarios: read from a file, a dict or text, changed, and checked."""
+"""Loads, changes and checks scenarios."""
 
 from __future__ import annotations
 
@@ -281,8 +281,8 @@ def as_text(source: str | PathLike[str] | Mapping[str, Any]) -> tuple[Path, str 
         try:
             return Path(AS_DICT), as_yaml(plain_data(source))
         except RecursionError:
-            told = "holds itself, or is nested without end"
-            raise InputError(Finding(told, file=AS_DICT)) from None
+            message = "holds itself, or is nested without end"
+            raise InputError(Finding(message, file=AS_DICT)) from None
     if isinstance(source, str) and "\n" in source:
         return Path(AS_TEXT), source
     return Path(source), None

@@ -1,4 +1,4 @@
-"""One job: sized on every GPU type, or tried out on the GPU at hand."""
+"""Sizes one job on every GPU type, or measures it on the GPU at hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of others: jobs, traffic and actuals from their tables, and a first scenario of them."""
+"""Imports jobs, traffic and actuals, and writes a first scenario of them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Many plans of one scenario: sweeps, sensitivity, alternatives and risk."""
+"""Sweeps, sensitivity, alternatives and risk: many plans of one scenario."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from os import PathLike
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast
 
 from planner.api.folder import Folder, plan_text
-from planner.api.planning import PlanResult
+from planner.api.planning import PlanResult, Work, effort_of, require_work
 from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
 from planner.api.scenario import (
     Changes,
@@ -23,8 +24,8 @@ from planner.api.scenario import (
     asked_changes,
     load,
     placed,
+    require_known_keys,
 )
-from planner.api.work import VariantOptions, executor, parted, planner_of, runner_of
 from planner.errors import ExitCode, InputError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
@@ -41,7 +42,9 @@ from planner.reporting.sections.variants import (
     sweep_rows,
     titles_of,
 )
-from planner.whatif.alternatives import alternatives as found_alternatives
+from planner.sizing.sizers import Sizers
+from planner.whatif.alternatives import find_alternatives
+from planner.whatif.executors import DaskExecutor, ProcessExecutor
 from planner.whatif.results import (
     Alternatives,
     PlanSummary,
@@ -51,21 +54,24 @@ from planner.whatif.results import (
     loads,
     question_behind,
 )
-from planner.whatif.risk import PURCHASES, Risk
-from planner.whatif.risk import risk as found_risk
-from planner.whatif.sensitivity import sensitivity as found_sensitivity
+from planner.whatif.risk import PURCHASES, Risk, assess_risk
+from planner.whatif.sensitivity import analyze_sensitivity
 from planner.whatif.sweep import (
     RESULTS,
+    SweepRow,
     VariantRuns,
     read_grid,
     require_rows,
+    run_sweep,
 )
-from planner.whatif.sweep import SweepRow as SweptRow
-from planner.whatif.sweep import sweep as swept
 from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import (
+    AS_STATED,
     CachedRunner,
+    Executor,
     Variant,
+    VariantPlanner,
+    WorkerConfig,
 )
 
 K = TypeVar("K", bound=StoredResult)
@@ -74,15 +80,69 @@ _NO_FIGURES = PlanSummary(result="infeasible")
 _FUTURES_AT_MOST, _PLANS_AT_MOST = 100_000, 9
 
 
+class VariantOptions(Changes, Work):
+    """What is asked beside the scenario's own file, and how many plans are made at a time."""
+
+
+def _parted(options: VariantOptions) -> tuple[Changes, Work]:
+    """Which scenario, and how it is planned; raises TypeError for what is neither."""
+    require_known_keys(options, VariantOptions)
+    changes = {key: value for key, value in options.items() if key in Changes.__annotations__}
+    work = cast("Work", {key: value for key, value in options.items() if key not in changes})
+    require_work(work)
+    return cast("Changes", changes), work
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Executor]:
+    """What plans variants, here or on a cluster; raises InputError where no cluster answers."""
+    if cluster := work.get("cluster"):
+        return DaskExecutor(planner, cluster)
+    return ProcessExecutor(planner, work.get("workers", 1) or usable_cores())
+
+
+def _variant_planner(
+    question: Question, work: Work, sizers: Sizers | None = None
+) -> VariantPlanner:
+    effort = effort_of(work)
+    config = WorkerConfig(
+        question.path,
+        catalog=tuple(question.given["catalog"]),
+        rules=tuple(question.given["rules"]),
+        gap=effort["gap"],
+        time_limit_s=effort["time_limit_seconds"],
+        text=question.text,
+    )
+    return VariantPlanner(config, question, sizers)
+
+
 @contextmanager
-def _runner(
+def variant_runner(
+    question: Question,
+    work: Work,
+    progress: Progress,
+    asked: Variant = AS_STATED,
+    sizers: Sizers | None = None,
+) -> Iterator[CachedRunner]:
+    """Plans a variant of a question, and that with more settings; raises InputError."""
+    planner = _variant_planner(question, work, sizers)
+    with _executor(planner, work) as executor:
+        yield CachedRunner(planner, executor, asked, progress or (lambda _: None))
+
+
+@contextmanager
+def _scenario_runner(
     source: Source, options: VariantOptions, progress: Progress
 ) -> Iterator[tuple[Scenario, CachedRunner]]:
-    """The scenario that is asked about, and what plans it with more settings."""
-    changes, work = parted(options)
+    """A scenario, and what plans it with more settings."""
+    changes, work = _parted(options)
     scenario = load(source, **changes)
     asked = Variant(scenario._apply, scenario._set)
-    with runner_of(scenario._question, work, progress, asked) as runner:
+    with variant_runner(scenario._question, work, progress, asked) as runner:
         yield scenario, runner
 
 
@@ -152,7 +212,7 @@ class SensitivityResult(StoredAnswer[Sensitivity]):
 
     @property
     def exit_code(self) -> ExitCode:
-        """How planning the scenario as it stands ends."""
+        """How the command ends: as planning the scenario as it stands does."""
         return self._found.base.exit_code
 
     @property
@@ -213,8 +273,8 @@ def sensitivity(
     """
     require(1 <= weeks <= 52, "weeks", weeks, "a number of weeks from 1 to 52")
     exact, closed = _exact(swing, "swing"), _exact(precision, "precision")
-    with _runner(source, options, progress) as (scenario, runner):
-        found = found_sensitivity(runner, swing=exact, weeks=weeks, precision=closed)
+    with _scenario_runner(source, options, progress) as (scenario, runner):
+        found = analyze_sensitivity(runner, swing=exact, weeks=weeks, precision=closed)
     return SensitivityResult(found, scenario.read_from)
 
 
@@ -227,7 +287,7 @@ class AlternativesResult(StoredAnswer[Alternatives]):
 
     @property
     def exit_code(self) -> ExitCode:
-        """How planning the scenario as it stands ends."""
+        """How the command ends: as planning the scenario as it stands does."""
         return self._found.cheapest.exit_code
 
     @property
@@ -294,8 +354,8 @@ def alternatives(
     """
     exact = Fraction(str(within))
     require(0 <= exact < 1, "within", within, "a share from 0 to below 1")
-    with _runner(source, options, progress) as (scenario, runner):
-        found = found_alternatives(runner, within=exact)
+    with _scenario_runner(source, options, progress) as (scenario, runner):
+        found = find_alternatives(runner, within=exact)
     return AlternativesResult(found, scenario.read_from)
 
 
@@ -305,7 +365,7 @@ class SweepResult(Result):
     _name = "sweep"
 
     def __init__(
-        self, name: str, found: Sequence[SweptRow], left_out: int, results: Path | None
+        self, name: str, found: Sequence[SweepRow], left_out: int, results: Path | None
     ) -> None:
         """Private: `planner.sweep` gives these."""
         super().__init__(f"Sweep of {name}")
@@ -318,9 +378,11 @@ class SweepResult(Result):
     """The file in which the rows are kept; None where they are not."""
 
     @property
-    def exit_codes(self) -> frozenset[ExitCode]:
-        """How planning the rows ended."""
-        return frozenset(row.figures.exit_code for row in self._found)
+    def exit_code(self) -> ExitCode:
+        """How the command ends: 5 where a plan failed its check, 4 where one is not proved."""
+        codes = {row.figures.exit_code for row in self._found}
+        found = (one for one in (ExitCode.UNVERIFIED, ExitCode.LIMIT) if one in codes)
+        return next(found, ExitCode.PROVED)
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -391,18 +453,18 @@ def sweep(
     Raises InputError for mistakes of the grid and the scenario, and, without `overwrite`, for files
     in `out` that would be lost.
     """
-    changes, work = parted(options)
+    changes, work = _parted(options)
     path, text, base = _asked(grid, scenario, changes)
     asked = placed(lambda: read_grid(path, text, base.path if base else None))
-    planner = planner_of(base or _question(asked.scenario, changes), work)
+    planner = _variant_planner(base or _question(asked.scenario, changes), work)
     variants = placed(lambda: asked.variants(planner, Variant(*asked_changes(changes))))
     read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
     with _kept_in(out, overwrite, _SWEEP_FILES, read, RESULTS) as folder:
         require_rows(folder.path, force=overwrite)
-        with executor(planner, work) as planners:
+        with _executor(planner, work) as executor:
             folder.make()
-            rows = swept(
-                *(planners, variants, folder.path),
+            rows = run_sweep(
+                *(executor, variants, folder.path),
                 force=overwrite,
                 progress=time_left(progress),
             )
@@ -436,7 +498,7 @@ def _question(scenario: Path, changes: Changes) -> Question:
 def _kept_in(
     out: FilePath | None, overwrite: bool, files: Sequence[str], read: Sequence[Path], kept: str
 ) -> Iterator[Folder]:
-    """The folder for results; one that goes away again where none is named. Raises InputError."""
+    """The folder for results, a temporary one where none is named; raises InputError."""
     if out is None:
         with TemporaryDirectory(prefix="planner-") as name:
             yield Folder(Path(name), overwrite=True)
@@ -457,6 +519,11 @@ class RiskResult(StoredAnswer[Risk]):
     def proved(self) -> bool:
         """Whether the plan as it stands and those of all futures are proved."""
         return not self._found.not_proved and self._found.base.result == "proved"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the command ends: 4 where a plan is not proved."""
+        return ExitCode.PROVED if self.proved else ExitCode.LIMIT
 
     @property
     def chances(self) -> list[Row]:
@@ -524,22 +591,22 @@ def risk(
     fits = 1 <= samples <= _FUTURES_AT_MOST
     require(fits, "samples", samples, f"a number from 1 to {_FUTURES_AT_MOST:,}")
     require(0 <= plans <= _PLANS_AT_MOST, "plans", plans, f"a number up to {_PLANS_AT_MOST}")
-    changes, work = parted(options)
+    changes, work = _parted(options)
     path, text, base = _asked(futures, scenario, changes)
     holds = Variant(*asked_changes(changes))
     asked = placed(lambda: read_futures(path, text, base.path if base else None, holds))
-    planner = planner_of(base or _question(asked.scenario, changes), work)
+    planner = _variant_planner(base or _question(asked.scenario, changes), work)
     placed(lambda: asked.drawn(planner, 0))
     read = (path, *planner.inputs(asked.base(planner)).read_from)
     with _kept_in(out, overwrite, _RISK_FILES, read, RESULTS) as folder:
         for one in (folder.path, *folder.path.glob(f"{PURCHASES}*")):
             require_rows(one, force=overwrite)
         folder.make()
-        found = found_risk(
+        found = assess_risk(
             *(planner, asked, samples, folder.path),
             plans=plans,
             force=overwrite,
-            runs=VariantRuns(lambda one: executor(one, work), time_left(progress)),
+            runs=VariantRuns(lambda one: _executor(one, work), time_left(progress)),
         )
         result = RiskResult(found)
         if out is not None:
@@ -548,7 +615,7 @@ def risk(
 
 
 def time_left(progress: Progress) -> Callable[[int, int, int], None]:
-    """Says how far the rows are, and after how long the rest may be done."""
+    """Tells how many rows are done, and how long the others may take."""
     began = time.monotonic()
 
     def told(done: int, found: int, rows: int) -> None:

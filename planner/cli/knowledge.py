@@ -1,4 +1,4 @@
-"""`planner rules`, `catalog`, `schema` and `doctor`: what the planner knows, and who says so."""
+"""`planner rules`, `catalog`, `schema` and `doctor`: look up facts and rules, and test them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner check`, `plan`, `explain`, `replay`, `compare` and `report`: plans, and why."""
+"""`planner check`, `plan`, `explain`, `replay`, `compare` and `report`: one plan, or two."""
 
 from __future__ import annotations
 
@@ -341,11 +341,14 @@ def report(  # noqa: PLR0913 - click's options
     out.require_free(names, read)
     plan = planner.read_plan(plan_json)
     folders = (plan_json.parent, out.path)
-    found = planner.AlternativesResult.beside(plan, *folders)
-    moved = planner.SensitivityResult.beside(plan, *folders)
-    drawn = planner.RiskResult.beside(plan, *folders)
-    kept = {_ALTERNATIVES: found.to_json()} if found and (found.whole or wanted != "all") else {}
-    kept |= {_SENSITIVITY: moved.to_json()} if moved else {}
+    alternatives = planner.AlternativesResult.beside(plan, *folders)
+    sensitivity = planner.SensitivityResult.beside(plan, *folders)
+    risk = planner.RiskResult.beside(plan, *folders)
+    kept: dict[str, str] = {}
+    if alternatives and (alternatives.whole or wanted != "all"):
+        kept[_ALTERNATIVES] = alternatives.to_json()
+    if sensitivity:
+        kept[_SENSITIVITY] = sensitivity.to_json()
     unmade = [name for name in _MADE[wanted] if name not in kept]
     out.require_free((*out.changed(kept), *unmade), read)
     with ProgressLine() as progress:
@@ -354,9 +357,9 @@ def report(  # noqa: PLR0913 - click's options
             options=asked,
             since=since,
             actuals=actuals,
-            alternatives=found,
-            sensitivity=moved,
-            risk=drawn,
+            alternatives=alternatives,
+            sensitivity=sensitivity,
+            risk=risk,
             what_if=wanted,
             edition=edition,
             pdf=pdf,

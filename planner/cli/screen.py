@@ -1,4 +1,4 @@
-"""What standard output and standard error can show, and how documents get there."""
+"""What the terminal can show, and how results and progress get there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner view` and `mcp`: answers a person in a browser, or an assistant, until it is stopped.
+"""`planner view` and `mcp`: servers for a browser and for an assistant.
 
 Both read the files of one folder by the public functions, and write nothing but plans into it.
 """
@@ -20,7 +20,7 @@ import planner
 from planner.cli.options import FOLDER
 from planner.errors import Finding, InputError, PlannerError, PlannerWarning
 from planner.reporting.findings import Styler, render_error
-from planner.view.server import serve
+from planner.view import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

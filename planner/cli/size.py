@@ -36,12 +36,13 @@ _CALLED = {
 }
 """Keys whose options are not named after their last part."""
 _DESCRIBES = "describes a job, and that of the scenario is described there"
-_POLICIES = {
-    "headroom": "policies.headroom={}",
+_SETTINGS = {
+    "headroom": "policies.headroom=10%",
     "mig": "policies.mig=same-node",
     "shared_gpus": "policies.shared_gpus=true",
+    "gpu_type": "jobs.JOB.gpu_types=[ID]",
 }
-"""Options that set a policy, of a scenario too, and what sets it there."""
+"""Options that a key of the scenario takes the place of, and what sets that."""
 _SCENARIOS = (".yaml", ".yml", ".json")
 _METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
 """How values in a unit are asked for; a `NUMBER` in any other."""
@@ -80,6 +81,11 @@ def _keys(section: type[BaseModel], outer: str = "") -> Iterator[tuple[str, AsFa
         for inner in types:
             if hasattr(inner, "model_fields"):
                 yield from _keys(inner, f"{name}.")
+
+
+_config_option = file_option(
+    "--config", metavar="PATH", says="A model's config.json (Hugging Face), instead of `--model`."
+)
 
 
 def _name(key: str) -> str:
@@ -190,11 +196,7 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
 @click.argument("scenario", required=False, type=FILE)
 @click.argument("job", required=False)
 @_job_options
-@file_option(
-    "--config",
-    metavar="PATH",
-    says="A model's config.json (Hugging Face), instead of `--model`.",
-)
+@_config_option
 @file_option("--measured", says="Your own measured runs (CSV): they correct what is expected.")
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
 @click.option("--mig", is_flag=True, help="Serving: also size it on MIG partitions.")
@@ -235,34 +237,23 @@ def _sized_in(
     scenario: Path, job: str | None, given: Mapping[str, Any], changes: Changes, *, sums: bool
 ) -> planner.SizeResult:
     """A job of a scenario; raises InputError where options describe another."""
-    stated = {
-        setting.format(given[name]): name for name, setting in _POLICIES.items() if given[name]
-    }
-    if job is not None and given["gpu_type"]:
-        stated[f"jobs.{job}.gpu_types=[{', '.join(given['gpu_type'])}]"] = "gpu_type"
-    changed: Changes = {**changes, "set": (*changes["set"], *stated)}
     if job is None and scenario.suffix not in _SCENARIOS and not scenario.exists():
         hint = f"a model is named by an option: `--model {scenario}`"
         raise InputError(Finding("no such file", file=str(scenario), hint=hint))
-    try:
-        asked = planner.load(scenario, **changed)
-    except InputError as error:
-        raise InputError(*(_on_policy(one, stated) for one in error.findings)) from None
-    described = [
-        name for name, value in given.items() if value and name not in ("faster", *stated.values())
-    ]
+    loaded = planner.load(scenario, **changes)
+    described = [name for name, value in given.items() if value and name != "faster"]
     if described:
-        raise InputError(*(Finding(_DESCRIBES, path=flag(name)) for name in described))
+        raise InputError(*map(_described_there, described))
     if job is None:
-        names = ", ".join(row["job"] for row in asked.rows())
+        names = ", ".join(row["job"] for row in loaded.rows())
         raise InputError(Finding("say which job of the scenario", hint=f"it has {names or 'none'}"))
-    return planner.size(job, scenario=asked, faster=given["faster"], sums=sums)
+    return planner.size(job, scenario=loaded, faster=given["faster"], sums=sums)
 
 
-def _on_policy(finding: Finding, stated: Mapping[str, str]) -> Finding:
-    """The same mistake, at the option that sets the scenario if it was made there."""
-    name = stated.get(finding.source_line or "") if finding.file == "--set" else None
-    return Finding(finding.message, path=flag(name), hint=finding.hint) if name else finding
+def _described_there(name: str) -> Finding:
+    setting = _SETTINGS.get(name)
+    hint = None if setting is None else f"`--set '{setting}'` changes it there"
+    return Finding(_DESCRIBES, path=flag(name), hint=hint)
 
 
 def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> planner.SizeResult:
@@ -285,11 +276,7 @@ def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> p
 
 @click.command()
 @_tuning_options
-@file_option(
-    "--config",
-    metavar="PATH",
-    says="A model's config.json (Hugging Face), instead of `--model`.",
-)
+@_config_option
 @click.option("--gpu-type", metavar="ID", help="The type of this GPU, if its name does not tell.")
 @click.option(
     "--steps",

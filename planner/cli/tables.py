@@ -1,4 +1,4 @@
-"""`planner init`, `import` and `export`: files of other programs, in and out."""
+"""`planner init`, `import` and `export`: files of other tools, in and out."""
 
 from __future__ import annotations
 

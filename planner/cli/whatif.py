@@ -1,4 +1,4 @@
-"""`planner sweep`, `sensitivity`, `alternatives` and `risk`: what many plans say together."""
+"""`planner sweep`, `sensitivity`, `alternatives` and `risk`: many plans of one scenario."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from planner.cli.options import (
     work_options,
 )
 from planner.cli.screen import ProgressLine, print_result, say_written, write
-from planner.errors import ExitCode
 from planner.reporting.format import count_of
 
 if TYPE_CHECKING:
@@ -135,9 +134,7 @@ def sweep(
     say_written(out.path / name for name in found.files())
     click.echo(f"wrote {found.results}", err=True)
     print_result(found)
-    for code in (ExitCode.UNVERIFIED, ExitCode.LIMIT):
-        if code in found.exit_codes:
-            ctx.exit(code)
+    ctx.exit(found.exit_code)
 
 
 @click.command()
@@ -181,5 +178,4 @@ def risk(
         )
     say_written(out.path / name for name in found.files())
     print_result(found)
-    if not found.proved:
-        ctx.exit(ExitCode.LIMIT)
+    ctx.exit(found.exit_code)

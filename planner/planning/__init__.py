@@ -1,1 +1,1 @@
-"""The answer: made concrete, costed, checked from the inputs alone, and explained."""
+"""From a solution to a plan: assembled, costed, checked, stored and explained."""

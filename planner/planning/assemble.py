@@ -1,4 +1,4 @@
-"""From a solution to a plan: concrete, costed, annotated, and passed by the independent check."""
+"""Assembles a plan from a solution, with costs and notes, and has it checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.costs import api_costs
 from planner.inputs.base import SourcedFigure
 from planner.inputs.scenario.offer import OWN_FIGURES
 from planner.inputs.scenario.site import POWER, SITE_LIMITS
-from planner.inputs.settled import Inputs
+from planner.inputs.settled import Inputs, Setting
 from planner.packing import Solution, Translation, solve
 from planner.packing.incumbent import Incumbent
 from planner.packing.pack import attempt
@@ -27,9 +27,9 @@ from planner.planning.figures.costs import (
     cost_lines,
     entering_nodes,
     node_releases,
+    price_tags,
     released_nodes,
 )
-from planner.planning.figures.price_tags import price_tags
 from planner.planning.figures.shares import (
     Occupancy,
     api_comparisons,
@@ -104,14 +104,13 @@ class SolvedPortfolio(NamedTuple):
 def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     """Turn a solution into a plan; `solver` names program and version for its provenance."""
     inputs, jobs, translation, solution, shortage = solved
-    fleet = build_fleet(inputs, translation, solution)
-    fleet = with_racks(translation, solution, fleet)
+    scenario = inputs.scenario
+    fleet = with_racks(translation, solution, build_fleet(inputs, translation, solution))
     placement = place(inputs, translation, solution, fleet)
     current = current_placement(inputs, jobs, translation, fleet, placement)
     stages = stages_by_job(translation, placement.kept)
     apis = tuple(api_uses(inputs, jobs))
     tags, bound_terms = price_tags(translation, solution, apis)
-    scenario = inputs.scenario
     bias = scenario.finance.optimism_bias
     entering = tuple(entering_nodes(inputs, translation, solution))
     released = tuple(released_nodes(inputs, translation, solution))
@@ -144,8 +143,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         pools=pool_uses(placed, translation.problem.pools, solution.spare),
         sites=site_uses(inputs, fleet.nodes),
         growth_reserve=tuple(
-            (gpu_type, float(share))
-            for gpu_type, share in sorted(scenario.policies.growth_reserve.items())
+            (name, float(share)) for name, share in sorted(scenario.policies.growth_reserve.items())
         ),
         costs=costs,
         budgets=budget_uses(inputs, costs),
@@ -158,16 +156,7 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
         warnings=(),
         assumptions=assumption_notes(inputs, jobs),
         rules=_rules_used(inputs, jobs),
-        settings=tuple(
-            SettingUse(
-                name=name,
-                value=float(setting.value),
-                unit=setting.unit,
-                origin=setting.origin,
-                assumed=setting.assumed,
-            )
-            for name, setting in inputs.settings
-        ),
+        settings=tuple(_setting_use(name, setting) for name, setting in inputs.settings),
         node_types=tuple(
             _node_facts(inputs, name) for name in sorted({one.node_type for one in fleet.nodes})
         ),
@@ -181,6 +170,16 @@ def assemble(solved: SolvedPortfolio, *, asked_gap: float, solver: str) -> Plan:
     )
     warnings = warning_notes(inputs, jobs, solution, plan)
     return plan.model_copy(update={"warnings": warnings})
+
+
+def _setting_use(name: str, setting: Setting) -> SettingUse:
+    return SettingUse(
+        name=name,
+        value=float(setting.value),
+        unit=setting.unit,
+        origin=setting.origin,
+        assumed=setting.assumed,
+    )
 
 
 def _proof(

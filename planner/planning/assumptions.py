@@ -1,4 +1,4 @@
-"""Everything that a plan assumes: what is left open, and the rule or figure that fills it in."""
+"""Assumptions of a plan: what the scenario leaves open, and what fills it in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the choices of a plan cost: the same jobs solved again without one of them.
+"""Prices the choices of a plan: the same jobs are solved again without one of them.
 
 The difference to the best plan without a choice, both proved; small changes of what is asked for
 that would save much; and where there is no plan, which change would give one.

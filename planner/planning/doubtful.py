@@ -1,4 +1,4 @@
-"""Figures that are allowed and seldom meant: a plan that rests on one says so at its head.
+"""Warns of figures that are allowed and seldom meant: old prices, steep rates, wrong units.
 
 The limits are policy rules, the price book, or what the plan needs. They change no figure, they
 decide only what is worth a second look: old prices, steep rates, and figures in another unit than
@@ -64,19 +64,19 @@ _BELOW = 10
 
 def unit_slips(inputs: Inputs, plan: Plan) -> Iterator[Note]:
     """Figures of nodes, offers, finance, sites and budgets in another unit than their key takes."""
-    yield from _of_what_is_paid(inputs)
+    yield from _prices_and_needs(inputs)
     for name, site in sorted(inputs.scenario.sites.items()):
         yield from _power(name, site, inputs, plan.pools)
     yield from _idle_budgets(inputs, plan.costs)
 
 
-def _of_what_is_paid(inputs: Inputs) -> Iterator[Note]:
+def _prices_and_needs(inputs: Inputs) -> Iterator[Note]:
     """Of offers, finance and nodes."""
     for name, offer in sorted(inputs.scenario.offers.items()):
         yield from _price(name, offer, inputs)
         yield from _lead_time(name, offer, inputs)
     yield from _unusual(inputs)
-    yield from _of_nodes(inputs)
+    yield from _needs_of_nodes(inputs)
 
 
 def _price(name: str, offer: Offer, inputs: Inputs) -> Iterator[Note]:
@@ -183,7 +183,7 @@ def _far_off(
             )
 
 
-def _of_nodes(inputs: Inputs) -> Iterator[Note]:
+def _needs_of_nodes(inputs: Inputs) -> Iterator[Note]:
     """Power and support of one node an order of magnitude from what such a node takes."""
     factor = inputs.rules.figure("far_off_need_factor")
     share = inputs.settings.support_share_per_year.value
@@ -270,7 +270,7 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
                 "takes USD, not cents",
                 origin=origin,
             )
-        elif wider := [one for one in caps if _holds(one, cap) and one.cents < cap.cents]:
+        elif wider := [one for one in caps if _includes(one, cap) and one.cents < cap.cents]:
             least = min(wider, key=lambda one: one.cents)
             yield Note(
                 text=f"{cap.name}, {usd(cap.cents)}, is above {least.name}, {usd(least.cents)}, "
@@ -279,7 +279,7 @@ def _idle_budgets(inputs: Inputs, costs: Sequence[CostLine] | None) -> Iterator[
             )
 
 
-def _holds(wider: SpendCap, cap: SpendCap) -> bool:
+def _includes(wider: SpendCap, cap: SpendCap) -> bool:
     """Whether all that counts towards one budget counts towards another one too."""
     return wider.spend in (cap.spend, "spending") and wider.quarter in (cap.quarter, None)
 
@@ -291,7 +291,7 @@ _NODES_OF_A_JOB = 10
 def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
     """Odd dates, steep rates and growth, all or no memory kept free, odd models and jobs."""
     yield from _unstated_day(inputs)
-    yield from _dated(inputs)
+    yield from _odd_dates(inputs)
     rate = inputs.scenario.finance.discount_rate_per_year
     if rate is not None and rate > inputs.rules.figure("steep_discount_rate"):
         yield Note(
@@ -312,17 +312,17 @@ def unlikely_figures(inputs: Inputs) -> Iterator[Note]:
         )
     yield from _hardly_any_left(inputs)
     for name, job in sorted(inputs.scenario.jobs.items()):
-        yield from _stretched(name, job, inputs.catalog)
-        yield from _of_job(name, job, inputs)
+        yield from _beyond_context(name, job, inputs.catalog)
+        yield from _figures_of_job(name, job, inputs)
 
 
 def limiting_figures(inputs: Inputs) -> Iterator[Note]:
     """Of these, and of prices and budgets, those by which there may be no plan."""
     yield from _unstated_day(inputs)
-    yield from _of_what_is_paid(inputs)
+    yield from _prices_and_needs(inputs)
     yield from _hardly_any_left(inputs)
     for name, job in sorted(inputs.scenario.jobs.items()):
-        yield from _of_job(name, job, inputs)
+        yield from _figures_of_job(name, job, inputs)
     yield from _idle_budgets(inputs, None)
 
 
@@ -372,14 +372,14 @@ def _hardly_any_left(inputs: Inputs) -> Iterator[Note]:
         )
 
 
-def _of_job(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+def _figures_of_job(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
     """Sizes, counts and growth of a job."""
-    yield from _of_odd_size(name, job, inputs)
-    yield from _of_many_nodes(name, job, inputs)
-    yield from _of_steep_growth(name, job, inputs)
+    yield from _odd_size(name, job, inputs)
+    yield from _many_nodes(name, job, inputs)
+    yield from _steep_growth(name, job, inputs)
 
 
-def _of_odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+def _odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
     """A model whose parameters are not quite those of its shape, or like no other's."""
     about = job.tune or job.serve
     if about is None:
@@ -406,7 +406,7 @@ def _of_odd_size(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
         )
 
 
-def _of_many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+def _many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
     """A fixed job of more GPU memory than any cluster: MB for GB."""
     asked = job.fixed.gpu_memory_gb if job.fixed else None
     nodes = [inputs.catalog.nodes[one] for one in inputs.scenario.node_types_in_play]
@@ -423,7 +423,7 @@ def _of_many_nodes(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
         )
 
 
-def _of_steep_growth(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
+def _steep_growth(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
     """A growth of units or of traffic that was likely meant in per cent."""
     load = job.serve.load if job.serve else None
     stated = {
@@ -439,7 +439,7 @@ def _of_steep_growth(name: str, job: Job, inputs: Inputs) -> Iterator[Note]:
             )
 
 
-def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
+def _beyond_context(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
     """A job of more tokens than its model was built for, where rope scaling is declared."""
     asked = job.tune or job.serve
     model = catalog.models.get(asked.model or "") if asked else None
@@ -456,7 +456,7 @@ def _stretched(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
         )
 
 
-def _dated(inputs: Inputs) -> Iterator[Note]:
+def _odd_dates(inputs: Inputs) -> Iterator[Note]:
     """Prices that are old on the day of the plan, and stated ones that nobody knows yet."""
     scenario = inputs.scenario
     as_of, apis = scenario.horizon.earliest_order, sorted(scenario.apis.items())

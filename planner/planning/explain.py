@@ -1,4 +1,4 @@
-"""Why a job runs where it runs, and why not elsewhere; from the plan alone."""
+"""Explains why a job runs where it runs, and why not elsewhere, from the plan alone."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ class Explanation(Frozen):
     """Jobs that give way, too, and get room that is made before this one does."""
 
 
-def explain(plan: Plan, job_name: str) -> Explanation:
+def explain_job(plan: Plan, job_name: str) -> Explanation:
     """Explain one job of a plan; raises InputError with the nearest names if there is none such."""
     job = next((job for job in plan.jobs if job.name == job_name), None)
     if job is None:
         names = [job.name for job in plan.jobs]
         others = f"it has {count_of(len(names), 'other')}" if names else "nor any other"
-        told = f"the plan has no job {job_name!r}, {others}"
+        message = f"the plan has no job {job_name!r}, {others}"
         all_of_them = f"its jobs: {some_of(names, _JOBS_NAMED)}" if names else None
-        raise InputError(Finding(told, hint=did_you_mean(job_name, names, 3) or all_of_them))
+        raise InputError(Finding(message, hint=did_you_mean(job_name, names, 3) or all_of_them))
     sizing = plan.sizings[job.sizing]
     candidates = {candidate.way: candidate for candidate in sizing.candidates}
     gives_way = plan.shortage.jobs if plan.shortage else ()

@@ -1,4 +1,4 @@
-"""Jobs of a plan: the ways in which each runs, what others would add, and those nothing can run."""
+"""Jobs of a plan: how each runs, what its alternatives add, and why some have no GPU type."""
 
 from __future__ import annotations
 

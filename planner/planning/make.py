@@ -1,4 +1,4 @@
-"""Plan a portfolio: size, pack, make concrete, cost, check. Nothing unchecked leaves this room.
+"""Makes plans: sizes, packs, assembles, prices, checks. No unchecked plan leaves this room.
 
 Also under one more condition: purchases that are fixed, to see what they come to in a future that
 turns out otherwise; or a most cost and a goal that is no money: power, quarters waited, moves.
@@ -84,10 +84,7 @@ def make_plan(
         try:
             solved = _solved(request, jobs, explain=price_choices)
         except InfeasibleError as why:
-            doubts = (f"{note.text} ({note.origin})" for note in limiting_figures(inputs))
-            looks = tuple(f"worth a second look: {doubt}" for doubt in doubts)
-            reasons = (*why.reasons, *looks)
-            raise InfeasibleError(why.headline, reasons, why.remedies, why.lacking) from None
+            raise _with_doubts(why, inputs) from None
         searched_s = spent() - begun
         plan = checked_plan(request, solved)
         if price_choices:
@@ -96,14 +93,25 @@ def make_plan(
             say("asking what small changes would save")
             misses = tuple(choices.near_misses(plan, max(searched_s, _LEAST_ASKED_S)))
             plan = plan.model_copy(update={"near_misses": misses})
-    if not clock.ended:
-        return plan
-    ended = plan.provenance.model_copy(update={"guard_ended": True})
+    return _ended_by_clock(plan) if clock.ended else plan
+
+
+def _with_doubts(why: InfeasibleError, inputs: Inputs) -> InfeasibleError:
+    """The same, with figures that may be slips among its reasons."""
+    looks = tuple(
+        f"worth a second look: {note.text} ({note.origin})" for note in limiting_figures(inputs)
+    )
+    return InfeasibleError(why.headline, (*why.reasons, *looks), why.remedies, why.lacking)
+
+
+def _ended_by_clock(plan: Plan) -> Plan:
+    """The plan, which says that another run may find a better one."""
     late = Note(
         text="the search was ended by the clock, before its work was done: on a less busy machine, "
         "or with a higher --time-limit, the same scenario may be planned further",
         origin="solver",
     )
+    ended = plan.provenance.model_copy(update={"guard_ended": True})
     return plan.model_copy(update={"provenance": ended, "warnings": (late, *plan.warnings)})
 
 
@@ -164,20 +172,13 @@ def _unfit(request: Request, jobs: tuple[SizedJob, ...]) -> Unfit:
     return unfit
 
 
-def committed_plan(
-    inputs: Inputs,
-    orders: tuple[Order, ...],
-    *,
-    asked_gap: float,
-    time_limit_s: float,
-    sizers: Sizers,
-) -> Plan:
+def committed_plan(request: Request, orders: tuple[Order, ...]) -> Plan:
     """The cheapest checked plan with these purchases and no others; all jobs are kept.
 
     What is delivered late enters service as early as it can. Raises InfeasibleError where these do
     not do, LimitError where time ends before a plan is found, CheckError where the check disagrees.
     """
-    request, jobs = Request(inputs, sizers, asked_gap, time_limit_s), sizers.portfolio(inputs)
+    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
 
     def solve(translation: Translation) -> Solution:
         held = replace(translation, problem=holding(translation.problem, orders))
@@ -193,15 +194,7 @@ def committed_plan(
     return checked_plan(request, solved)
 
 
-def near_plan(
-    inputs: Inputs,
-    goal: Goal,
-    most_cents: int,
-    *,
-    asked_gap: float,
-    time_limit_s: float,
-    sizers: Sizers,
-) -> NearPlan:
+def near_plan(request: Request, goal: Goal, most_cents: int) -> NearPlan:
     """Plan for a goal at a net present cost of at most so many cents.
 
     Units are on the APIs, and replicas that share traffic on the GPU types, on which they cost
@@ -210,13 +203,17 @@ def near_plan(
     Raises Infeasible where no plan costs so little, LimitError where time ends before one is found,
     CheckError where the check disagrees, ValueError where it is not known what a node type draws.
     """
-    request, jobs = Request(inputs, sizers, asked_gap, time_limit_s), sizers.portfolio(inputs)
+    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
     if any(inputs.scenario.apis_of(job.name) or job.units_open for job in jobs):
         jobs = _with_apis(request, jobs, request.attempt).jobs
     translation = translate(inputs, jobs)
     aim, fixed = _aim(inputs, translation.problem, goal)
     reached = reach(
-        translation.problem, aim, most_cents, asked_gap=asked_gap, time_limit_s=time_limit_s
+        translation.problem,
+        aim,
+        most_cents,
+        asked_gap=request.asked_gap,
+        time_limit_s=request.time_limit_s,
     )
     plan = checked_plan(request, SolvedPortfolio(inputs, jobs, translation, reached.solution))
     return NearPlan(plan, reached.value + fixed, reached.bound + fixed)

@@ -1,4 +1,4 @@
-"""The answer: what to buy or rent when, what runs where, what it costs, and the proof.
+"""The plan: what to buy or rent when, what runs where, what it costs, and the proof.
 
 `plan.json` is this model, complete: every report and `explain` is made from it alone.
 Money is integer cents; quarters are labels such as `2027Q1`; per-quarter tuples follow `quarters`.

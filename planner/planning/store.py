@@ -113,21 +113,21 @@ def loads(text: str, shown_as: str) -> Plan:
     except json.JSONDecodeError as error:
         cut = "was the file cut off, or edited by hand?"
         hint = cut if text.startswith("{") else f"a plan is needed, as {_WRITES} it"
-        told = f"is not JSON: {error.msg}"
-        raise InputError(Finding(told, shown_as, error.lineno, error.colno, hint=hint)) from None
+        message = f"is not JSON: {error.msg}"
+        raise InputError(Finding(message, shown_as, error.lineno, error.colno, hint=hint)) from None
     except (ValueError, RecursionError):
-        told = "is not a plan: its JSON is nested too deep or holds no finite number"
-        raise InputError(Finding(told, shown_as)) from None
+        message = "is not a plan: its JSON is nested too deep or holds no finite number"
+        raise InputError(Finding(message, shown_as)) from None
     _require_format(document, shown_as)
     _require_seal(document, shown_as)
     try:
         steps = _STEPS.validate_json(_content(document.pop("steps", [])))
         return Plan.model_validate_json(_content(document), context={"steps": steps})
     except ValidationError as error:
-        told = "does not belong in a plan as it stands"
+        message = "does not belong in a plan as it stands"
         wrong = error.errors(include_url=False, include_context=False, include_input=False)
         paths = (".".join(map(str, detail["loc"])) or None for detail in wrong)
-        findings = (Finding(told, shown_as, path=path, hint=_AGAIN) for path in paths)
+        findings = (Finding(message, shown_as, path=path, hint=_AGAIN) for path in paths)
         raise InputError(*findings) from None
 
 
@@ -157,14 +157,14 @@ def _require_format(document: object, shown_as: str) -> None:
     parts = document if isinstance(document, dict) else {}
     found = parts.get("format")
     if not isinstance(found, str):
-        told, hint = "is not a plan: it states no `format` of one", f"{_WRITES} plan.json"
+        message, hint = "is not a plan: it states no `format` of one", f"{_WRITES} plan.json"
     elif found.partition(".")[0] != FORMAT.partition(".")[0]:
-        told, hint = f"is a plan of format {found}, this planner reads {FORMAT}", _AGAIN
+        message, hint = f"is a plan of format {found}, this planner reads {FORMAT}", _AGAIN
     elif "proof" not in parts:
-        told, hint = "is not a plan: it states no `proof`", f"{_WRITES} plan.json"
+        message, hint = "is not a plan: it states no `proof`", f"{_WRITES} plan.json"
     else:
         return
-    raise InputError(Finding(told, shown_as, hint=hint))
+    raise InputError(Finding(message, shown_as, hint=hint))
 
 
 def _require_seal(document: dict[str, Any], shown_as: str) -> None:
@@ -172,14 +172,16 @@ def _require_seal(document: dict[str, Any], shown_as: str) -> None:
     made_by = document.get("provenance")
     digest = made_by.pop("digest", None) if isinstance(made_by, dict) else None
     if digest is None:
-        told = "has no digest of its content: it was edited, or made by an earlier version"
+        message = "has no digest of its content: it was edited, or made by an earlier version"
         hint = _AGAIN
     elif digest != digest_of(document):
-        told = "was changed after the planner had written it: its content is not that of its digest"
+        message = (
+            "was changed after the planner had written it: its content is not that of its digest"
+        )
         hint = "change the scenario and plan again; a plan itself is never edited"
     else:
         return
-    raise InputError(Finding(told, shown_as, path="provenance.digest", hint=hint))
+    raise InputError(Finding(message, shown_as, path="provenance.digest", hint=hint))
 
 
 _NAMED = 8
@@ -212,7 +214,7 @@ class Saved:
     sizers: Sizers = field(default_factory=Sizers)
     """They have its jobs, once it is checked."""
 
-    def told(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
+    def stale_inputs(self, whose: str, *, gone: bool = True) -> tuple[str, ...]:
         """What is not as it was when the plan was made, a sentence each.
 
         What is `gone` depends on the current folder, and so is left out of files.
@@ -253,7 +255,12 @@ def read_saved(
     except InputError as error:
         return Saved(label, plan, asked, None, _unreadable(label, error), changed, gone, question)
     others, lost = _other_facts(made_from, present)
-    missing = _other_files(label, made_from, present)
+    missing = None
+    if other := sorted({*others, *lost}):
+        missing = (
+            f"{label} was made from other catalog or rule files than are here now, such as "
+            f"{other[0]}"
+        )
     inputs = None if missing else present
     differ, lost = (*changed, *others), (*gone, *lost)
     return Saved(label, plan, asked, inputs, missing, differ, lost, question)
@@ -268,14 +275,6 @@ def _unreadable(label: str, error: InputError) -> str:
     first = error.findings[0]
     told = f"{label} was made with {first.file}: {first.message}, seen from here"
     return f"{told}; `--catalog` and `--rules` name it"
-
-
-def _other_files(label: str, made_from: Provenance, present: Inputs) -> str | None:
-    names = sorted({name for names in _other_facts(made_from, present) for name in names})
-    if not names:
-        return None
-    told = f"{label} was made from other catalog or rule files than are here now, such as "
-    return told + names[0]
 
 
 def _other_facts(made_from: Provenance, present: Inputs) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -330,8 +329,8 @@ def sound(label: str) -> Iterator[None]:
     try:
         yield
     except _UNSOUND as error:
-        told = f"its parts do not fit each other: {type(error).__name__}: {error}"
-        raise CheckError((told,), label) from error
+        message = f"its parts do not fit each other: {type(error).__name__}: {error}"
+        raise CheckError((message,), label) from error
 
 
 def carried_over(
@@ -352,7 +351,7 @@ def carried_over(
     shown_as = str(path)
     saved = checked(read_saved(text, shown_as))
     earlier = saved.plan
-    for sentence in saved.told(shown_as):
+    for sentence in saved.stale_inputs(shown_as):
         warn(sentence)
     label = str(inputs.scenario.horizon.first_quarter + -1)
     _require_fitting(inputs.scenario, earlier, label, shown_as)
@@ -374,15 +373,15 @@ def carried_over(
 def _require_fitting(scenario: ResolvedScenario, earlier: Plan, label: str, shown_as: str) -> None:
     """Raise InputError where an earlier plan cannot say what runs before the horizon."""
     if scenario.running:
-        told = "the scenario says itself what runs today"
+        message = "the scenario says itself what runs today"
         hint = "leave out either `running:` or `--from`"
     elif label not in earlier.quarters:
         span = " to ".join(dict.fromkeys((earlier.quarters[0], earlier.quarters[-1])))
-        told = f"plans {span}, and so says nothing of {label}, the quarter before the horizon"
+        message = f"plans {span}, and so says nothing of {label}, the quarter before the horizon"
         hint = "begin the horizon in one of its quarters, or right after the last"
     else:
         return
-    raise InputError(Finding(told, shown_as, hint=hint))
+    raise InputError(Finding(message, shown_as, hint=hint))
 
 
 def _with_running(question: str, running: tuple[Running, ...], shown_as: str) -> str:

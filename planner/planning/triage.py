@@ -1,4 +1,4 @@
-"""Where not everything fits: who is kept, who gives way, and what it would take to keep them."""
+"""Triage: which jobs are kept where not all fit, and what it would take to keep the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.packing.crosscheck import Assertion, require_agreement, second_opin
 from planner.packing.incumbent import Infeasible
 from planner.packing.search import NodeCounts
 from planner.packing.statement.nowhere import claims_of
-from planner.packing.triage import Triage, triage
+from planner.packing.triage import Step, Triage, triage
 from planner.packing.work import spent
 from planner.planning.assemble import Request, second_opinion
 from planner.planning.plan import PriorityUse, ProvedStep, Shortage, ShortJob
@@ -76,18 +76,14 @@ def give_way(
         priorities=tuple(_priorities(inputs, jobs, short, found)),
         jobs=short,
         bound_cents=found.bound_cents,
-        steps=tuple(
-            ProvedStep(
-                counted=step.counted,
-                least=step.least,
-                second_opinions=tuple(
-                    second_opinion(one, of_cost=not step.counted) for one in step.opinions
-                ),
-            )
-            for step in found.confirmed
-        ),
+        steps=tuple(map(_proved_step, found.confirmed)),
     )
     return kept, shortage, found.nodes
+
+
+def _proved_step(step: Step) -> ProvedStep:
+    opinions = (second_opinion(one, of_cost=not step.counted) for one in step.opinions)
+    return ProvedStep(counted=step.counted, least=step.least, second_opinions=tuple(opinions))
 
 
 def _as_kept(job: SizedJob, found: Triage) -> SizedJob:

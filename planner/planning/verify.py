@@ -12,19 +12,17 @@ from math import isclose
 from planner.errors import CheckError
 from planner.inputs.settled import Inputs
 from planner.planning.checks import (
-    apis,
+    demand,
     figures,
     gpus,
     money,
     moves,
     nodes,
     placement,
-    shortage,
     sites,
-    spares,
     teams,
 )
-from planner.planning.checks.view import Findings, View, differences
+from planner.planning.checks.case import Findings, PlanCase, differences
 from planner.planning.plan import Plan
 from planner.sizing.candidate import SizedJob
 from planner.sizing.sizers import Sizers
@@ -46,10 +44,10 @@ def check(inputs: Inputs, jobs: tuple[SizedJob, ...], plan: Plan) -> tuple[str, 
 
     Raises CheckError with every violation of the first stage that has any.
     """
-    view, confirmed = View(inputs, jobs, plan), list[str]()
+    case, confirmed = PlanCase(inputs, jobs, plan), list[str]()
     for stage in _STAGES:
         violations: list[str] = []
-        confirmed += [_result(check(view), violations) for check in stage]
+        confirmed += [_result(check(case), violations) for check in stage]
         if violations:
             raise CheckError(tuple(violations))
     return tuple(confirmed)
@@ -64,8 +62,8 @@ def _result(findings: Findings, violations: list[str]) -> str:
             return str(end.value)
 
 
-def _bound(view: View) -> Findings:
-    proof = view.plan.proof
+def _bound(case: PlanCase) -> Findings:
+    proof = case.plan.proof
     if proof.bound_cents > proof.cost_cents:
         yield f"the bound {proof.bound_cents} is above the cost {proof.cost_cents}, cents"
     short = proof.cost_cents - proof.bound_cents
@@ -76,37 +74,37 @@ def _bound(view: View) -> Findings:
         yield f"the status is proved, but the gap {gap} is above the asked {proof.asked_gap}"
     return (
         "the bound does not exceed the cost, the gap is stated rightly, and the status is "
-        f"'{view.plan.proof.status}' accordingly"
+        f"'{case.plan.proof.status}' accordingly"
     )
 
 
-def _terms(view: View) -> Findings:
-    proof = view.plan.proof
+def _terms(case: PlanCase) -> Findings:
+    proof = case.plan.proof
     total = sum(cents for _, cents in proof.bound_terms)
     if total != proof.bound_cents:
         yield f"the terms of the bound add up to {total}, the bound is {proof.bound_cents}, cents"
     if not proof.bound_terms:
         yield "the bound has no terms"
         return _TERMS
-    tags = sum(job.tag_cents for job in view.plan.jobs)
+    tags = sum(job.tag_cents for job in case.plan.jobs)
     yield from differences("the sum of the jobs' price tags, cents,", proof.bound_terms[0][1], tags)
     return _TERMS
 
 
 _TERMS = "the jobs' price tags and the other terms add up to the bound"
 
-_STAGES: tuple[tuple[Callable[[View], Findings], ...], ...] = (
-    (*nodes.FIRST, *shortage.FIRST, *apis.FIRST),
+_STAGES: tuple[tuple[Callable[[PlanCase], Findings], ...], ...] = (
+    (*nodes.FIRST, *demand.FIRST),
     (*nodes.CHECKS, *gpus.FIRST),
     (
         *placement.CHECKS,
-        *spares.CHECKS,
+        *sites.SPARES,
         *gpus.CHECKS,
         *moves.CHECKS,
         *sites.CHECKS,
         *figures.CHECKS,
         *money.CHECKS,
-        *apis.CHECKS,
+        *demand.CHECKS,
         *teams.CHECKS,
         *(_bound, _terms),
     ),

@@ -1,4 +1,4 @@
-"""What a reader must know before trusting a plan."""
+"""Warnings that a reader needs before trusting a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.inputs.text import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures
-from planner.planning.figures.price_tags import most_saved
+from planner.planning.figures.costs import most_saved
 from planner.planning.plan import Note, Occupant, Plan
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob, Sizing

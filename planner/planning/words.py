@@ -1,4 +1,4 @@
-"""How counts and amounts are written in the sentences of a plan."""
+"""Formats of counts and amounts in the sentences of a plan."""
 
 from __future__ import annotations
 

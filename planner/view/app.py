@@ -1,4 +1,4 @@
-"""The pages: each reads what it shows anew, and asks the public functions for it."""
+"""The pages of `planner view`: each reads its files anew and calls the public functions."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class Viewer:
         opened, of = self._open(ask["of"]), ask["of"]
         jobs = enumerate(opened.plan.jobs, 1)
         links = {f"job-{place}": _address("job", of=of, name=job["job"]) for place, job in jobs}
-        return self._page_of("plan.html", of, opened.plan, links, told=opened.told)
+        return self._page_of("plan.html", of, opened.plan, links, told=opened.warnings)
 
     def _job_page(self, ask: FormFields) -> Response:
         plan = self._open(ask["of"]).plan
@@ -220,8 +220,10 @@ class Viewer:
     def _document(self, ask: FormFields) -> Response:
         """A document as `planner report` writes it: a page of its own, with its own policy."""
         plan = self._open(ask["of"]).plan
-        found, moved = self._beside(ask["of"], plan)
-        made = planner.report(plan, alternatives=found, sensitivity=moved, what_if="none")
+        alternatives, sensitivity = self._beside(ask["of"], plan)
+        made = planner.report(
+            plan, alternatives=alternatives, sensitivity=sensitivity, what_if="none"
+        )
         name = "quarterly" if ask["name"] == "quarterly" else "justification"
         own = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(made.files()[f"{name}.html"], headers=own)
@@ -232,14 +234,13 @@ class Viewer:
         """Results that lie beside a plan and are of its question."""
         if of.startswith("run-"):
             return None, None
-        folder = self._study.plan_path(of).parent
-        found, moved = folder / "alternatives.json", folder / "sensitivity.json"
-        options = planner.AlternativesResult.read(found) if found.is_file() else None
-        swings = planner.SensitivityResult.read(moved) if moved.is_file() else None
-        return (
-            options if options and options.whole and options.answers(plan) else None,
-            swings if swings and swings.answers(plan) else None,
-        )
+        plan_path = self._study.plan_path(of)
+        paths = [plan_path.with_name(f"{kind}.json") for kind in ("alternatives", "sensitivity")]
+        alternatives = planner.AlternativesResult.read(paths[0]) if paths[0].is_file() else None
+        sensitivity = planner.SensitivityResult.read(paths[1]) if paths[1].is_file() else None
+        whole = alternatives and alternatives.whole and alternatives.answers(plan)
+        answers = sensitivity and sensitivity.answers(plan)
+        return alternatives if whole else None, sensitivity if answers else None
 
     def _alternatives_page(self, ask: FormFields) -> Response:
         of, plan = ask["of"], self._open(ask["of"]).plan
@@ -408,8 +409,10 @@ class Viewer:
         """Write a plan beside its scenario, and what was changed as a file that extends that."""
         run, name = self._done(ask["id"]), ask["name"].strip()
         if not _NAME.fullmatch(name):
-            told = f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
-            raise InputError(Finding(told, path="name"))
+            message = (
+                f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
+            )
+            raise InputError(Finding(message, path="name"))
         scenario = planner.load(Path(run.task.scenario), **run.task.changes)
         beside = scenario.path.parent
         if not beside.resolve().is_relative_to(Path.cwd()):

@@ -1,4 +1,4 @@
-"""Long work in processes of their own: planning, and what takes many plans.
+"""Background work of the local page, each task in a process of its own.
 
 A process ends with the server, whichever way that ends, and can be ended at any time.
 """

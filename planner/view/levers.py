@@ -1,4 +1,4 @@
-"""What one asks of a scenario: figures that matter, as a form with fields, and as settings."""
+"""What-if levers of a scenario: fields of a form, and the settings that they give."""
 
 from __future__ import annotations
 

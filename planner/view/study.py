@@ -1,4 +1,4 @@
-"""The plans and scenarios of a folder, found anew each time, and read once."""
+"""The plans and scenarios of a folder, found anew for each page and read once."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import re
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import planner
 from planner import Finding, InputError, PlannerWarning, PlanResult
 
-K = TypeVar("K")
 _Key: TypeAlias = tuple[object, ...]
 """A path, the time of its last change, and its size; or what else tells one from another."""
 
@@ -63,42 +63,23 @@ class FoundPlan:
 
 
 class Opened(NamedTuple):
-    """A plan that was read and checked, and what was said of it."""
+    """A plan that was read and checked, with the warnings that this gave."""
 
     plan: PlanResult
-    told: tuple[str, ...]
-
-
-class _Kept(Generic[K]):
-    """What was made for the latest keys, each once, one at a time."""
-
-    def __init__(self, most: int) -> None:
-        self._held: OrderedDict[_Key, K] = OrderedDict()
-        self._most = most
-        self._lock = threading.Lock()
-
-    def get(self, key: _Key, make: Callable[[], K]) -> K:
-        """What was made for a key, made now if it was not."""
-        with self._lock:
-            if key not in self._held:
-                self._held[key] = make()
-            self._held.move_to_end(key)
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-            return self._held[key]
+    warnings: tuple[str, ...]
 
 
 class Study:
     """What lies in a folder, which is the current one; nothing else is read or written by name."""
 
     def __init__(self) -> None:
-        self._glances: _Kept[FoundPlan] = _Kept(_MOST_FILES)
+        self._opened: OrderedDict[_Key, Opened] = OrderedDict()
         # One at a time: warnings are caught in all threads, and reading a plan takes a whole core.
-        self._opened: _Kept[Opened] = _Kept(_PLANS_KEPT)
+        self._reading = threading.Lock()
 
     def plans(self) -> list[FoundPlan]:
         """Those of a scenario together, in the order in which they were made."""
-        found = [self._glance(path) for path in _files((_PLAN,))]
+        found = [_glance(path) for path in _files((_PLAN,))]
         return sorted(found, key=lambda one: (one.broken != "", one.scenario, one.made, one.name))
 
     def scenarios(self) -> list[str]:
@@ -119,32 +100,38 @@ class Study:
         It is read anew where it has changed, or a file that it was made from.
         """
         path = self.plan_path(name)
-        behind = [*map(Path, self._glance(path).files)]
+        behind = [*map(Path, _glance(path).files)]
         return self.kept((*_key(path), *(_key(one) for one in behind if one.is_file())), path)
 
     def kept(self, key: _Key, source: Path | str) -> Opened:
         """What is read of a plan, from a file or its text; once for the same key."""
-
-        def read() -> Opened:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", PlannerWarning)
-                plan = planner.read_plan(source)
-            told = (one for one in caught if issubclass(one.category, PlannerWarning))
-            return Opened(plan, tuple(str(one.message) for one in told))
-
-        return self._opened.get(key, read)
-
-    def _glance(self, path: Path) -> FoundPlan:
-        try:
-            key = _key(path)
-        except OSError as error:
-            return FoundPlan(path.as_posix(), "", broken=str(error.strerror))
-        return self._glances.get(key, lambda: _read_glance(path))
+        with self._reading:
+            if key not in self._opened:
+                self._opened[key] = _read(source)
+            self._opened.move_to_end(key)
+            while len(self._opened) > _PLANS_KEPT:
+                self._opened.popitem(last=False)
+            return self._opened[key]
 
 
-def _key(path: Path) -> _Key:
+def _read(source: Path | str) -> Opened:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PlannerWarning)
+        plan = planner.read_plan(source)
+    told = (one for one in caught if issubclass(one.category, PlannerWarning))
+    return Opened(plan, tuple(str(one.message) for one in told))
+
+
+def _key(path: Path) -> tuple[str, int, int]:
     found = path.stat()
     return path.as_posix(), found.st_mtime_ns, found.st_size
+
+
+def _glance(path: Path) -> FoundPlan:
+    try:
+        return _read_glance(*_key(path))
+    except OSError as error:
+        return FoundPlan(path.as_posix(), "", broken=str(error.strerror))
 
 
 def _files(ends: tuple[str, ...]) -> Iterator[Path]:
@@ -176,11 +163,11 @@ def _asks(path: Path) -> bool:
     return False
 
 
-def _read_glance(path: Path) -> FoundPlan:
-    name = path.as_posix()
-    made = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+@lru_cache(_MOST_FILES)
+def _read_glance(name: str, changed_ns: int, size: int) -> FoundPlan:  # noqa: ARG001 - of the key
+    made = datetime.fromtimestamp(changed_ns / 10**9).astimezone()
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
+        data: dict[str, Any] = json.loads(Path(name).read_text(encoding="utf-8-sig"))
         proof, made_from = data["proof"], data["provenance"]
         files = [(role, file) for role, file, _ in made_from["files"]]
         options = made_from.get("options") or {}

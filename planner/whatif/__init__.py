@@ -1,1 +1,1 @@
-"""Many plans side by side: what differs between two of them, and why."""
+"""Many plans of one scenario, and what differs between two plans."""

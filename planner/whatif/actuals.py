@@ -1,4 +1,4 @@
-"""What came of a plan: nodes delivered against those planned, demand against its forecast."""
+"""Actuals beside a plan: nodes delivered against planned, demand against its forecast."""
 
 from __future__ import annotations
 

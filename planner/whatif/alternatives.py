@@ -1,4 +1,4 @@
-"""Plans that differ where people care: each proved for its own objective, side by side.
+"""Alternatives: plans that differ where people care, each proved for its own objective.
 
 Every one is a plan of the scenario with a few settings, so that anybody can make it again. What is
 said to be fewest, or most, is so because every plan that would have less, or more, was shown to
@@ -36,7 +36,7 @@ _MOST_TRIES = 64
 """Plans that are made for one alternative."""
 
 
-def alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
+def find_alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
     """Plan what is asked and what stands beside it; near-optimal ones cost at most `within` more.
 
     Where what is asked has no plan, raises what planning it would.
@@ -45,7 +45,7 @@ def alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -
     require_plan(cheapest, "no plan to stand beside")
     near = _Near(runner, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
     others = (
-        *_always(runner),
+        *_standard(runner),
         near.fewest_node_types(),
         near.single_vendor(),
         near.most_headroom(),
@@ -53,15 +53,15 @@ def alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -
         near.lowest_power(),
         near.earliest(),
     )
-    return _beside(runner, others, float(within))
+    return _result(runner, others, float(within))
 
 
 def standard_alternatives(runner: CachedRunner) -> Alternatives:
     """Beside what is asked, what a board asks for in any case, and no more."""
-    return _beside(runner, tuple(_always(runner)), None)
+    return _result(runner, tuple(_standard(runner)), None)
 
 
-def _beside(
+def _result(
     runner: CachedRunner, others: tuple[AlternativePlan, ...], within: float | None
 ) -> Alternatives:
     return Alternatives(
@@ -80,7 +80,7 @@ def _without(inputs: Inputs, barred: Container[str]) -> tuple[Override, ...]:
     return tuple(Override.of(("offers", name, "maximum"), 0) for name in names)
 
 
-def _keeping(inputs: Inputs) -> Iterator[Override]:
+def keeping_owned_nodes(inputs: Inputs) -> Iterator[Override]:
     """Settings under which every owned node is kept, and on."""
     for name, entry in inputs.scenario.fleet.items():
         if entry.sale is not None:
@@ -96,19 +96,21 @@ def _without_apis(inputs: Inputs) -> tuple[Override, ...]:
     return tuple(Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
 
 
-def _always(runner: CachedRunner) -> Iterator[AlternativePlan]:
+def _dropping(inputs: Inputs) -> tuple[tuple[Override, ...], str]:
+    """Settings under which jobs may give way, and what they change besides, in words."""
+    drop = Override.of(("policies", "shortage"), "drop")
+    if not inputs.scenario.running:  # of which nothing may be dropped
+        return (drop,), ""
+    pinned = [name for name, job in inputs.scenario.jobs.items() if job.pinned]
+    loose = (Override.of(("jobs", name, "pinned"), False) for name in pinned)
+    return (drop, Override.of(("running",), ()), *loose), ", wherever they run today"
+
+
+def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
     """What a board asks for in any case, whatever it costs."""
     inputs = runner.inputs
-    drop: tuple[Override, ...] = (Override.of(("policies", "shortage"), "drop"),)
-    wherever = ""
-    if inputs.scenario.running:  # of which nothing may be dropped
-        pinned = [name for name, job in inputs.scenario.jobs.items() if job.pinned]
-        drop += (
-            Override.of(("running",), ()),
-            *(Override.of(("jobs", name, "pinned"), False) for name in pinned),
-        )
-        wherever = ", wherever they run today"
-    keeping = tuple(_keeping(inputs))
+    drop, wherever = _dropping(inputs)
+    keeping = tuple(keeping_owned_nodes(inputs))
     kept = ", and every owned node is kept, and on" if keeping else ""
     shared = (Override.of(("policies", "mig"), "same-node"),)
     buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}

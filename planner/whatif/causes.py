@@ -1,4 +1,4 @@
-"""Two plans, what they were made from, and why one costs more than the other, cause by cause."""
+"""Why one plan costs more than another, cause by cause."""
 
 from __future__ import annotations
 

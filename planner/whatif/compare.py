@@ -1,4 +1,4 @@
-"""What differs between two plans, inputs first; and a saved plan made again, to compare it."""
+"""Differences between two plans, inputs first; and the replay of a saved plan."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Comparison(Frozen):
         return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents
 
 
-def compare(
+def compare_plans(
     before: Saved,
     after: Saved,
     planner: Callable[[Inputs], Plan] | None,
@@ -468,7 +468,7 @@ class Replay(Frozen):
         return not self.parts
 
 
-def replay(
+def replay_plan(
     text: str,
     label: str,
     read: Callable[[FilePath], str],
@@ -500,7 +500,7 @@ def replay(
         origins=tuple(_origins(made_by, after.plan.provenance)),
         parts=parts,
         comparison=(
-            compare(read_saved(text, label), after, partial(planner, price_choices=False))
+            compare_plans(read_saved(text, label), after, partial(planner, price_choices=False))
             if parts
             else None
         ),

@@ -1,4 +1,4 @@
-"""Who plans the variants of a scenario: this process, worker processes, or a Dask cluster.
+"""Executors of variants: this process, worker processes, or a Dask cluster.
 
 A worker reads the same files anew, at the same paths, and shares nothing with this process.
 """
@@ -26,7 +26,7 @@ from planner.whatif.results import PlanSummary
 from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 _ROWS_OF_A_WORKER = 250
-"""After so many plans workers are replaced: what they hold in memory cannot grow for good."""
+"""Workers are replaced after so many plans, so that their memory cannot grow without end."""
 
 _A_MOMENT_S = 0.2
 
@@ -37,8 +37,8 @@ _MOST_DEATHS = 3
 class ProcessExecutor:
     """Plans any number of variants, several at a time, until it is closed.
 
-    With one job nothing leaves this process. Where a worker dies, the others are replaced as well,
-    and what they were planning is planned again.
+    With one job, this process plans them itself. Where a worker dies, the others are replaced as
+    well, and what they were planning is planned again.
     """
 
     def __init__(self, planner: VariantPlanner, jobs: int) -> None:
@@ -105,8 +105,8 @@ class ProcessExecutor:
     def _close(self) -> None:
         """Wait until the workers have ended.
 
-        One that is killed while it waits for work holds the lock of the queue for good, so that
-        the others never hear that they are to end: they are ended then.
+        One that is killed while it waits for work keeps the lock of the queue, so that the others
+        never hear that they are to end: they are terminated then.
         """
         if self._pool is None:
             return
@@ -248,7 +248,7 @@ class DaskExecutor:
 
 
 async def _identity(dask: Any, address: str) -> None:  # noqa: ANN401 - Dask's
-    """Ask a scheduler who it is: Dask's client waits for good where something else listens."""
+    """Ask a scheduler who it is: Dask's client waits forever where something else listens."""
     secured = dask.Security().get_connection_args("client")
     async with dask.rpc(address, connection_args=secured) as scheduler:
         await scheduler.identity()

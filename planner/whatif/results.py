@@ -1,4 +1,4 @@
-"""What plans come to in short, and what alternatives and sensitivity come to, as data.
+"""Plans in short, and the results of alternatives and sensitivity, as data.
 
 A result that is kept beside a plan is sealed, and says which question it answers: a report reads it
 and plans nothing.
@@ -23,7 +23,7 @@ from planner.inputs.reading.locate import USED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.settled import Inputs
-from planner.planning.plan import Plan, Shortage
+from planner.planning.plan import Acquisition, Plan
 from planner.planning.store import digest_of, each_once
 
 PlanOutcome = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
@@ -155,17 +155,14 @@ def tried(planner: Callable[[], Plan]) -> PlanSummary:
 
 def summary_of(plan: Plan) -> PlanSummary:
     """The figures of a plan."""
-    in_service: Counter[str] = Counter()
-    power: Counter[str] = Counter()
-    watts = {facts.node_type: facts.takes.get("power_w") for facts in plan.node_types}
-    for node in (node for node in plan.nodes if not node.hours):
-        for quarter in node.in_service:
-            in_service[quarter] += 1
-            power[quarter] += watts.get(node.node_type) or 0
-    known = all(watts.get(node.node_type) is not None for node in plan.nodes)
+    lines = sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
+    staying = [node for node in plan.nodes if not node.hours]
+    in_service = Counter(quarter for node in staying for quarter in node.in_service)
     short = plan.shortage.jobs if plan.shortage else ()
+    priorities = plan.shortage.priorities if plan.shortage else ()
     hours = sum(sum(pool.gpu_hours) for pool in plan.pools)
     held = sum(sum(pool.gpu_hours_used) for pool in plan.pools)
+    nameplates, draws = _taken(plan, "power_w"), _taken(plan, "mean_power_w")
     return PlanSummary(
         result=plan.proof.status,
         cost_cents=plan.proof.cost_cents,
@@ -174,26 +171,14 @@ def summary_of(plan: Plan) -> PlanSummary:
         rent_cents=sum(line.total_cents for line in plan.acquisitions if line.kind != "buy"),
         committed_cents=sum(line.committed_cents for line in plan.acquisitions),
         order_by=min((line.order_by for line in plan.acquisitions), default=None),
-        acquired=tuple(
-            Acquired(
-                quarter=line.quarter,
-                kind=line.kind,
-                offer=line.offer,
-                node_type=line.node_type,
-                site=line.site,
-                count=line.count,
-                step_hours=line.step_hours,
-                chosen=bool(line.sites),
-            )
-            for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
-        ),
+        acquired=tuple(map(_acquired, lines)),
         nodes=max(in_service.values(), default=0),
         node_types=len({node.node_type for node in plan.nodes if node.in_service}),
         gpus=sum(pool.gpus[-1] for pool in plan.pools),
         gpus_held=sum(pool.gpus_used[-1] for pool in plan.pools),
         gpus_idle=round(1 - held / hours, 6) if hours else 0.0,
-        power_w=max(power.values(), default=0) if known else None,
-        drawn_w=_mean_drawn(plan),
+        power_w=None if nameplates is None else max(nameplates.values(), default=0),
+        drawn_w=None if draws is None else round(sum(draws.values()) / len(plan.quarters)),
         moves=sum(plan.moves),
         short=tuple(job.name for job in short),
         dropped=tuple(job.name for job in short if job.outcome == "dropped"),
@@ -202,32 +187,41 @@ def summary_of(plan: Plan) -> PlanSummary:
             for job in short
             if any(job.short)
         ),
-        short_by_priority=_by_priority(plan.shortage) if plan.shortage else (),
+        short_by_priority=tuple(
+            (one.priority, one.dropped, one.delayed)
+            for one in priorities
+            if one.dropped or one.delayed
+        ),
         units_short_by_priority=tuple(
-            (one.priority, one.units_short)
-            for one in (plan.shortage.priorities if plan.shortage else ())
-            if one.units_short
+            (one.priority, one.units_short) for one in priorities if one.units_short
         ),
     )
 
 
-def _by_priority(shortage: Shortage) -> tuple[tuple[int, int, int], ...]:
-    return tuple(
-        (one.priority, one.dropped, one.delayed)
-        for one in shortage.priorities
-        if one.dropped or one.delayed
+def _acquired(line: Acquisition) -> Acquired:
+    return Acquired(
+        quarter=line.quarter,
+        kind=line.kind,
+        offer=line.offer,
+        node_type=line.node_type,
+        site=line.site,
+        count=line.count,
+        step_hours=line.step_hours,
+        chosen=bool(line.sites),
     )
 
 
-def _mean_drawn(plan: Plan) -> int | None:
-    drawn = {facts.node_type: facts.takes.get("mean_power_w") for facts in plan.node_types}
-    watts = 0
+def _taken(plan: Plan, need: str) -> Counter[str] | None:
+    """What the nodes in service take in each quarter; None where the catalog lacks one of them."""
+    each = {facts.node_type: facts.takes.get(need) for facts in plan.node_types}
+    taken: Counter[str] = Counter()
     for node in (node for node in plan.nodes if not node.hours):
-        mean = drawn.get(node.node_type)
-        if mean is None:
+        amount = each.get(node.node_type)
+        if amount is None:
             return None
-        watts += mean * len(node.in_service)
-    return round(watts / len(plan.quarters))
+        for quarter in node.in_service:
+            taken[quarter] += amount
+    return taken
 
 
 K = TypeVar("K", bound="StoredResult")

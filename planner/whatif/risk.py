@@ -1,4 +1,4 @@
-"""Many futures at once: what they cost, and what is bought now held against them.
+"""Risk: what many futures cost, and how purchase plans hold in them.
 
 What is bought and reserved is chosen once; what is rented, and what runs where, adapts to each
 future. The first purchase plan is that of the scenario; the others are searched.
@@ -24,9 +24,9 @@ from planner.whatif.variants import Variant, VariantPlanner, commitments
 _MOST = 24
 """Futures in one program. Of the others, what they cost at the least is counted."""
 _GAP = 1e-3
-"""How far purchases are searched."""
+"""The relative gap within which purchases are searched."""
 _ANY = 1.0
-"""Where any will do."""
+"""The same where any purchases will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class Proposal:
 
 
 class Hedging:
-    """A program that grows by futures."""
+    """A stochastic program of purchases, to which futures are added."""
 
     def __init__(
         self, planner: VariantPlanner, drawn: Sequence[Variant], known: Sequence[PlanSummary]
     ) -> None:
         """`known` are the futures as drawn, each with its best plan."""
-        self._planner, self._drawn, self._known = planner, drawn, known
+        self.planner, self.drawn, self.known = planner, drawn, known
         inputs = planner.inputs(drawn[0])
         self._offers = {offer.name: offer for offer in inputs.offers}
         self._first = inputs.scenario.horizon.first_quarter
@@ -106,19 +106,17 @@ class Hedging:
         self._take_in(new[half:])
 
     def _future(self, place: int) -> Future:
-        inputs = self._planner.inputs(self._drawn[place])
-        return future_of(
-            self._planner.translation(inputs).problem, self._planner.config.time_limit_s
-        )
+        inputs = self.planner.inputs(self.drawn[place])
+        return future_of(self.planner.translation(inputs).problem, self.planner.config.time_limit_s)
 
     def _solved(self, means: Sequence[Mean], gap: float) -> Hedged:
-        limit_s = self._planner.config.time_limit_s
+        limit_s = self.planner.config.time_limit_s
         futures = tuple(self._futures.values())
         return hedged(futures, means, time_limit_s=limit_s, relative_gap=gap)
 
     def _mean(self, worst: Sequence[int]) -> Mean:
         places = {place: number for number, place in enumerate(self._futures)}
-        others = (self._known[place].bound_cents or 0 for place in worst if place not in places)
+        others = (self.known[place].bound_cents or 0 for place in worst if place not in places)
         within = tuple(places[place] for place in worst if place in places)
         return Mean(within, sum(others), len(worst))
 
@@ -160,25 +158,19 @@ class PurchasePlans(Frozen):
     """Whether it is proved that no purchases hold all of these."""
 
 
-def compared_choices(
-    planner: VariantPlanner,
-    drawn: Sequence[Variant],
-    known: Sequence[PlanSummary],
-    base: PlanSummary,
-    most: int,
-    out: Path,
-    runs: VariantRuns,
+def compare_purchases(
+    search: Hedging, base: PlanSummary, most: int, out: Path, runs: VariantRuns
 ) -> PurchasePlans:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
 
     That of the scenario comes first; the others are searched, each with what those before it have
-    shown. `known` are the futures as drawn, each with its best plan. Results are kept in folders of
-    their own, one for each purchase plan. Raises what a sweep raises.
+    shown. Results are kept in folders of their own, one for each purchase plan. Raises what a sweep
+    raises.
     """
+    planner, drawn, known = search.planner, search.drawn, search.known
     planned = [place for place, one in enumerate(known) if one.cost_cents is not None]
     bound_cents = mean_of_worst(sorted(known[place].bound_cents or 0 for place in planned))
     labels = planner.inputs(drawn[0]).scenario.horizon.labels
-    search = Hedging(planner, drawn, known)
     plans: list[PurchasePlan] = []
     tried: dict[tuple[Acquired, ...], list[PlanSummary]] = {}
 
@@ -190,7 +182,7 @@ def compared_choices(
         folder = out / f"{PURCHASES}{len(plans)}"
         folder.mkdir(exist_ok=True)
         found = tried[purchased] = runs.figures(given, drawn, folder, force=True)
-        plans.append(_choice(searched, purchased, found))
+        plans.append(_purchase_plan(searched, purchased, found))
 
     hold(_purchases(base.acquired), None)
     worst, asked = _costliest(known, known, planned), set()
@@ -218,7 +210,7 @@ def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
     return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
 
 
-def _choice(
+def _purchase_plan(
     searched: int | None, purchased: tuple[Acquired, ...], found: Sequence[PlanSummary]
 ) -> PurchasePlan:
     costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
@@ -308,7 +300,7 @@ class Risk(StoredResult):
     """Purchase plans side by side in these futures; None where nobody asks."""
 
 
-def risk(
+def assess_risk(
     planner: VariantPlanner,
     futures: Futures,
     samples: int,
@@ -336,7 +328,7 @@ def risk(
     base = summary_of(plan)
     choices = None
     if plans:
-        choices = compared_choices(planner, drawn, every, base, plans, out, runs)
+        choices = compare_purchases(Hedging(planner, drawn, every), base, plans, out, runs)
     return Risk(
         question=question_of(inputs),
         scenario=inputs.scenario.name,

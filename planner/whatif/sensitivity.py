@@ -1,4 +1,4 @@
-"""How the cost answers to one figure at a time, and where the recommendation turns.
+"""Sensitivity: how the cost answers to one figure at a time, and where purchases change.
 
 The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
 between two plans: one that still acquires what the plan of the scenario does, or costs no less than
@@ -44,8 +44,8 @@ def _turned(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> bool
     return not would_do(runner.inputs, runner.inputs_with(settings), base, other)
 
 
-def _plan(runner: CachedRunner, asked: Iterable[_Move]) -> None:
-    """Make the plans that there are not yet, each with its move, and that of the scenario."""
+def _plan_together(runner: CachedRunner, asked: Iterable[_Move]) -> None:
+    """Plan the scenario as it stands and with each move, those that are not planned yet."""
     runner.all([*map(_settings, asked), ()])
 
 
@@ -129,7 +129,7 @@ class _Search:
             self.kept = self.middle
 
 
-def sensitivity(
+def analyze_sensitivity(
     runner: CachedRunner,
     *,
     swing: Fraction = Fraction(1, 5),
@@ -145,14 +145,14 @@ def sensitivity(
     found = list(uncertain_figures(runner.inputs))
     reach = {figure.name: Fraction(weeks) if figure.unit == "weeks" else swing for figure in found}
     ends = [(figure, by) for figure in found for by in (-reach[figure.name], reach[figure.name])]
-    _plan(runner, ends)
+    _plan_together(runner, ends)
     searches = [
         _Search(figure, Fraction(0), end, Fraction(1) if figure.unit == "weeks" else precision)
         for figure, end in ends
         if _turned(runner, figure, end)
     ]
     while waiting := [one for one in searches if not one.closed]:  # all brackets together
-        _plan(runner, ((one.figure, one.middle) for one in waiting))
+        _plan_together(runner, ((one.figure, one.middle) for one in waiting))
         for one in waiting:
             one.narrow(turned=_turned(runner, one.figure, one.middle))
     swings = [

@@ -1,4 +1,4 @@
-"""Many variants of a scenario, each a row: what their file asks, and a file of results.
+"""Sweeps: variants of a scenario as rows of a table, and the file of their results.
 
 Results are appended as they come, a line each, and rewritten in the order of the rows at the end:
 the same bytes however the sweep was run. A sweep that was stopped carries on from them.
@@ -112,21 +112,21 @@ def read_grid(
 
     `text` stands in for the file, and `scenario` for the one that it names.
     """
-    document, sweep = read_as(partial(read_document, path, text=text), SweepFile)
-    if sweep.grid is None and not sweep.rows:
+    document, asked = read_as(partial(read_document, path, text=text), SweepFile)
+    if asked.grid is None and not asked.rows:
         raise InputError(document.finding((), "asks for no row", "write `grid:` or `rows:`"))
-    scenario = scenario or base_path(document, sweep.scenario, key="scenario")
-    if sweep.grid is not None:
-        asked = prod(map(len, (sweep.grid.apply, *sweep.grid.set.values())))
-        if asked > _MOST_ROWS:
-            message = f"has {asked:,} combinations, at most {_MOST_ROWS:,} are planned"
+    scenario = scenario or base_path(document, asked.scenario, key="scenario")
+    if asked.grid is not None:
+        number = prod(map(len, (asked.grid.apply, *asked.grid.set.values())))
+        if number > _MOST_ROWS:
+            message = f"has {number:,} combinations, at most {_MOST_ROWS:,} are planned"
             raise InputError(document.finding(("grid",), message, "leave out values or axes"))
     attempts = Attempts()
 
     def override(path: str, at: Path) -> Override | None:
         return attempts.take(lambda: Override.written(path, document, at))
 
-    rows = (*_combined(sweep.grid, override), *_single(sweep, override))
+    rows = (*_combined(asked.grid, override), *_single(asked, override))
     refuse(attempts.findings)
     return SweepGrid(document, scenario, rows)
 
@@ -145,9 +145,9 @@ def _combined(
 
 
 def _single(
-    sweep: SweepFile, override: Callable[[str, Path], Override | None]
+    asked: SweepFile, override: Callable[[str, Path], Override | None]
 ) -> Iterator[Variant]:
-    for number, row in enumerate(sweep.rows):
+    for number, row in enumerate(asked.rows):
         settings = (override(path, ("rows", number, "set", path)) for path in row.set)
         yield Variant(row.apply, tuple(filter(None, settings)))
 
@@ -186,7 +186,7 @@ class _Line(Frozen):
     figures: PlanSummary
 
 
-def sweep(
+def run_sweep(
     executor: Executor,
     variants: Mapping[str, Variant],
     out: FilePath,
@@ -239,7 +239,7 @@ class VariantRuns:
         keys = [planner.key(one) for one in asked]
         with self.start(planner) as executor:
             variants = dict(zip(keys, asked, strict=True))
-            rows = sweep(executor, variants, out, force=force, progress=self.progress)
+            rows = run_sweep(executor, variants, out, force=force, progress=self.progress)
         by_key = {key: row.figures for key, row in zip(variants, rows, strict=True)}
         return [by_key[key] for key in keys]
 

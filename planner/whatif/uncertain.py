@@ -1,4 +1,4 @@
-"""Figures of a scenario that nobody knows for sure: what moves each, and futures drawn of them.
+"""Uncertain figures of a scenario: what moves each, and futures drawn of them.
 
 Each uncertainty has draws of its own, given by the seed, its name and the number of the future: two
 scenarios, or one that gains an uncertainty, are tried with the same draws (common random numbers).

@@ -1,4 +1,4 @@
-"""Plans variants of one scenario, each once, and says what given nodes hold of their jobs.
+"""Plans variants of one scenario, each once; and finds what given nodes lack for its jobs.
 
 What a variant comes to does not depend on who plans it, nor beside which others.
 """
@@ -27,6 +27,7 @@ from planner.packing.pack import attempt
 from planner.packing.scenario_program import Order
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
+from planner.planning.assemble import Request
 from planner.planning.jobs import stuck_jobs
 from planner.planning.make import Goal, NearPlan, committed_plan, make_plan, near_plan
 from planner.planning.plan import Plan
@@ -81,11 +82,13 @@ def short_quarters(
     return tuple(
         label
         for place, label in enumerate(labels)
-        if not _holds(inputs, jobs, _fleet(inputs, committed, earliest, label), place, time_limit_s)
+        if not _quarter_holds(
+            inputs, jobs, _nodes_in_service(inputs, committed, earliest, label), place, time_limit_s
+        )
     )
 
 
-def _fleet(
+def _nodes_in_service(
     inputs: Inputs, committed: Sequence[Commitment], earliest: dict[str, str], quarter: str
 ) -> dict[str, FleetEntry]:
     """Everything in service in a quarter."""
@@ -101,18 +104,18 @@ def _fleet(
     return fleet
 
 
-def _holds(
+def _quarter_holds(
     inputs: Inputs,
     jobs: tuple[SizedJob, ...],
     fleet: dict[str, FleetEntry],
     place: int,
     time_limit_s: float,
 ) -> bool:
-    active = _active(jobs, [job.units[place] for job in jobs], place)
+    active = _active_jobs(jobs, [job.units[place] for job in jobs], place)
     if not active:
         return True
     by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
-    asked = _only(inputs, fleet, place, by_the_hour)
+    asked = _one_quarter(inputs, fleet, place, by_the_hour)
     translation = with_apis(asked, translate(asked, active))
     if not all(inputs.scenario.apis_of(job.name) for job in stuck_jobs(active, translation)):
         return False
@@ -133,10 +136,12 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
     jobs = sizers.portfolio(inputs)
     kept: dict[str, list[int]] = {job.name: [] for job in jobs}
     for place, label in enumerate(inputs.scenario.horizon.labels):
-        asked = [min(job.units[place], _servable(inputs, job, kept, place)) for job in jobs]
-        fleet = _fleet(inputs, (), {}, label)
+        asked = [min(job.units[place], _units_to_serve(inputs, job, kept, place)) for job in jobs]
+        fleet = _nodes_in_service(inputs, (), {}, label)
         try:
-            lacking = _lacking(inputs, _active(jobs, asked, place), fleet, place, time_limit_s)
+            lacking = _units_without_room(
+                inputs, _active_jobs(jobs, asked, place), fleet, place, time_limit_s
+            )
         except (Infeasible, LimitError):
             return None
         for job, units in zip(jobs, asked, strict=True):
@@ -152,7 +157,7 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
     return tuple(one for one in found if any(one.short))
 
 
-def _lacking(
+def _units_without_room(
     inputs: Inputs,
     active: tuple[SizedJob, ...],
     fleet: dict[str, FleetEntry],
@@ -163,7 +168,7 @@ def _lacking(
     every = Counter({job.name: job.units[0] for job in active})
     if not active or not fleet:
         return every
-    asked = _only(inputs, fleet, place)
+    asked = _one_quarter(inputs, fleet, place)
     stuck = {job.name for job in stuck_jobs(active, translate(asked, active))}
     translation = translate(asked, tuple(job for job in active if job.name not in stuck))
     stated = inputs.scenario.jobs
@@ -188,7 +193,9 @@ def _lacking(
     return lacking
 
 
-def _active(jobs: Sequence[SizedJob], units: Sequence[int], place: int) -> tuple[SizedJob, ...]:
+def _active_jobs(
+    jobs: Sequence[SizedJob], units: Sequence[int], place: int
+) -> tuple[SizedJob, ...]:
     """Jobs with so many units in one quarter, those that have any, with its replicas."""
     return tuple(
         job.model_copy(update={"units": (count,), "sizing": _in_quarter(job.sizing, place)})
@@ -215,7 +222,7 @@ def _in_quarter(sizing: Sizing, place: int) -> Sizing:
     return sizing.model_copy(update={"candidates": tuple(candidates)})
 
 
-def _only(
+def _one_quarter(
     inputs: Inputs, fleet: dict[str, FleetEntry], place: int, offered: Container[str] = ()
 ) -> Inputs:
     """One quarter in which these nodes, and offers, are all there is."""
@@ -232,7 +239,9 @@ def _only(
     )
 
 
-def _servable(inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int) -> int:
+def _units_to_serve(
+    inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int
+) -> int:
     """Units of a deployment for whose model a run was kept before; of other jobs all."""
     tuned = inputs.scenario.jobs[job.derived_from].tune if job.derived_from else None
     if job.derived_from is None or tuned is None or tuned.deploy is None:
@@ -326,21 +335,19 @@ class VariantPlanner:
 
     def plan(self, inputs: Inputs) -> Plan:
         """Plan with the gap and limits of the configuration; raises what planning raises."""
-        if self.config.purchases is not None:
-            return committed_plan(
-                inputs,
-                self.config.purchases,
-                asked_gap=self.config.gap,
-                time_limit_s=self.config.time_limit_s,
-                sizers=self._sizers,
-            )
+        config = self.config
+        if config.purchases is not None:
+            return committed_plan(self._request(inputs), config.purchases)
         return make_plan(
             inputs,
-            asked_gap=self.config.gap,
-            time_limit_s=self.config.time_limit_s,
+            asked_gap=config.gap,
+            time_limit_s=config.time_limit_s,
             sizers=self._sizers,
             price_choices=False,
         )
+
+    def _request(self, inputs: Inputs) -> Request:
+        return Request(inputs, self._sizers, self.config.gap, self.config.time_limit_s)
 
     def translation(self, inputs: Inputs) -> Translation:
         """The packing problem of inputs in which all jobs are kept; raises InputError."""
@@ -348,15 +355,7 @@ class VariantPlanner:
 
     def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
         """Plan for a goal that is no money, with the same limits; raises as `near_plan`."""
-        config = self.config
-        return near_plan(
-            inputs,
-            goal,
-            most_cents,
-            asked_gap=config.gap,
-            time_limit_s=config.time_limit_s,
-            sizers=self._sizers,
-        )
+        return near_plan(self._request(inputs), goal, most_cents)
 
     def units_short(self, inputs: Inputs) -> tuple[JobShort, ...] | None:
         """What the owned nodes alone do not hold, quarter by quarter; None: not known in time."""
@@ -389,7 +388,7 @@ class Executor(Protocol):
 
 
 class CachedRunner:
-    """Plans of what is asked, with more settings."""
+    """Plans one variant of a scenario with any further settings, each once."""
 
     def __init__(
         self,
@@ -417,7 +416,7 @@ class CachedRunner:
         return Variant(self._asked.apply, (*self._asked.settings, *settings))
 
     def know(self, figures: PlanSummary) -> None:
-        """What is asked need not be planned: it comes to this."""
+        """Record the figures of what is asked, so that it is not planned again."""
         self._figures[self.planner.key(self._asked)] = figures
 
     def one(self, settings: tuple[Override, ...] = ()) -> PlanSummary:

@@ -133,8 +133,8 @@ def test_all_options_are_planned_where_only_those_of_every_report_lie_there(
         base=standard.cheapest,
         swings=(),
     )
-    monkeypatch.setattr("planner.api.documents.found_alternatives", told("all", near))
-    monkeypatch.setattr("planner.api.documents.found_sensitivity", told("swings", swings))
+    monkeypatch.setattr("planner.api.documents.find_alternatives", told("all", near))
+    monkeypatch.setattr("planner.api.documents.analyze_sensitivity", told("swings", swings))
     (plan_json.parent / "alternatives.json").write_bytes(
         (reported / "alternatives.json").read_bytes()
     )

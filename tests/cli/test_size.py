@@ -119,13 +119,13 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         for planned in plan["sizings"][sizing]["candidates"]:
             planned["trace"] = [plan["steps"][number] for number in planned["trace"]]
             assert planned in alone
-    halved = sized(run, source, "support-assistant", "--headroom", "50%")
+    halved = sized(run, source, "support-assistant", "--set", "policies.headroom=50%")
     offered = {
         one["gpu_type"]: one["gpu_capacity_mb"] / one["gpus"] for one in halved["candidates"]
     }
     assert offered["h200-141gb-sxm"] == 70_500
-    types = ("--gpu-type", "a100-80gb-sxm", "--gpu-type", "b200-180gb-sxm")
-    some = sized(run, source, "support-assistant", *types)
+    types = "jobs.support-assistant.gpu_types=[a100-80gb-sxm, b200-180gb-sxm]"
+    some = sized(run, source, "support-assistant", "--set", types)
     assert {one["gpu_type"] for one in some["candidates"]} == {"a100-80gb-sxm", "b200-180gb-sxm"}
 
 
@@ -135,14 +135,14 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         ((), "hint: it has support-assistant, contract-summarizer, claims-expert"),
         (("claim-expert",), "did you mean 'claims-expert'?"),
         (("claims-expert", "--batch", "3"), "--batch: describes a job"),
-        (("claims-expert", "--headroom", "abc"), "error: --headroom: 'abc' is not a number"),
+        (("claims-expert", "--headroom", "5%"), "hint: `--set 'policies.headroom=10%'` changes"),
         (
             ("claims-expert", "--set", "policies.headroom=abc"),
             "error: --set:1:19: policies.headroom",
         ),
         (("support-assistant", "--faster"), "goes with `tune` only"),
         (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
-        (("claims-expert", "--gpu-type", "h200"), "--gpu-type: GPU type 'h200' is ambiguous"),
+        (("claims-expert", "--gpu-type", "h200"), "`--set 'jobs.JOB.gpu_types=[ID]'` changes it"),
     ],
 )
 def test_a_job_that_the_scenario_does_not_have_is_refused(run, words, told):

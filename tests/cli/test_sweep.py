@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.api.variants import time_left
-from planner.api.work import usable_cores
+from planner.api.variants import time_left, usable_cores
 
 GRID = """\
 format: 1

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from planner.packing.solution import PriceTag, Status
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from tests.plan.edits import changed
 
 H100 = "h100-80gb-sxm"
@@ -144,6 +144,6 @@ def test_a_gpu_type_that_nobody_offers_says_so(plan):
     h200 = chat.candidates[0].model_copy(update={"gpu_type": "h200-141gb-sxm"})
     sizing = chat.model_copy(update={"candidates": (*chat.candidates, h200)})
     plan = plan.model_copy(update={"sizings": {**plan.sizings, "id-chat": sizing}})
-    other = next(one for one in explain(plan, "chat").verdicts if one.gpu_type == h200.gpu_type)
+    other = next(one for one in explain_job(plan, "chat").verdicts if one.gpu_type == h200.gpu_type)
     assert (other.outcome, other.extra_cents) == ("not available", None)
     assert other.reasons[0].text == "not owned and not offered"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.inputs.reading.reader import parse_document
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
 from planner.planning.store import Saved, carried_over, dumps, loads
@@ -16,7 +16,7 @@ from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
-from planner.whatif.compare import compare
+from planner.whatif.compare import compare_plans
 from planner.whatif.results import JobShort, summary_of
 from tests.plan.edits import entry, pieces, refused
 from tests.stated import stated
@@ -100,13 +100,13 @@ def test_what_is_told_names_the_units_and_the_quarters(read):
     assert "### chat: short of 6 of 38 units (2027Q3)" in page
     assert "| Short | Units short × quarters |" in page
     assert "1 job is short of units, as not everything fits" in ask_sentence(plan)
-    told = render(explanation_document(explain(plan, "chat")))
+    told = render(explanation_document(explain_job(plan, "chat")))
     assert "It is short of 6 of 38 units (2027Q3): not everything fits" in told
     whole = make_plan(read({"chat": chat(32, droppable="all")}))
     before, after = (
         Saved("x", one, parse_document(one.question, "x"), None) for one in (whole, plan)
     )
-    (change,) = compare(before, after, make_plan).short
+    (change,) = compare_plans(before, after, make_plan).short
     assert (change.before, change.after) == (None, "short of 6 of 38 units (2027Q3)")
     assert "Short |" not in render(plan_document(whole, FULL))
     figures = summary_of(plan)

@@ -11,9 +11,9 @@ import pytest
 from planner.costs import in_cents, node_costs
 from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
+from planner.planning.checks.case import PlanCase
 from planner.planning.checks.money import expected_costs
-from planner.planning.checks.view import View
-from planner.planning.figures.price_tags import largest_remainder, price_tags
+from planner.planning.figures.costs import largest_remainder, price_tags
 
 
 def line(plan, name):
@@ -82,7 +82,7 @@ def agree(case, plan, inputs, offer, quarter):
         }
     )
     one = plan.model_copy(update={"nodes": (node,)})
-    expected = expected_costs(View(inputs, case.jobs, one))
+    expected = expected_costs(PlanCase(inputs, case.jobs, one))
     found = {s.name: [*s.cents, s.present_cents] for s in node_costs(inputs, offer, quarter)}
     assert found == expected
     return found

@@ -18,7 +18,7 @@ from planner.planning.store import dumps
 from planner.reporting import markdown
 from planner.reporting.documents import justification_document, quarterly_document
 from planner.reporting.plan import FULL, plan_document
-from planner.whatif.alternatives import _keeping
+from planner.whatif.alternatives import keeping_owned_nodes
 from tests.plan.edits import entry, refused, stating
 from tests.stated import load_inputs, own_nodes
 
@@ -245,7 +245,7 @@ def test_a_price_that_nobody_quotes_is_called_illustrative(plan_of):
 
 
 def test_doing_nothing_keeps_every_node(inputs):
-    settings = {".".join(map(str, one.path)): one.value for one in _keeping(inputs)}
+    settings = {".".join(map(str, one.path)): one.value for one in keeping_owned_nodes(inputs)}
     assert settings == {
         "fleet.old.sale.maximum": 0,
         "fleet.old.may_switch_off": False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
@@ -48,7 +48,7 @@ def test_each_replica_has_its_place_and_keeps_it(planned):
 
 def test_explain_names_replica_by_replica(planned):
     _, plan, numbers = planned
-    places = [place for place in explain(plan, "chat").places if place.quarter == "2027Q1"]
+    places = [place for place in explain_job(plan, "chat").places if place.quarter == "2027Q1"]
     assert all(place.in_replicas for place in places)
     named = [pair for place in places for pair in zip(place.units, place.replicas, strict=True)]
     assert sorted(named) == [(1, number) for number in numbers]

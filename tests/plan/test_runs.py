@@ -13,7 +13,7 @@ from collections import defaultdict
 import pytest
 
 import planner
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from tests.plan.edits import changed, pieces, refused
 from tests.stated import stated
@@ -61,7 +61,7 @@ def runs_of(plan, job, quarter=0):
 
 
 def test_explain_gives_each_run_its_hours(plan):
-    places = explain(plan, "tuner").places
+    places = explain_job(plan, "tuner").places
     assert all(place.in_replicas for place in places)
     held = {
         piece: place.hours
@@ -70,7 +70,7 @@ def test_explain_gives_each_run_its_hours(plan):
         for piece in zip(place.units, place.replicas, strict=True)
     }
     assert held == {piece: one.hours for piece, ((_, one),) in runs_of(plan, "tuner").items()}
-    (always, _) = explain(plan, "always").places
+    (always, _) = explain_job(plan, "always").places
     assert (always.hours, always.in_replicas) == (None, False)
 
 

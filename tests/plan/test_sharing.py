@@ -13,7 +13,7 @@ import pytest
 from planner.inputs.scenario.quarter import WEEK_HOURS
 from planner.packing.work import spent
 from planner.planning import make
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads
@@ -86,9 +86,9 @@ def test_jobs_that_share_gpus_make_a_plan_that_passes_its_check(parted):
 
 def test_explain_says_which_hours_and_slices(parted):
     _, plan = parted
-    (then,) = explain(plan, "then").places
+    (then,) = explain_job(plan, "then").places
     assert (then.hours, then.gpus, then.parts) == ((weeks(5), weeks(9)), (3, 4), ())
-    (small,) = explain(plan, "small").places
+    (small,) = explain_job(plan, "small").places
     assert small.way == f"{H100} 1g.10gb"
     assert [(gpu, part.first, part.share) for gpu, part in small.parts] == [
         (0, first, Fraction(1, 8)) for first in range(4)

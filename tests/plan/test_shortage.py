@@ -9,7 +9,7 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.packing import crosscheck
 from planner.packing.solvers.solver import solve_with_cbc
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
 from planner.reporting.markdown import render
@@ -143,7 +143,7 @@ def test_a_tuning_job_and_its_deployment_give_way_together(read):
         "tuner": (0, 0, 0),
         "tuner-serving": (0, 0, 0),
     }
-    told = render(explanation_document(explain(plan, "tuner-serving")))
+    told = render(explanation_document(explain_job(plan, "tuner-serving")))
     assert "With tuner, from which it is derived, it is dropped" in told
 
 
@@ -191,7 +191,7 @@ def test_the_report_and_the_ask_name_who_gives_way(read):
     page = render(plan_document(plan, FULL))
     assert "## Jobs that give way" in page
     assert "### b: dropped" in page
-    told = render(explanation_document(explain(plan, "b")))
+    told = render(explanation_document(explain_job(plan, "b")))
     assert "It is dropped: not everything fits, and its priority is 50." in told
     assert "What would keep it as asked:" in told
     assert "have 1 node more of" in told
@@ -201,7 +201,7 @@ def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another(r
     jobs = {"a": job(8, priority="high"), "b": job(4), "c": job(4, priority="low")}
     plan = make_plan(read(jobs | {"d": job(4, priority=1)}))
     assert [one.name for one in shortage_of(plan).jobs] == ["b", "c", "d"]
-    first, then, last = (render(explanation_document(explain(plan, name))) for name in "bcd")
+    first, then, last = (render(explanation_document(explain_job(plan, name))) for name in "bcd")
     assert "What would keep it as asked:" in first
     assert "What would keep it as asked, if b did not take the room first:" in then
     assert "What would keep it as asked, if b and c did not take the room first:" in last

@@ -18,7 +18,7 @@ from planner.planning.store import checked, dumps, loads, read_saved
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
 from planner.whatif.causes import planned_side
-from planner.whatif.compare import compare
+from planner.whatif.compare import compare_plans
 from tests.properties.questions import JOBS, QUESTIONS, Question, drawing, written
 
 SIZERS = Sizers()
@@ -101,7 +101,7 @@ class Editing(RuleBasedStateMachine):
         assert verify(inputs, side.plan) == side.plan.proof.checks
         saved = checked(read_saved(text, "then"))
         for other in (side, saved):
-            assert compare(other, side, planned).same
+            assert compare_plans(other, side, planned).same
 
     def asked(self, parts: dict[str, Any], variations: list[str] | None = None) -> str:
         """plan.json of a file, or why there is no plan."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.reporting.markdown import render
 from planner.reporting.sections.explain import explanation_document
 from tests.properties.questions import QUESTIONS, cost_cents, drawing
@@ -112,7 +112,7 @@ def test_a_unit_changes_once_and_the_plan_says_when_and_why(planned):
     assert plan.moves == (0, 0, 4)
     job = next(job for job in plan.jobs if job.name == "endpoint")
     assert dict(job.gpu_types) == {"a100-80gb-sxm": 3, "h100-80gb-sxm": 3}
-    text = render(explanation_document(explain(plan, "endpoint")))
+    text = render(explanation_document(explain_job(plan, "endpoint")))
     assert "(3 units, 2027Q1–Q2)" in text
     assert "(3 units, 2027Q3)" in text
     offered = {one.gpu_type: one.reason for one in job.alternatives}

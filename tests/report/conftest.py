@@ -20,7 +20,7 @@ from planner.reporting.traced import RelatedResults
 from planner.whatif import results as options
 from planner.whatif.actuals import PlannedAndActual
 from planner.whatif.causes import CauseStep, Waterfall
-from planner.whatif.compare import Amount, InputChange, JobMove, compare
+from planner.whatif.compare import Amount, InputChange, JobMove, compare_plans
 from planner.whatif.results import (
     Acquired,
     JobShort,
@@ -216,7 +216,7 @@ def compared(plan):
     proof = plan.proof.model_copy(update={"cost_cents": cost - 4_000_000})
     changes = {"acquisitions": tuple(kept), "warnings": (), "proof": proof}
     other = plan.model_copy(update=changes)
-    found = compare(
+    found = compare_plans(
         Saved("last.json", plan, QUESTION, None, "old"),
         Saved("now.yaml:busy", other, QUESTION, None, "old"),
         never,

@@ -12,7 +12,7 @@ from planner.reporting.document import Fields, Figure
 from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.compare import compare
+from planner.whatif.compare import compare_plans
 from tests.report.conftest import QUESTION, never
 
 
@@ -35,7 +35,7 @@ def test_reservations_of_one_node_type_are_told_apart_by_their_terms(plan):
     )
     other = plan.model_copy(update={"acquisitions": tuple(terms)})
     before, after = (Saved("plan.json", one, QUESTION, None, "old") for one in (plan, other))
-    told = markdown.render(comparison_document(compare(before, after, never), 40))
+    told = markdown.render(comparison_document(compare_plans(before, after, never), 40))
     assert told.count("reserve for 1 year |") == told.count("reserve for 3 years |") == 1
 
 
@@ -58,7 +58,7 @@ def test_nodes_that_are_sold_or_switched_off_stand_among_the_purchases(plan):
     off = sold.model_copy(update={"action": "switch off", "count": 1, "total_cents": 0})
     other = plan.model_copy(update={"releases": (sold, off)})
     before, after = (Saved("plan.json", one, QUESTION, None, "old") for one in (plan, other))
-    told = markdown.render(comparison_document(compare(before, after, never), 40))
+    told = markdown.render(comparison_document(compare_plans(before, after, never), 40))
     assert "| + | 2027Q2 | sell | xe9680-h100 @ dc-east | 0 | 2 | 0 | -180,000 | -180,000 |" in told
     assert "| + | 2027Q2 | switch off | xe9680-h100 @ dc-east | 0 | 1 | 0 | 0 | 0 |" in told
 
@@ -66,7 +66,7 @@ def test_nodes_that_are_sold_or_switched_off_stand_among_the_purchases(plan):
 def test_why_causes_are_not_told_apart_is_said(plan):
     side = Saved("last.json", plan, QUESTION, None, "last.json is old")
     other = Saved("now.json", plan.model_copy(update={"warnings": ()}), QUESTION, None)
-    text = markdown.render(comparison_document(compare(side, other, never), 40))
+    text = markdown.render(comparison_document(compare_plans(side, other, never), 40))
     assert "Not told apart by cause: last.json is old." in text
 
 

@@ -1,12 +1,12 @@
 import re
 
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.terminal import TerminalOptions, render
 
 
 def told(plan, job, width=120):
-    return render(explanation_document(explain(plan, job)), TerminalOptions(width))
+    return render(explanation_document(explain_job(plan, job)), TerminalOptions(width))
 
 
 def test_the_answer_comes_first(plan):

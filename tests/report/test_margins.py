@@ -23,7 +23,7 @@ from planner.reporting.format import styled
 from planner.reporting.html.render import render
 from planner.reporting.traced import RelatedResults
 from planner.whatif.executors import ProcessExecutor
-from planner.whatif.sensitivity import sensitivity
+from planner.whatif.sensitivity import analyze_sensitivity
 from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
 from tests.report.pages import Page
 from tests.report.sums import again
@@ -201,7 +201,7 @@ def moved(file):
     desk = VariantPlanner(WorkerConfig(file))
     with ProcessExecutor(desk, 1) as crew:
         runner = CachedRunner(desk, crew, Variant(), lambda _: None)
-        return sensitivity(runner, precision=Fraction(1, 20))
+        return analyze_sensitivity(runner, precision=Fraction(1, 20))
 
 
 def test_page_1_leaves_out_values_that_would_have_to_more_than_double(tight, moved):

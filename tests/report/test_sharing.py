@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.reporting.document import Gantt, Heading, Paragraph, Table, in_words
 from planner.reporting.format import visible
@@ -130,7 +130,7 @@ def test_an_explanation_says_from_when_to_when_and_how_many_places_it_leaves_out
         use = sharing.placements[0][0].model_copy(update={"occupants": runs})
         placements = ((use,), *sharing.placements[1:])
         plan = sharing.model_copy(update={"placements": placements})
-        return render(explanation_document(explain(plan, "claims-tune")), TerminalOptions(160))
+        return render(explanation_document(explain_job(plan, "claims-tune")), TerminalOptions(160))
 
     text = with_runs(RUNS[1:])
     assert "0, 1 5 Feb 00:00 – 1 Apr 00:00" in text

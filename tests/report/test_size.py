@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.planning.explain import explain
+from planner.planning.explain import explain_job
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.jobs import jobs_section
 from planner.reporting.terminal import TerminalOptions, render
@@ -129,7 +129,7 @@ def pages(plan):
     key = next(job.sizing for job in plan.jobs if job.name == JOB)
     return (
         render(jobs_section(TracedPlan(plan), 100, full=False), TerminalOptions(160)),
-        render(explanation_document(explain(plan, JOB)), TerminalOptions(200)),
+        render(explanation_document(explain_job(plan, JOB)), TerminalOptions(200)),
         sizing_page(plan.sizings[key], width=200),
     )
 

@@ -1,4 +1,4 @@
-"""A public name of a class means one thing in all of the planner."""
+"""A public name of a class means one thing in all of the planner; a mutation has one place."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import planner
+from tests.mutations import MUTATIONS
 
 ROOT = Path(planner.__file__).parent
 
@@ -28,3 +29,10 @@ def test_no_public_class_shares_its_name_with_another_class_or_type():
                 found[name].add(str(path.relative_to(ROOT)))
     twice = {name: places for name, places in found.items() if len(places) > 1}
     assert not {name: places for name, places in twice.items() if name in classes}
+
+
+def test_every_mutation_has_its_place():
+    """`make mutations`, which takes long, would only then say so."""
+    for one in MUTATIONS:
+        text = (ROOT.parent / one.file).read_text(encoding="utf-8")
+        assert text.count(one.old) == 1, f"{one.name}: {one.file}"

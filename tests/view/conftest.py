@@ -78,7 +78,7 @@ def opened(planned):
     with chdir(planned):
         study = Study()
         study.open("out/plan.json")
-    return study._opened._held
+    return study._opened
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def view(folder, opened):
     """The pages of the folder."""
     assert folder.is_dir()
     made = Viewer("token")
-    made._study._opened._held.update(opened)
+    made._study._opened.update(opened)
     yield made
     made.runs.stop()
 

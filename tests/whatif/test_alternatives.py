@@ -7,11 +7,12 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError, LimitError
 from planner.inputs.override import Override
+from planner.planning.assemble import Request
 from planner.planning.make import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
-from planner.whatif.alternatives import alternatives, standard_alternatives
+from planner.whatif.alternatives import find_alternatives, standard_alternatives
 from planner.whatif.results import PlanSummary, require_plan, summary_of
 from planner.whatif.variants import CachedRunner, Variant
 from tests.whatif.conftest import planner_of, runner_of
@@ -48,7 +49,7 @@ def planner(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found_with(planner):
     def found_with(within=Fraction(3, 100), asked=Variant()):  # noqa: B008 - frozen
-        return alternatives(runner_of(planner, asked), within=within)
+        return find_alternatives(runner_of(planner, asked), within=within)
 
     return found_with
 
@@ -129,7 +130,7 @@ def test_a_single_vendor_that_keeps_all_jobs_comes_before_a_cheaper_one_that_doe
         "policies: {shortage: drop}\n"
         "jobs: {one: {fixed: {gpus: 8}}, two: {fixed: {gpus: 8}}}\n",
     )
-    vendor = other(alternatives(runner_of(planner)), "single vendor")
+    vendor = other(find_alternatives(runner_of(planner)), "single vendor")
     assert vendor.objective.endswith("NVIDIA")
     assert vendor.figures.short == ()
 
@@ -154,7 +155,7 @@ def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(tmp_path, offers, si
         f"fleet: {{own: {{node_type: r760xa-l40s, count: 1}}}}\n{offers}"
         "jobs: {small: {fixed: {gpus: 1}, gpu_types: [l40s-48gb]}}\n",
     )
-    found = alternatives(runner_of(planner))
+    found = find_alternatives(runner_of(planner))
     headroom = "jobs hold next to no GPU of the types on offer"
     assert other(found, "most headroom").left_out == headroom
     assert other(found, "single vendor").left_out == single_vendor
@@ -163,7 +164,7 @@ def test_of_gpus_that_no_job_needs_none_are_said_to_be_free(tmp_path, offers, si
 def test_doing_nothing_lets_go_what_is_pinned_today(tmp_path):
     text = SCENARIO.replace("priority: low", "priority: low, pinned: true")
     text += "running:\n  - {job: small, pool: r760xa-l40s/main, count: 2}\n"
-    found = alternatives(runner_of(planner_of(tmp_path, text)))
+    found = find_alternatives(runner_of(planner_of(tmp_path, text)))
     one = other(found, "fewest moves")
     assert (one.best.value, one.best.bound) == (0, 0)
     nothing = other(found, "do nothing")
@@ -363,18 +364,13 @@ def test_what_draws_an_unknown_power_is_named(trades):
     catalog = inputs.catalog.model_copy(update={"nodes": nodes})
     with pytest.raises(ValueError, match="xe7740-l40s"):
         near_plan(
-            inputs.model_copy(update={"catalog": catalog}),
-            "power",
-            0,
-            asked_gap=0.0,
-            time_limit_s=9.0,
-            sizers=Sizers(),
+            Request(inputs.model_copy(update={"catalog": catalog}), Sizers(), 0.0, 9.0), "power", 0
         )
 
 
 def test_where_not_all_can_stay_as_few_as_can_be_move(trades):
     runner = runner_of(trades, asked("offers.h100.maximum=0"))
-    found = alternatives(runner, within=Fraction(1, 20))
+    found = find_alternatives(runner, within=Fraction(1, 20))
     one = other(found, "fewest moves")
     assert (one.best.value, one.best.bound) == (2, 2)
     assert "fewest moves (2 units, proved)" in render(alternatives_document(found))
@@ -417,7 +413,7 @@ class Scripted:
 
 
 def found_by(planner, answer):
-    found = alternatives(CachedRunner(planner, Scripted(answer), Variant(), lambda _: None))
+    found = find_alternatives(CachedRunner(planner, Scripted(answer), Variant(), lambda _: None))
     return {one.name: one.left_out for one in found.others}
 
 

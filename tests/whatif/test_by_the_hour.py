@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.inputs.override import Override
-from planner.whatif.alternatives import alternatives
+from planner.whatif.alternatives import find_alternatives
 from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import Variant, commitments, short_quarters
 from tests.whatif.conftest import planner_of, runner_of
@@ -42,7 +42,7 @@ def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
 
 
 def test_they_neither_draw_our_power_nor_are_waited_for(planner):
-    found = alternatives(runner_of(planner))
+    found = find_alternatives(runner_of(planner))
     best = {one.name: one.best.value for one in found.others if one.best}
     watts = planner.inputs(Variant()).catalog.nodes["xe9680-h100"].mean_power_kw.value * 1000
     assert best["lowest power"] == watts * 3 / 2  # one node, then two

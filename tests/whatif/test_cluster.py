@@ -12,7 +12,7 @@ from planner.errors import InputError, LimitError
 from planner.inputs.override import Override
 from planner.whatif import executors
 from planner.whatif.executors import DaskExecutor, ProcessExecutor
-from planner.whatif.sweep import sweep
+from planner.whatif.sweep import run_sweep
 from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 distributed = pytest.importorskip(
@@ -56,7 +56,7 @@ def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(cluster, plann
     def swept(executor, folder, told):
         (tmp_path / folder).mkdir()
         with executor:
-            rows = sweep(executor, variants, tmp_path / folder, progress=told)
+            rows = run_sweep(executor, variants, tmp_path / folder, progress=told)
         return rows, (tmp_path / folder / "results.jsonl").read_bytes()
 
     def kill_one(done, *_):

@@ -23,13 +23,13 @@ from planner.whatif.causes import (
     planned_side,
     waterfall,
 )
-from planner.whatif.compare import compare
+from planner.whatif.compare import compare_plans
 from tests.stated import load_inputs
 from tests.whatif.conftest import SCENARIO
 
 
 def compared(before, after):
-    return compare(before, after, make_plan)
+    return compare_plans(before, after, make_plan)
 
 
 def test_a_plan_does_not_differ_from_itself(planned, saved):

@@ -17,7 +17,7 @@ from planner.reporting.markdown import render
 from planner.reporting.sections.variants import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
 from planner.whatif.executors import ProcessExecutor
-from planner.whatif.risk import Chance, Hedging, mean_of_worst, risk
+from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst
 from planner.whatif.sweep import VariantRuns
 from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import (
@@ -156,7 +156,7 @@ def test_figures_are_those_of_the_futures_one_by_one(read, tmp_path, golden):
     def asked(jobs):
         runs = VariantRuns(partial(ProcessExecutor, jobs=jobs), lambda *_: None)
         out = tmp_path / "out"
-        return risk(planner, futures, 6, out, plans=2, runs=runs)
+        return assess_risk(planner, futures, 6, out, plans=2, runs=runs)
 
     found = asked(jobs=1)
     drawn = futures.drawn(planner, 6)

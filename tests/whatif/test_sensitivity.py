@@ -12,7 +12,7 @@ from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.executors import ProcessExecutor
-from planner.whatif.sensitivity import sensitivity, would_do
+from planner.whatif.sensitivity import analyze_sensitivity, would_do
 from planner.whatif.uncertain import uncertain_figures
 from planner.whatif.variants import CachedRunner, Variant
 from tests.whatif.conftest import planner_of, runner_of
@@ -39,7 +39,7 @@ def planner(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(planner):
-    return sensitivity(runner_of(planner))
+    return analyze_sensitivity(runner_of(planner))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ jobs:
 def tight(tmp_path_factory):
     """Two figures leave no plan: dearer rents by 14 %, and delivery a little later."""
     planner = planner_of(tmp_path_factory.mktemp("tight"), TIGHT)
-    return sensitivity(runner_of(planner))
+    return analyze_sensitivity(runner_of(planner))
 
 
 def test_no_plan_is_the_widest_swing_of_all(tight):
@@ -184,7 +184,7 @@ def test_equal_plans_take_turns_without_the_recommendation_turning(planner):
             ]
 
     executor = ProcessExecutor(planner, 1)
-    found = sensitivity(Restless(planner, executor, Variant(), lambda _: None))
+    found = analyze_sensitivity(Restless(planner, executor, Variant(), lambda _: None))
     one = swing(found, "price of bridge")
     assert one.high.figures.acquired != found.base.acquired
     assert one.turns == ()

@@ -18,7 +18,7 @@ from planner.sizing.sizers import Sizers, size_portfolio
 from planner.whatif import executors
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.results import PlanSummary, summary_of
-from planner.whatif.sweep import SweepRow, read_grid, sweep
+from planner.whatif.sweep import SweepRow, read_grid, run_sweep
 from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
@@ -73,7 +73,7 @@ def swept(planner, read, tmp_path):
         out = tmp_path / folder
         out.mkdir(exist_ok=True)
         with ProcessExecutor(planner, jobs) as executor:
-            rows = sweep(executor, variants, out, progress=lambda *_: None)
+            rows = run_sweep(executor, variants, out, progress=lambda *_: None)
         return rows, {file.name: file.read_bytes() for file in out.iterdir()}
 
     return swept
@@ -321,7 +321,7 @@ def test_rows_that_nobody_asks_for_now_do_not_count_as_found(planner, read, tmp_
     first = dict([*variants.items()][:1])
     with ProcessExecutor(planner, 1) as executor:
         for asked in (variants, first):
-            sweep(executor, asked, tmp_path, force=True, progress=lambda *n: told.append(n))
+            run_sweep(executor, asked, tmp_path, force=True, progress=lambda *n: told.append(n))
     assert told[-1] == (1, 1, 1) != (len(variants),) * 3
 
 

@@ -81,11 +81,8 @@ class SiteLimit(NamedTuple):
 POWER = SiteLimit("power_w", "power_kw", "max_power_kw", "power", "nameplate", "W", drawn=True)
 HEIGHT = SiteLimit("rack_units", "rack_units", "rack_units", "rack units", "height", "U")
 _PORTS = "network_ports"
-SITE_LIMITS = (
-    POWER,
-    HEIGHT,
-    SiteLimit(_PORTS, _PORTS, _PORTS, "network ports", "ports", "ports", rare=True),
-)
+PORTS = SiteLimit(_PORTS, _PORTS, _PORTS, "network ports", "ports", "ports", rare=True)
+SITE_LIMITS = (POWER, HEIGHT, PORTS)
 """All of them: the master program, its reasons and remedies, the plan and its documents go by
 this table."""
 

@@ -1,4 +1,4 @@
-"""The figures that a plan derives from its own placements."""
+"""Checks the figures that a plan counts from its placements: use, moves, storage, reserve."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from planner.inputs.scenario.quarter import RUN_HOURS
-from planner.planning.checks.view import (
+from planner.planning.checks.case import (
     Findings,
-    View,
+    PlanCase,
     at_once,
     differences,
     gpu_hours,
@@ -19,22 +19,22 @@ from planner.planning.checks.view import (
 from planner.planning.plan import Node, Occupant, PoolUse
 
 
-def _pools(view: View) -> Findings:
+def _pools(case: PlanCase) -> Findings:
     in_pool: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
-    for node in view.plan.nodes:
+    for node in case.plan.nodes:
         in_pool[node.pool].append(node)
-    listed = [(pool.node_type, pool.site, pool.offer) for pool in view.plan.pools]
+    listed = [(pool.node_type, pool.site, pool.offer) for pool in case.plan.pools]
     yield from differences("the list of pools", sorted(listed), sorted(in_pool))
-    for pool in view.plan.pools:
+    for pool in case.plan.pools:
         nodes = in_pool[pool.node_type, pool.site, pool.offer]
-        for quarter, label in enumerate(view.labels):
+        for quarter, label in enumerate(case.labels):
             there = [node for node in nodes if label in node.in_service]
-            yield from _pool(view, pool, quarter, there)
+            yield from _pool(case, pool, quarter, there)
     return "utilization is counted from the placements"
 
 
-def _pool(view: View, pool: PoolUse, quarter: int, there: list[Node]) -> Iterator[str]:
-    held = view.held[quarter]
+def _pool(case: PlanCase, pool: PoolUse, quarter: int, there: list[Node]) -> Iterator[str]:
+    held = case.held[quarter]
     everybody = [one for node in there for one in held.get(node.id, ())]
     serving = [node for node in there if node.hours is None]
     used = [(node, held[node.id]) for node in serving if node.id in held]
@@ -44,9 +44,9 @@ def _pool(view: View, pool: PoolUse, quarter: int, there: list[Node]) -> Iterato
         name: sum(int(most_at_once((one, getattr(one, name)) for one in on)[0]) for _, on in used)
         for name in ("cpus", "memory_mb")
     }
-    hours = view.quarter_hours
-    spare = view.spare(pool.node_type, pool.site) if used and not pool.offer else 0
-    if view.shares_spares(pool.node_type, pool.site):
+    hours = case.quarter_hours
+    spare = case.spare(pool.node_type, pool.site) if used and not pool.offer else 0
+    if case.shares_spares(pool.node_type, pool.site):
         spare = max(spare, pool.nodes_spare[quarter])  # whether they suffice is checked by itself
     expected = {
         "nodes": len(serving),
@@ -62,24 +62,24 @@ def _pool(view: View, pool: PoolUse, quarter: int, there: list[Node]) -> Iterato
         "memory_mb": sum(node.memory_mb for node in serving),
         "memory_used_mb": fullest["memory_mb"],
     }
-    where = f"{view.labels[quarter]}: {pool.node_type} at {pool.site}"
+    where = f"{case.labels[quarter]}: {pool.node_type} at {pool.site}"
     for name, value in expected.items():
         column = getattr(pool, name)
-        found = column[quarter] if len(column) == len(view.labels) else column
+        found = column[quarter] if len(column) == len(case.labels) else column
         yield from differences(f"{where}: {name}", found, value)
 
 
-def _moves(view: View) -> Findings:
-    moves = [0] * len(view.labels)
-    for quarter in range(1, len(view.labels)):
-        before, now = view.seats[quarter - 1], view.seats[quarter]
+def _moves(case: PlanCase) -> Findings:
+    moves = [0] * len(case.labels)
+    for quarter in range(1, len(case.labels)):
+        before, now = case.seats[quarter - 1], case.seats[quarter]
         moves[quarter] = sum(
             {node.id for node, _ in before[piece]} != {node.id for node, _ in places}
             for piece, places in now.items()
             if piece in before and not _is_run(before[piece]) and not _is_run(places)
         )
     yield from differences(
-        "the number of units that move, by quarter,", view.plan.moves, tuple(moves)
+        "the number of units that move, by quarter,", case.plan.moves, tuple(moves)
     )
     return "the units that change node are counted rightly"
 
@@ -89,21 +89,21 @@ def _is_run(places: list[tuple[Node, Occupant]]) -> bool:
     return places[0][1].hours is not None
 
 
-def _storage(view: View) -> Findings:
+def _storage(case: PlanCase) -> Findings:
     stored: dict[tuple[str, int], int] = {}
     sums = []
-    for seats in view.seats:
+    for seats in case.seats:
         for (job, unit, _), places in seats.items():
-            candidate = view.candidate(job, *places[0])
+            candidate = case.candidate(job, *places[0])
             stored[job, unit] = candidate.storage_mb if candidate else 0
         sums.append(sum(stored.values()))
-    yield from differences("the storage for tuned assets, MB,", view.plan.storage_mb, tuple(sums))
+    yield from differences("the storage for tuned assets, MB,", case.plan.storage_mb, tuple(sums))
     return "storage covers every tuned asset"
 
 
-def _growth(view: View) -> Findings:
-    for gpu_type, share in view.inputs.scenario.policies.growth_reserve.items():
-        for label, serving, held in zip(view.labels, view.serving, view.held, strict=True):
+def _growth(case: PlanCase) -> Findings:
+    for gpu_type, share in case.inputs.scenario.policies.growth_reserve.items():
+        for label, serving, held in zip(case.labels, case.serving, case.held, strict=True):
             of_type = [node for node in serving if node.gpu_type == gpu_type]
             there, taken = sum(node.gpus for node in of_type), Fraction(0)
             for here in (held.get(node.id, ()) for node in of_type):

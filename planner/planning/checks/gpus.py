@@ -1,4 +1,4 @@
-"""No GPU and no host gives more than it has at any hour, and runs and parts are as they may be."""
+"""Checks that no GPU or host is overbooked at any hour, and that runs and parts are allowed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import combinations, groupby
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.quarter import RUN_HOURS, Quarter
 from planner.inputs.text import count_of
-from planner.planning.checks.view import Findings, View
+from planner.planning.checks.case import Findings, PlanCase
 from planner.planning.plan import Node, Occupant
 from planner.planning.words import moment
 from planner.sizing.candidate import Candidate
 
 
-def _numbers(view: View) -> Findings:
-    for label, node, occupants in view.uses():
+def _numbers(case: PlanCase) -> Findings:
+    for label, node, occupants in case.uses():
         for gpu in sorted({gpu for one in occupants for gpu in one.gpus}):
             if not 0 <= gpu < node.gpus:
                 yield f"{label}: {node.id} has no GPU {gpu}, its {node.gpus} count from 0"
@@ -25,8 +25,8 @@ def _numbers(view: View) -> Findings:
     return "only GPUs that a node has are held"
 
 
-def _bounds(view: View) -> Findings:
-    for label, node, occupants in view.uses():
+def _bounds(case: PlanCase) -> Findings:
+    for label, node, occupants in case.uses():
         for one in occupants:
             if one.part and not 0 < one.part.taken <= one.part.of:
                 yield f"{label}: {one.job} on {node.id} holds {one.part.taken} of {one.part.of}"
@@ -38,9 +38,9 @@ def _bounds(view: View) -> Findings:
     return "every hour is one of its quarter, every part one of a GPU"
 
 
-def _gpus(view: View) -> Findings:
+def _gpus(case: PlanCase) -> Findings:
     """Holders of a GPU at one hour: one alone, or partitions apart, or memory within bounds."""
-    for label, node, occupants in view.uses():
+    for label, node, occupants in case.uses():
         told: set[int] = set()
         for hour, here in _turns(occupants):
             held: dict[int, list[Occupant]] = {}
@@ -51,7 +51,7 @@ def _gpus(view: View) -> Findings:
                 faults = [] if gpu in told else list(_faults(f"GPU {gpu} of {node.id}", holders))
                 told.update([gpu] if faults else [])
                 yield from (f"{_when(label, hour)}: {fault}" for fault in faults)
-    if any(one.part for _, _, occupants in view.uses() for one in occupants):
+    if any(one.part for _, _, occupants in case.uses() for one in occupants):
         return "no GPU is held twice at any hour, but in parts that do not overlap"
     return "no GPU is held twice"
 
@@ -100,10 +100,10 @@ def _faults(gpu: str, holders: Sequence[Occupant]) -> Iterator[str]:
         yield f"{gpu} has {offered_mb:,} MB to share, {taken_mb:,} are taken"
 
 
-def _parts(view: View) -> Findings:
+def _parts(case: PlanCase) -> Findings:
     """Each partition is one that the catalog lists, at a place where the driver allows it."""
-    for label, node, occupants in view.uses():
-        profiles = view.inputs.catalog.gpus[node.gpu_type].mig_profiles
+    for label, node, occupants in case.uses():
+        profiles = case.inputs.catalog.gpus[node.gpu_type].mig_profiles
         for one in occupants:
             if one.part is None or one.part.profile is None:
                 continue
@@ -120,13 +120,13 @@ def _parts(view: View) -> Findings:
             expected = (profile.memory_slices, max(ends))
             if slices != expected:
                 yield f"{what} states memory slices {slices}, the catalog {expected}"
-    if any(one.part and one.part.profile for _, _, held in view.uses() for one in held):
+    if any(one.part and one.part.profile for _, _, held in case.uses() for one in held):
         return "each partition lies where the GPU allows it"
     return "no GPU is partitioned"
 
 
-def _hosts(view: View) -> Findings:
-    for label, node, occupants in view.uses():
+def _hosts(case: PlanCase) -> Findings:
+    for label, node, occupants in case.uses():
         for hour, here in _turns(occupants):
             cpus = sum(one.cpus for one in here)
             memory_mb = sum(one.memory_mb for one in here)
@@ -140,27 +140,27 @@ def _hosts(view: View) -> Findings:
     return "no node gives more cores or host memory than it has"
 
 
-def _seated(view: View) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
+def _seated(case: PlanCase) -> Iterator[tuple[Quarter, str, str, list[tuple[Node, Occupant]]]]:
     """Each piece: its quarter, what to call it there, its job, and its nodes."""
-    for quarter, label, (job, unit, replica), places in view.pieces():
+    for quarter, label, (job, unit, replica), places in case.pieces():
         kind = "replica" if places[0][1].hours is None else "run"
         which = f"unit {unit}" if replica == 1 else f"{kind} {replica} of unit {unit}"
-        yield view.quarters[quarter], f"{label}: {which} of {job}", job, places
+        yield case.quarters[quarter], f"{label}: {which} of {job}", job, places
 
 
-def _runs(view: View) -> Findings:
-    for quarter, what, job, places in _seated(view):
+def _runs(case: PlanCase) -> Findings:
+    for quarter, what, job, places in _seated(case):
         node, first = places[0]
         if any(one.hours != first.hours for _, one in places):
             yield f"{what} is not on all of its nodes at the same hours"
-        candidate = view.candidate(job, node, first)
+        candidate = case.candidate(job, node, first)
         if candidate is None:
             continue
-        stated = view.inputs.scenario.jobs.get(job)  # a deployment, always on, is not stated
+        stated = case.inputs.scenario.jobs.get(job)  # a deployment, always on, is not stated
         window = _window(stated.run if stated else None)
         for fault in _timed(quarter, candidate.planned_hours, first.hours, window):
             yield f"{what} {fault}"
-    runs = sum(bool(places[0][1].hours) for *_, places in _seated(view))
+    runs = sum(bool(places[0][1].hours) for *_, places in _seated(case))
     if not runs:
         return "every unit holds its GPUs all quarter"
     return (
@@ -199,15 +199,15 @@ def _timed(
         yield f"ends on {moment(quarter, end)}, its deadline is {moment(quarter, window[1])}"
 
 
-def _parts_as_sized(view: View) -> Findings:
-    for _, what, job, places in _seated(view):
+def _parts_as_sized(case: PlanCase) -> Findings:
+    for _, what, job, places in _seated(case):
         node, one = places[0]
-        candidate = view.candidate(job, node, one)
+        candidate = case.candidate(job, node, one)
         if candidate is not None:
             yield from _as_sized(what, candidate, one)
         if one.part is not None:
-            yield from _allowed(view, what, job, one)
-    parts = sum(bool(places[0][1].part) for *_, places in _seated(view))
+            yield from _allowed(case, what, job, one)
+    parts = sum(bool(places[0][1].part) for *_, places in _seated(case))
     if not parts:
         return "every unit has whole GPUs"
     return (
@@ -234,9 +234,9 @@ def _as_sized(what: str, candidate: Candidate, one: Occupant) -> Iterator[str]:
         )
 
 
-def _allowed(view: View, what: str, job: str, one: Occupant) -> Iterator[str]:
-    policies, sized = view.inputs.scenario.policies, view.sized.get(job)
-    stated = view.inputs.scenario.jobs.get(job)
+def _allowed(case: PlanCase, what: str, job: str, one: Occupant) -> Iterator[str]:
+    policies, sized = case.inputs.scenario.policies, case.sized.get(job)
+    stated = case.inputs.scenario.jobs.get(job)
     if sized is None or sized.kind != "serve":
         yield f"{what} takes a part of a GPU, which only serving jobs may"
     if stated and stated.serve and stated.serve.whole_gpu:
@@ -249,10 +249,10 @@ def _allowed(view: View, what: str, job: str, one: Occupant) -> Iterator[str]:
         yield f"{what} shares a GPU, which policies.shared_gpus forbids"
 
 
-def _mixed(view: View) -> Findings:
-    if view.inputs.scenario.policies.mig != "own-node":
+def _mixed(case: PlanCase) -> Findings:
+    if case.inputs.scenario.policies.mig != "own-node":
         return "no policy keeps partitioned GPUs on nodes of their own"
-    for label, node, occupants in view.uses():
+    for label, node, occupants in case.uses():
         partitioned = [one.job for one in occupants if one.part and one.part.profile is not None]
         others = [one.job for one in occupants if not (one.part and one.part.profile is not None)]
         if partitioned and others:

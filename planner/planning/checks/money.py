@@ -1,4 +1,4 @@
-"""What the nodes of a plan cost, and what follows from it, worked out again in exact fractions."""
+"""Checks costs, budgets and break-evens, worked out again in exact fractions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from operator import add
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.settled import SettledOffer
 from planner.inputs.text import count_of, usd
-from planner.planning.checks.apis import token_cents
+from planner.planning.checks.case import Findings, PlanCase, differences, in_force
+from planner.planning.checks.demand import token_cents
 from planner.planning.checks.moves import moves_cents
-from planner.planning.checks.view import Findings, View, differences, in_force
 from planner.planning.plan import Node, Origin
 
 Flow = tuple[str, int, int, Fraction]
@@ -23,42 +23,42 @@ Amounts = dict[str, list[int]]
 """By kind of cost: cents by quarter, and last in present value."""
 
 
-def expected_costs(view: View) -> Amounts:
+def expected_costs(case: PlanCase) -> Amounts:
     """Every kind of cost that occurs, from the nodes in service and from what moves.
 
     Each node's amounts are rounded to cents by quarter, and its present value once, half to even.
     """
-    totals = _nothing(view)
+    totals = _nothing(case)
     known: dict[tuple[object, ...], Amounts] = {}
-    for node in view.plan.nodes:
+    for node in case.plan.nodes:
         key = (node.entry, node.origin, node.in_service, node.off, node.sold, node.steps)
         if key not in known:
-            known[key] = node_costs(view, node)
+            known[key] = node_costs(case, node)
         for kind, amounts in known[key].items():
             totals[kind] = list(map(add, totals[kind], amounts))
-    if moves := sum(moves_cents(view).values()):
+    if moves := sum(moves_cents(case).values()):
         totals["moves"][0] = totals["moves"][-1] = moves
-    for _, quarter, (cents, present_cents) in costs_of_tokens(view):
+    for _, quarter, (cents, present_cents) in costs_of_tokens(case):
         totals["tokens"][quarter] += cents
         totals["tokens"][-1] += present_cents
     return dict(totals)
 
 
-def _nothing(view: View) -> Amounts:
-    return defaultdict(lambda: [0] * (len(view.labels) + 1))
+def _nothing(case: PlanCase) -> Amounts:
+    return defaultdict(lambda: [0] * (len(case.labels) + 1))
 
 
-def costs_of_tokens(view: View) -> Iterator[tuple[str, int, tuple[int, int]]]:
+def costs_of_tokens(case: PlanCase) -> Iterator[tuple[str, int, tuple[int, int]]]:
     """Job, quarter from 0, and the cents that its units on an API pay, also in present value."""
-    for job, there in view.on_apis.items():
+    for job, there in case.on_apis.items():
         for api, units in there:
             for quarter, count in enumerate(units):
                 if count:
-                    cents, present_cents = token_cents(view, job, api, quarter)
+                    cents, present_cents = token_cents(case, job, api, quarter)
                     yield job, quarter, (count * cents, count * present_cents)
 
 
-def node_costs(view: View, node: Node) -> Amounts:
+def node_costs(case: PlanCase, node: Node) -> Amounts:
     """Every kind of cost of one node, rounded.
 
     A rent is for one quarter, so that each quarter's present value is rounded by itself.
@@ -66,18 +66,18 @@ def node_costs(view: View, node: Node) -> Amounts:
     So is what is paid by the hour or by the week: hour by hour, term by term. And what an owned
     node costs that might be sold or switched off: quarter by quarter.
     """
-    flows = list(_flows(view, node))
-    entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
+    flows = list(_flows(case, node))
+    entry = case.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
     may_go = entry is not None and (entry.may_switch_off or entry.sale is not None)
     apart = node.origin == "rent" or may_go
-    found = _nothing(view)
+    found = _nothing(case)
     for spell in [[flow] for flow in flows] if apart else [flows]:
         exact: dict[str, list[Fraction]] = defaultdict(
-            lambda: [Fraction(0)] * (len(view.labels) + 1)
+            lambda: [Fraction(0)] * (len(case.labels) + 1)
         )
         for kind, quarter, delay, paid_usd in spell:
             exact[kind][quarter] += paid_usd * 100
-            exact[kind][-1] += paid_usd * 100 * view.discount**delay
+            exact[kind][-1] += paid_usd * 100 * case.discount**delay
         for kind, amounts in exact.items():
             # The fourth root of a rate is off by far less than 10^-20.
             cents = (node.steps * round(round(amount, 20)) for amount in amounts)
@@ -90,59 +90,61 @@ def present_cents(costs: Amounts) -> int:
     return sum(amounts[-1] for amounts in costs.values())
 
 
-def _flows(view: View, node: Node) -> Iterator[Flow]:
+def _flows(case: PlanCase, node: Node) -> Iterator[Flow]:
     """What a node costs, and when."""
-    served = [view.labels.index(label) for label in node.in_service]
+    served = [case.labels.index(label) for label in node.in_service]
     if node.origin == "buy":
-        yield from _purchase_flows(view, view.offers[node.entry], served[0])
-        ports = view.inputs.catalog.nodes[node.node_type].network_ports
-        each = view.inputs.scenario.finance.network_usd_per_port
+        yield from _purchase_flows(case, case.offers[node.entry], served[0])
+        ports = case.inputs.catalog.nodes[node.node_type].network_ports
+        each = case.inputs.scenario.finance.network_usd_per_port
         if each:
             paid = Fraction(each) * (ports.value if ports else 0)
             yield "network", served[0], served[0], paid
     if node.origin in ("rent", "reserve", "hourly"):
-        offer = view.offers[node.entry]
+        offer = case.offers[node.entry]
         name = "reservation" if node.origin == "reserve" else "rent"
         price = Fraction(offer.unit_price_usd)
         yield from ((name, quarter, quarter, price) for quarter in served)
-        if node.origin == "reserve" and view.inputs.scenario.finance.commitments == "charged":
-            end, quarters = served[0] + (offer.term_quarters or 0), len(view.labels)
+        if node.origin == "reserve" and case.inputs.scenario.finance.commitments == "charged":
+            end, quarters = served[0] + (offer.term_quarters or 0), len(case.labels)
             for later in range(quarters, end):
                 yield "commitments", quarters - 1, later, price
     else:
-        off = [view.labels.index(label) for label in node.off]
-        for name, each_usd in _housing(view, node.node_type):
+        off = [case.labels.index(label) for label in node.off]
+        for name, each_usd in _housing(case, node.node_type):
             there = served if name == "energy" else [*served, *off]
             yield from ((name, quarter, quarter, each_usd) for quarter in there)
         if node.origin == "owned":
-            yield from _contract_flows(view, node, served, off)
+            yield from _contract_flows(case, node, served, off)
         served = [*served, *off]
-    licence = _licence_usd(view, node)
+    licence = _licence_usd(case, node)
     if licence:
         yield from (("licence", quarter, quarter, licence) for quarter in served)
 
 
-def _contract_flows(view: View, node: Node, served: list[int], off: list[int]) -> Iterator[Flow]:
+def _contract_flows(
+    case: PlanCase, node: Node, served: list[int], off: list[int]
+) -> Iterator[Flow]:
     """The support of an owned node, and its sale with what is given up by that."""
-    entry = view.inputs.scenario.fleet[node.entry]
+    entry = case.inputs.scenario.fleet[node.entry]
     if entry.support_usd_per_year is not None:
         for quarter in [*served, *(off if entry.support_while_off == "charged" else ())]:
             yield "support", quarter, quarter, Fraction(entry.support_usd_per_year) / 4
     if node.sold:
-        quarter, quarters = view.labels.index(node.sold), len(view.labels)
-        yield "sale", quarter, quarter, -(sale_usd(view, node.entry, node.sold) or Fraction(0))
-        after = str(view.quarters[-1] + 1)
-        worth = sale_usd(view, node.entry, after, whenever=True)
+        quarter, quarters = case.labels.index(node.sold), len(case.labels)
+        yield "sale", quarter, quarter, -(sale_usd(case, node.entry, node.sold) or Fraction(0))
+        after = str(case.quarters[-1] + 1)
+        worth = sale_usd(case, node.entry, after, whenever=True)
         if worth:
             yield "residual value given up", quarters - 1, quarters, worth
 
 
-def sale_usd(view: View, name: str, label: str, *, whenever: bool = False) -> Fraction | None:
+def sale_usd(case: PlanCase, name: str, label: str, *, whenever: bool = False) -> Fraction | None:
     """What one node of a fleet entry brings in a quarter; None where it may not be sold then.
 
     `whenever` asks for its worth, whether it may be sold then or not.
     """
-    sale = view.inputs.scenario.fleet[name].sale
+    sale = case.inputs.scenario.fleet[name].sale
     if sale is None:
         return None
     when = Quarter.parse(label)
@@ -151,17 +153,17 @@ def sale_usd(view: View, name: str, label: str, *, whenever: bool = False) -> Fr
     if sale.bought is None:
         stated = in_force(sale.price_usd, label)
         return None if stated is None else Fraction(str(stated))
-    life_quarters = 4 * Fraction(view.inputs.settings.useful_life_years.value)
+    life_quarters = 4 * Fraction(case.inputs.settings.useful_life_years.value)
     left = max(Fraction(0), 1 - Fraction(when - sale.bought) / life_quarters)
-    cap = view.inputs.scenario.finance.residual_at_most
+    cap = case.inputs.scenario.finance.residual_at_most
     return Fraction(sale.paid_usd or 0) * (left if cap is None else min(left, Fraction(cap)))
 
 
-def released_cents(view: View, name: str, label: str, *, sold: bool) -> dict[str, int]:
+def released_cents(case: PlanCase, name: str, label: str, *, sold: bool) -> dict[str, int]:
     """What one node of a fleet entry brings, saves and gives up that is let go in a quarter."""
-    entry, at = view.inputs.scenario.fleet[name], view.labels.index(label)
+    entry, at = case.inputs.scenario.fleet[name], case.labels.index(label)
     there = tuple(
-        str(quarter) for quarter in view.quarters if not entry.retires or quarter < entry.retires
+        str(quarter) for quarter in case.quarters if not entry.retires or quarter < entry.retires
     )
     kept = _compared("owned", name, entry.node_type, entry.site, there)
     gone = (
@@ -171,7 +173,7 @@ def released_cents(view: View, name: str, label: str, *, sold: bool) -> dict[str
             update={"in_service": tuple(one for one in there if one != label), "off": (label,)}
         )
     )
-    before, after = node_costs(view, kept), node_costs(view, gone)
+    before, after = node_costs(case, kept), node_costs(case, gone)
     brought, given_up = (sum(after.get(kind, [0])[:-1]) for kind in _OF_A_SALE)
     paid = [
         sum(sum(one[:-1]) for kind, one in costs.items() if kind not in _OF_A_SALE)
@@ -206,55 +208,55 @@ def _compared(
     )
 
 
-def _purchase_flows(view: View, offer: SettledOffer, first: int) -> Iterator[Flow]:
-    settings, quarters = view.inputs.settings, len(view.labels)
-    price = Fraction(view.price_usd(offer, first))
+def _purchase_flows(case: PlanCase, offer: SettledOffer, first: int) -> Iterator[Flow]:
+    settings, quarters = case.inputs.settings, len(case.labels)
+    price = Fraction(case.price_usd(offer, first))
     yield "purchase", first, first, price
     support = price * Fraction(settings.support_share_per_year.value) / 4
     for quarter in range(first, quarters):
         yield "support", quarter, quarter, support
     life_quarters = 4 * Fraction(settings.useful_life_years.value)
     left = max(Fraction(0), 1 - (quarters - first) / life_quarters)
-    cap = view.inputs.scenario.finance.residual_at_most
+    cap = case.inputs.scenario.finance.residual_at_most
     if cap is not None and left > cap:
         left = Fraction(cap)
     yield "residual value", quarters - 1, quarters, -price * left
 
 
-def _housing(view: View, node_type: str) -> Iterator[tuple[str, Fraction]]:
+def _housing(case: PlanCase, node_type: str) -> Iterator[tuple[str, Fraction]]:
     """What a node on the buyer's own floor costs in a quarter."""
-    node, settings = view.inputs.catalog.nodes[node_type], view.inputs.settings
-    kwh = Fraction(node.mean_power_kw.value if node.mean_power_kw else 0) * view.quarter_hours
+    node, settings = case.inputs.catalog.nodes[node_type], case.inputs.settings
+    kwh = Fraction(node.mean_power_kw.value if node.mean_power_kw else 0) * case.quarter_hours
     yield "energy", kwh * Fraction(settings.pue.value) * Fraction(settings.energy_usd_per_kwh.value)
-    price, nameplate = view.inputs.scenario.finance.colocation_usd_per_kw_month, node.max_power_kw
+    price, nameplate = case.inputs.scenario.finance.colocation_usd_per_kw_month, node.max_power_kw
     if price:
         yield "colocation", 3 * Fraction(price) * Fraction(nameplate.value if nameplate else 0)
 
 
-def _licence_usd(view: View, node: Node) -> Fraction:
+def _licence_usd(case: PlanCase, node: Node) -> Fraction:
     """For all GPUs of a node in a quarter; nothing where something shows that it is paid."""
-    scenario = view.inputs.scenario
+    scenario = case.inputs.scenario
     entry = (scenario.fleet if node.origin == "owned" else scenario.offers).get(node.entry)
     stated = scenario.finance.licence_usd_per_gpu_year
     if entry is None or entry.licence_included is not None or stated is None:
         return Fraction(0)
-    kind = view.inputs.catalog.nodes[node.node_type]
+    kind = case.inputs.catalog.nodes[node.node_type]
     by_type = stated if isinstance(stated, dict) else {kind.gpu_type: stated}
     quarter = Fraction(by_type.get(kind.gpu_type, 0)) * kind.gpus.value / 4
     if node.hours is None:
         return quarter
-    return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / view.quarter_hours
+    return quarter * Fraction(node.hours[1] - node.hours[0], node.steps) / case.quarter_hours
 
 
-def _lines(view: View) -> Findings:
-    expected = expected_costs(view)
-    listed = [line.name for line in view.plan.costs]
+def _lines(case: PlanCase) -> Findings:
+    expected = expected_costs(case)
+    listed = [line.name for line in case.plan.costs]
     if len(set(listed)) != len(listed):
         yield f"a kind of cost is listed twice: {', '.join(listed)}"
     for name in sorted(expected.keys() - set(listed)):
         yield f"{name} is missing from the costs"
-    for line in view.plan.costs:
-        *cents, present = expected.get(line.name) or _nothing(view)[line.name]
+    for line in case.plan.costs:
+        *cents, present = expected.get(line.name) or _nothing(case)[line.name]
         yield from differences(f"{line.name} by quarter, cents,", line.cents, tuple(cents))
         yield from differences(f"{line.name} in total, cents,", line.total_cents, sum(cents))
         what = f"the present value of {line.name}, cents,"
@@ -262,9 +264,9 @@ def _lines(view: View) -> Findings:
     return "every cost line agrees to the cent with prices and parameters"
 
 
-def _cost(view: View) -> Findings:
-    total = present_cents(expected_costs(view))
-    yield from differences("the net present cost, cents,", view.plan.proof.cost_cents, total)
+def _cost(case: PlanCase) -> Findings:
+    total = present_cents(expected_costs(case))
+    yield from differences("the net present cost, cents,", case.plan.proof.cost_cents, total)
     return "the net present cost is the sum of its lines"
 
 
@@ -273,19 +275,19 @@ _CAPEX = ("purchase", "network")
 _PAID = {"capex": _CAPEX, "opex": _OPEX, "spending": (*_CAPEX, *_OPEX)}
 
 
-def _budgets(view: View) -> Findings:
-    costs = expected_costs(view)
-    listed = {(use.spend, use.quarter): use for use in view.plan.budgets}
-    caps = list(view.inputs.scenario.budget.caps())
+def _budgets(case: PlanCase) -> Findings:
+    costs = expected_costs(case)
+    listed = {(use.spend, use.quarter): use for use in case.plan.budgets}
+    caps = list(case.inputs.scenario.budget.caps())
     asked = [(cap.spend, cap.quarter) for cap in caps]
     yield from differences(
-        "the list of budgets", [(use.spend, use.quarter) for use in view.plan.budgets], asked
+        "the list of budgets", [(use.spend, use.quarter) for use in case.plan.budgets], asked
     )
     for cap in caps:
         lines = [costs[name] for name in _PAID[cap.spend] if name in costs]
-        places = range(len(view.labels))
+        places = range(len(case.labels))
         if cap.quarter is not None:
-            places = range(view.labels.index(cap.quarter), view.labels.index(cap.quarter) + 1)
+            places = range(case.labels.index(cap.quarter), case.labels.index(cap.quarter) + 1)
         spent = sum(cents[place] for cents in lines for place in places)
         if spent > cap.cents:
             yield f"{cap.name} is {usd(spent)}, the budget is {usd(cap.cents)}"
@@ -295,17 +297,17 @@ def _budgets(view: View) -> Findings:
             yield from differences(
                 f"{cap.name}: (budget, spent), cents,", found, (cap.cents, spent)
             )
-    budgets = len(view.plan.budgets)
+    budgets = len(case.plan.budgets)
     return f"{count_of(budgets, 'budget')} kept" if budgets else "no budget is stated"
 
 
-def _break_evens(view: View) -> Findings:
-    hours = view.quarter_hours
+def _break_evens(case: PlanCase) -> Findings:
+    hours = case.quarter_hours
     expected = []
-    for offer, rent, entry, nodes in _comparisons(view):
-        labels = view.labels[entry:]
+    for offer, rent, entry, nodes in _comparisons(case):
+        labels = case.labels[entry:]
         buying, renting = (
-            node_costs(view, _compared(one.kind, one.name, one.node_type, one.sites[0], labels))
+            node_costs(case, _compared(one.kind, one.name, one.node_type, one.sites[0], labels))
             for one in (offer, rent)
         )
         bought, rented = present_cents(buying), present_cents(renting)
@@ -314,7 +316,7 @@ def _break_evens(view: View) -> Findings:
                 "offer": offer.name,
                 "rent": rent.name,
                 "node_type": offer.node_type,
-                "quarter": view.labels[entry],
+                "quarter": case.labels[entry],
                 "nodes": nodes,
                 "buy_cents": bought,
                 "rent_cents": rented,
@@ -326,37 +328,37 @@ def _break_evens(view: View) -> Findings:
                 "quarter_hours": ceil(hours),
             }
         )
-    found = [line.model_dump() for line in view.plan.break_evens]
+    found = [line.model_dump() for line in case.plan.break_evens]
     yield from differences("the list of break-evens", len(found), len(expected))
     for given, due in zip(found, expected, strict=False):
         yield from differences(f"the break-even of {given['offer']}", given, due)
-    return f"{len(view.plan.break_evens)} break-evens of buying against renting agree"
+    return f"{len(case.plan.break_evens)} break-evens of buying against renting agree"
 
 
-def _comparisons(view: View) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
+def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, SettledOffer, int, int]]:
     """Offer to buy, cheapest rent of its node type, quarter of entry, nodes of the order."""
-    entering = view.entering()
-    for offer in view.inputs.offers:
+    entering = case.entering
+    for offer in case.inputs.offers:
         rents = [
             (other.unit_price_usd, other.name, other)
-            for other in view.inputs.offers
+            for other in case.inputs.offers
             if (other.kind, other.node_type, other.step_hours) == ("rent", offer.node_type, None)
         ]
         if offer.kind != "buy" or not rents:
             continue
-        orders = [(q, entering[offer.name, q]) for q in range(len(view.labels))]
-        orders = [order for order in orders if order[1]] or _first(view, offer)
+        orders = [(q, entering[offer.name, q]) for q in range(len(case.labels))]
+        orders = [order for order in orders if order[1]] or _first(case, offer)
         for entry, nodes in orders:
             yield offer, min(rents)[2], entry, nodes
 
 
-def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
+def _first(case: PlanCase, offer: SettledOffer) -> list[tuple[int, int]]:
     """One node as soon as the offer allows; nothing where it never does."""
-    for entry, quarter in enumerate(view.quarters):
+    for entry, quarter in enumerate(case.quarters):
         order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)
         late = offer.end_of_sale is not None and order_by > offer.end_of_sale
         shut = offer.available is not None and quarter not in offer.available
-        if order_by >= view.earliest_order and not late and not shut:
+        if order_by >= case.earliest_order and not late and not shut:
             return [(entry, 1)]
     return []
 

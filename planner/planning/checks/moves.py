@@ -1,4 +1,4 @@
-"""Units that run today or change their GPU type: pinned ones stay, moves are listed and priced."""
+"""Checks units that run today: pinned ones stay, and moves are listed and priced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from planner.inputs.scenario.scenario import plain
 from planner.inputs.text import count_of
-from planner.planning.checks.view import Findings, Unit, View, differences
+from planner.planning.checks.case import Findings, PlanCase, Unit, differences
 from planner.planning.plan import Node
 
 
@@ -23,15 +23,15 @@ class _Today(NamedTuple):
     pinned: bool
 
 
-def running_today(view: View) -> dict[Unit, _Today]:
+def running_today(case: PlanCase) -> dict[Unit, _Today]:
     """The entries of a job are its units 1, 2, … in the order in which they are listed."""
-    ids = {plain(node.id): node for node in view.plan.nodes if node.origin == "owned"}
+    ids = {plain(node.id): node for node in case.plan.nodes if node.origin == "owned"}
     found: dict[Unit, _Today] = {}
     last: dict[str, int] = {}
-    for entry in view.inputs.scenario.running:
+    for entry in case.inputs.scenario.running:
         named = [ids[plain(name)] for name in entry.nodes]
         pool = entry.pool or _pool(named[0])
-        pinned = entry.pinned or view.inputs.scenario.jobs[entry.job].pinned
+        pinned = entry.pinned or case.inputs.scenario.jobs[entry.job].pinned
         for _ in range(entry.count):
             last[entry.job] = last.get(entry.job, 0) + 1
             nodes = frozenset(node.id for node in named)
@@ -43,26 +43,26 @@ def _pool(node: Node) -> str:
     return f"{node.node_type}/{node.site}"
 
 
-def _places(view: View, quarter: int, unit: Unit) -> Iterator[list[Node]]:
+def _places(case: PlanCase, quarter: int, unit: Unit) -> Iterator[list[Node]]:
     """Nodes of each of its runs, or of itself."""
     for replica in count(1):
-        places = view.seats[quarter].get((*unit, replica))
+        places = case.seats[quarter].get((*unit, replica))
         if not places:
             return
         yield [node for node, _ in places]
 
 
-def _pinned(view: View) -> Findings:
-    for unit, today in running_today(view).items():
-        for quarter, label in enumerate(view.labels if today.pinned else ()):
-            for nodes in _places(view, quarter, unit):
+def _pinned(case: PlanCase) -> Findings:
+    for unit, today in running_today(case).items():
+        for quarter, label in enumerate(case.labels if today.pinned else ()):
+            for nodes in _places(case, quarter, unit):
                 ids = {node.id for node in nodes}
                 told = f"{label}: unit {unit[1]} of {unit[0]} is pinned to"
                 if today.nodes and ids != today.nodes:
                     yield f"{told} {_listed(today.nodes)}, but is on {_listed(ids)}"
                 elif {_pool(node) for node in nodes} != {today.pool}:
                     yield f"{told} {today.pool}, but is on {_listed(ids)}"
-    pinned = sum(place.pinned for place in running_today(view).values())
+    pinned = sum(place.pinned for place in running_today(case).values())
     if not pinned:
         return "no running unit is pinned"
     return f"{count_of(pinned, 'pinned unit')} stay where they run, in every quarter"
@@ -72,49 +72,49 @@ def _listed(ids: set[str] | frozenset[str]) -> str:
     return ", ".join(sorted(ids))
 
 
-def _cents(view: View, job: str) -> int:
+def _cents(case: PlanCase, job: str) -> int:
     """What one unit of a job costs that leaves its pool."""
-    stated = view.inputs.scenario.jobs[job].move_cost_usd
-    usd = view.inputs.scenario.policies.move_cost_usd if stated is None else stated
+    stated = case.inputs.scenario.jobs[job].move_cost_usd
+    usd = case.inputs.scenario.policies.move_cost_usd if stated is None else stated
     return int(((usd or Decimal(0)) * 100).quantize(Decimal(1), ROUND_HALF_EVEN))
 
 
-def _first_quarter(view: View) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
+def _first_quarter(case: PlanCase) -> Iterator[tuple[Unit, _Today, set[str], bool]]:
     """Each unit that runs today: from where, its nodes in the first quarter, if it leaves its pool.
 
     Without those that stop, as their job gives way. Of one that runs several times in
     it, those of its first run; jobs that run today have no replicas within a unit.
     """
-    for unit, today in running_today(view).items():
-        nodes = [node for node, _ in view.seats[0].get((*unit, 1), ())]
-        if not nodes and unit[0] in view.short:
+    for unit, today in running_today(case).items():
+        nodes = [node for node, _ in case.seats[0].get((*unit, 1), ())]
+        if not nodes and unit[0] in case.short:
             continue
         leaves = {_pool(node) for node in nodes} != {today.pool}
         yield unit, today, {node.id for node in nodes}, leaves
 
 
-def moves_cents(view: View) -> dict[str, int]:
+def moves_cents(case: PlanCase) -> dict[str, int]:
     """By job: what its moves cost in the first quarter."""
     found: dict[str, int] = {}
-    for (job, _), _, _, leaves in _first_quarter(view):
+    for (job, _), _, _, leaves in _first_quarter(case):
         if leaves:
-            found[job] = found.get(job, 0) + _cents(view, job)
+            found[job] = found.get(job, 0) + _cents(case, job)
     return found
 
 
-def _moves(view: View) -> Findings:
-    current, today = view.plan.current, running_today(view)
+def _moves(case: PlanCase) -> Findings:
+    current, today = case.plan.current, running_today(case)
     if current is None or not today:
         listed = current is not None
         yield from differences("whether moves are listed", listed, bool(today))
         return "nothing runs today, so nothing moves"
     expected = {}
-    for unit, place, ids, leaves in _first_quarter(view):
+    for unit, place, ids, leaves in _first_quarter(case):
         # Of a unit that holds nodes for some hours, another node of the pool is no move.
-        runs = any(one.hours is not None for _, one in view.seats[0].get((*unit, 1), ()))
+        runs = any(one.hours is not None for _, one in case.seats[0].get((*unit, 1), ()))
         if leaves or (place.nodes and ids != place.nodes and not runs):
             origin = tuple(sorted(place.nodes)) or (place.pool,)
-            cents = _cents(view, unit[0]) if leaves else 0
+            cents = _cents(case, unit[0]) if leaves else 0
             expected[unit] = (origin, tuple(sorted(ids)), leaves, cents)
     found = {
         (move.job, move.unit): (
@@ -133,9 +133,9 @@ def _moves(view: View) -> Findings:
         current.pinned,
         current.cost_cents,
     )
-    stopped = len(today) - sum(1 for _ in _first_quarter(view))
+    stopped = len(today) - sum(1 for _ in _first_quarter(case))
     pinned = sum(place.pinned for place in today.values())
-    cents = sum(moves_cents(view).values())
+    cents = sum(moves_cents(case).values())
     wanted = (len(expected), len(today), stopped, pinned, cents)
     yield from differences("(moves, running units, stopped, pinned, cents)", figures, wanted)
     return "what moves is counted from the placements, and its cost is right to the cent"

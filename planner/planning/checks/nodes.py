@@ -1,4 +1,4 @@
-"""Every node has its origin: owned as in the fleet, bought or rented through an offer in time."""
+"""Checks that every node is owned as in the fleet, or acquired through an offer in time."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.scenario.scenario import plain
 from planner.inputs.settled import SettledOffer
 from planner.inputs.text import count_of
-from planner.planning.checks.money import released_cents, sale_usd
-from planner.planning.checks.view import (
+from planner.planning.checks.case import (
     Findings,
-    View,
+    PlanCase,
     differences,
     each_difference,
     most_at_once,
 )
+from planner.planning.checks.money import released_cents, sale_usd
 from planner.planning.plan import Acquisition, Node, Origin
 
 
-def _horizon(view: View) -> Findings:
-    plan = view.plan
-    yield from differences("the horizon", plan.quarters, view.labels)
-    as_of = view.earliest_order
+def _horizon(case: PlanCase) -> Findings:
+    plan = case.plan
+    yield from differences("the horizon", plan.quarters, case.labels)
+    as_of = case.earliest_order
     yield from differences("the earliest day of an order", plan.as_of, as_of.isoformat())
-    yield from differences("the number of quarters placed", len(plan.placements), len(view.labels))
-    return f"{count_of(len(view.labels), 'quarter')} as asked"
+    yield from differences("the number of quarters placed", len(plan.placements), len(case.labels))
+    return f"{count_of(len(case.labels), 'quarter')} as asked"
 
 
-def _figures(view: View) -> Findings:
-    for node_id, count in Counter(node.id for node in view.plan.nodes).items():
+def _figures(case: PlanCase) -> Findings:
+    for node_id, count in Counter(node.id for node in case.plan.nodes).items():
         if count > 1:
             yield f"node {node_id} is listed {count} times"
-    for node in view.plan.nodes:
-        known = view.inputs.catalog.nodes.get(node.node_type)
+    for node in case.plan.nodes:
+        known = case.inputs.catalog.nodes.get(node.node_type)
         if known is None:
             yield f"node {node.id}: the catalog has no node type {node.node_type}"
             continue
@@ -44,7 +44,7 @@ def _figures(view: View) -> Findings:
         expected = (known.gpu_type, known.gpus.value, known.cpu_cores.value, memory_mb)
         found = (node.gpu_type, node.gpus, node.cpus, node.memory_mb)
         yield from differences(f"node {node.id}: (GPU type, GPUs, cores, MB)", found, expected)
-        inside = tuple(label for label in view.labels if label in node.in_service)
+        inside = tuple(label for label in case.labels if label in node.in_service)
         idle = not (node.in_service or node.off or node.sold)
         if idle or node.in_service != inside:
             told = f"is in service in {node.in_service}, not in quarters of the horizon"
@@ -52,23 +52,23 @@ def _figures(view: View) -> Findings:
     return "every node has the GPUs, cores and host memory of its type"
 
 
-def _owned(view: View) -> Findings:
-    owned = [node for node in view.plan.nodes if node.origin == "owned"]
+def _owned(case: PlanCase) -> Findings:
+    owned = [node for node in case.plan.nodes if node.origin == "owned"]
     counts = Counter((node.entry, node.node_type, node.site) for node in owned)
     expected = {
         (name, entry.node_type, entry.site): entry.count
-        for name, entry in view.inputs.scenario.fleet.items()
+        for name, entry in case.inputs.scenario.fleet.items()
     }
     for key in sorted({*counts, *expected}):
         name, node_type, site = key
         what = f"owned {node_type} nodes at {site} of fleet entry {name}"
         yield from differences(f"the number of {what}", counts[key], expected.get(key, 0))
     for node in owned:
-        entry = view.inputs.scenario.fleet.get(node.entry)
+        entry = case.inputs.scenario.fleet.get(node.entry)
         retires = entry.retires if entry else None
         there = [
             str(quarter)
-            for quarter in view.quarters
+            for quarter in case.quarters
             if (retires is None or quarter < retires)
             and (node.sold is None or str(quarter) < node.sold)
         ]
@@ -78,28 +78,28 @@ def _owned(view: View) -> Findings:
             yield f"node {node.id} is owned but not in service in every {until}"
         if [label for label in there if label in node.off] != [*node.off]:
             yield f"node {node.id} is off in {node.off}, in which it is not there"
-    yield from _let_go(view)
-    origins = Counter(node.origin for node in view.plan.nodes)
+    yield from _let_go(case)
+    origins = Counter(node.origin for node in case.plan.nodes)
     others: dict[Origin, str] = {"reserve": "reserved", "hourly": "had for hours"}
     ways = [f"{origins['buy']:,} bought", f"{origins['rent']:,} rented"]
     ways += [f"{origins[one]:,} {told}" for one, told in others.items() if origins[one]]
-    sold = sum(node.sold is not None for node in view.plan.nodes)
-    off = sum(bool(node.off) for node in view.plan.nodes)
+    sold = sum(node.sold is not None for node in case.plan.nodes)
+    off = sum(bool(node.off) for node in case.plan.nodes)
     let_go = f", {sold:,} sold and {off:,} switched off as it allows" if sold or off else ""
     fleet = f"{count_of(origins['owned'], 'node')} owned as in the fleet{let_go}"
     got = f"{', '.join(ways[:-1])} and {ways[-1]}"
     return f"{fleet}, {got}, each through an offer and not before its lead time"
 
 
-def _let_go(view: View) -> Iterator[str]:
+def _let_go(case: PlanCase) -> Iterator[str]:
     """Owned nodes are sold and switched off where, when and as often as the scenario allows."""
     pinned = set[str]()
-    for one in view.inputs.scenario.running:
-        if one.pinned or view.inputs.scenario.jobs[one.job].pinned:
+    for one in case.inputs.scenario.running:
+        if one.pinned or case.inputs.scenario.jobs[one.job].pinned:
             pinned |= set(map(plain, one.nodes))
     sold: Counter[str] = Counter()
-    for node in (node for node in view.plan.nodes if node.off or node.sold):
-        entry = view.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
+    for node in (node for node in case.plan.nodes if node.off or node.sold):
+        entry = case.inputs.scenario.fleet.get(node.entry) if node.origin == "owned" else None
         if entry is None:
             yield f"node {node.id} is let go and not of the fleet"
             continue
@@ -109,31 +109,31 @@ def _let_go(view: View) -> Iterator[str]:
             yield f"node {node.id} is let go, and a unit is pinned to it"
         if node.sold:
             sold[node.entry] += 1
-            if node.sold not in view.labels or sale_usd(view, node.entry, node.sold) is None:
+            if node.sold not in case.labels or sale_usd(case, node.entry, node.sold) is None:
                 yield f"node {node.id} is sold in {node.sold}, in which nobody buys it"
     for name, count in sold.items():
-        sale = view.inputs.scenario.fleet[name].sale
+        sale = case.inputs.scenario.fleet[name].sale
         if sale is not None and sale.maximum is not None and count > sale.maximum:
             yield f"{count} nodes of fleet entry {name} are sold, at most {sale.maximum} may be"
 
 
-def _releases(view: View) -> Iterator[str]:
+def _releases(case: PlanCase) -> Iterator[str]:
     """The lines that tell what is let go, from the nodes alone."""
     expected: dict[tuple[str, str, str], int] = Counter(
         (label, action, node.entry)
-        for node in view.plan.nodes
+        for node in case.plan.nodes
         for action, labels in (("sell", (node.sold,)), ("switch off", node.off))
         for label in labels
         if label
     )
-    found = {(line.quarter, line.action, line.entry): line for line in view.plan.releases}
-    listed = [(line.quarter, line.action, line.entry) for line in view.plan.releases]
+    found = {(line.quarter, line.action, line.entry): line for line in case.plan.releases}
+    listed = [(line.quarter, line.action, line.entry) for line in case.plan.releases]
     yield from differences("the list of nodes let go", listed, sorted(expected))
     for key, line in found.items():
-        entry = view.inputs.scenario.fleet.get(line.entry)
-        if entry is None or key not in expected or line.quarter not in view.labels:
+        entry = case.inputs.scenario.fleet.get(line.entry)
+        if entry is None or key not in expected or line.quarter not in case.labels:
             continue
-        figures = released_cents(view, line.entry, line.quarter, sold=line.action == "sell")
+        figures = released_cents(case, line.entry, line.quarter, sold=line.action == "sell")
         each = {name: expected[key] * cents for name, cents in figures.items()}
         due = {
             "count": expected[key],
@@ -146,11 +146,11 @@ def _releases(view: View) -> Iterator[str]:
         yield from each_difference(f"{line.quarter}:", line, due, f" of {line.action} {line.entry}")
 
 
-def _acquired(view: View) -> Findings:
-    for node in view.plan.nodes:
+def _acquired(case: PlanCase) -> Findings:
+    for node in case.plan.nodes:
         if node.origin == "owned":
             continue
-        offer = view.offers.get(node.entry)
+        offer = case.offers.get(node.entry)
         if offer is None:
             yield f"node {node.id}: there is no offer {node.entry}"
             continue
@@ -162,15 +162,15 @@ def _acquired(view: View) -> Findings:
                 f"node {node.id} stands at {node.site}, offer {offer.name} delivers to "
                 f"{', '.join(offer.sites)}"
             )
-        first = view.labels.index(node.in_service[0])
-        if offer.kind == "buy" and node.in_service != view.labels[first:]:
+        first = case.labels.index(node.in_service[0])
+        if offer.kind == "buy" and node.in_service != case.labels[first:]:
             yield f"node {node.id} is bought but does not stay in service to the end"
         term = offer.term_quarters
-        if offer.kind == "reserve" and node.in_service != view.labels[first:][:term]:
+        if offer.kind == "reserve" and node.in_service != case.labels[first:][:term]:
             yield f"node {node.id} is reserved but not in service for its {term} quarters"
         yield from _hours(node, offer)
         for label in node.in_service if offer.kind == "rent" else node.in_service[:1]:
-            yield from _in_time(view, node, offer, view.labels.index(label))
+            yield from _in_time(case, node, offer, case.labels.index(label))
     return "bought nodes stay to the end, reserved ones for their term"
 
 
@@ -190,8 +190,8 @@ def _hours(node: Node, offer: SettledOffer) -> Iterator[str]:
         yield f"node {node.id} is had for {end - start} h, offer {offer.name} has a minimum"
 
 
-def _while_there(view: View) -> Findings:
-    for label, node, occupants in view.uses():
+def _while_there(case: PlanCase) -> Findings:
+    for label, node, occupants in case.uses():
         for one in occupants if node.hours else ():
             start, end = one.held_hours
             if node.hours and not node.hours[0] <= start < end <= node.hours[1]:
@@ -199,17 +199,17 @@ def _while_there(view: View) -> Findings:
     return "runs are on nodes while these are there"
 
 
-def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
-    as_of = view.earliest_order
-    start = view.quarters[entry].start
+def _in_time(case: PlanCase, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
+    as_of = case.earliest_order
+    start = case.quarters[entry].start
     order_by = start - timedelta(weeks=offer.lead_time_weeks)
     if order_by < as_of:
         yield (
             f"node {node.id} enters service on {start}, but ordered on {as_of} offer {offer.name} "
             f"delivers {(as_of - order_by).days} days later than that"
         )
-    if offer.available is not None and view.quarters[entry] not in offer.available:
-        yield f"node {node.id}: offer {offer.name} is not available in {view.labels[entry]}"
+    if offer.available is not None and case.quarters[entry] not in offer.available:
+        yield f"node {node.id}: offer {offer.name} is not available in {case.labels[entry]}"
     if offer.end_of_sale is not None and order_by > offer.end_of_sale:
         yield (
             f"node {node.id} enters service on {start} and is ordered on {order_by}, after the "
@@ -217,47 +217,47 @@ def _in_time(view: View, node: Node, offer: SettledOffer, entry: int) -> Iterato
         )
 
 
-def _maxima(view: View) -> Findings:
+def _maxima(case: PlanCase) -> Findings:
     held: dict[str, Counter[str]] = defaultdict(Counter)
-    for node in view.plan.nodes:
+    for node in case.plan.nodes:
         if node.origin != "owned":
             held[node.entry].update(node.in_service)
-    for offer in view.inputs.offers:
+    for offer in case.inputs.offers:
         most = max(held[offer.name].values(), default=0)
         if offer.step_hours:
-            had = [node for node in view.plan.nodes if node.entry == offer.name]
-            there = [[node for node in had if label in node.in_service] for label in view.labels]
+            had = [node for node in case.plan.nodes if node.entry == offer.name]
+            there = [[node for node in had if label in node.in_service] for label in case.labels]
             most = int(max(most_at_once((node, 1) for node in nodes)[0] for nodes in there))
         if offer.maximum is not None and most > offer.maximum:
             yield f"offer {offer.name} gives at most {offer.maximum} nodes, the plan takes {most}"
-        stated = view.inputs.scenario.offers[offer.name].deliveries
-        for quarter, label in enumerate(view.labels if stated is not None else ()):
-            nodes = view.entering()[offer.name, quarter]
+        stated = case.inputs.scenario.offers[offer.name].deliveries
+        for quarter, label in enumerate(case.labels if stated is not None else ()):
+            nodes = case.entering[offer.name, quarter]
             delivered = stated.get(label, 0) if isinstance(stated, dict) else stated
             if nodes > (delivered or 0):
                 yield f"{label}: offer {offer.name} delivers {delivered} nodes, {nodes} arrive"
-    parts = any(offer.deliveries is not None for offer in view.inputs.offers)
+    parts = any(offer.deliveries is not None for offer in case.inputs.offers)
     return "no offer is taken beyond its maximum" + (" or its deliveries" if parts else "")
 
 
-def _acquisitions(view: View) -> Findings:
-    for line in view.plan.acquisitions:
-        offer = view.offers.get(line.offer)
-        if offer is None or line.quarter not in view.labels:
+def _acquisitions(case: PlanCase) -> Findings:
+    for line in case.plan.acquisitions:
+        offer = case.offers.get(line.offer)
+        if offer is None or line.quarter not in case.labels:
             yield f"{line.quarter}: there is no offer {line.offer} in that quarter"
         else:
-            yield from _line(view, line, offer, view.labels.index(line.quarter))
-    yield from _entering(view)
-    yield from _releases(view)
+            yield from _line(case, line, offer, case.labels.index(line.quarter))
+    yield from _entering(case)
+    yield from _releases(case)
     return "purchases and rents agree with the nodes and the offers"
 
 
-def _entering(view: View) -> Iterator[str]:
+def _entering(case: PlanCase) -> Iterator[str]:
     """What is listed is what enters service."""
     listed: Counter[tuple[str, str, str]] = Counter()
-    for line in view.plan.acquisitions:
+    for line in case.plan.acquisitions:
         listed[line.offer, line.site, line.quarter] += line.count
-    entering = view.entering_at_sites()
+    entering = case.entering_at_sites
     for key in sorted({*entering, *listed}):
         offer, site, label = key
         if listed[key] != entering[key]:
@@ -267,11 +267,11 @@ def _entering(view: View) -> Iterator[str]:
             )
 
 
-def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
-    price = round(view.price_usd(offer, quarter) * 100)
-    left = len(view.labels) - quarter
+def _line(case: PlanCase, line: Acquisition, offer: SettledOffer, quarter: int) -> Iterator[str]:
+    price = round(case.price_usd(offer, quarter) * 100)
+    left = len(case.labels) - quarter
     term = offer.term_quarters if offer.term_quarters is not None else 1
-    start = view.quarters[quarter].start
+    start = case.quarters[quarter].start
     expected = {
         "kind": offer.kind,
         "node_type": offer.node_type,
@@ -281,17 +281,17 @@ def _line(view: View, line: Acquisition, offer: SettledOffer, quarter: int) -> I
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
         "illustrative": offer.illustrative,
-        "order_by": _order_by(view, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+        "order_by": _order_by(case, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
     yield from each_difference(f"{line.quarter}:", line, expected, f" of offer {line.offer}")
 
 
-def _order_by(view: View, latest: date) -> date:
+def _order_by(case: PlanCase, latest: date) -> date:
     """The last day until then that is neither of a weekend nor a holiday; none before the plan."""
-    off = view.inputs.scenario.horizon.holidays
+    off = case.inputs.scenario.horizon.holidays
     days = (latest - timedelta(days=back) for back in naturals())
     working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
-    return max(view.earliest_order, working)
+    return max(case.earliest_order, working)
 
 
 FIRST = (_horizon, _figures)

@@ -1,4 +1,4 @@
-"""Every unit sits once, on what it needs, and nothing is held twice."""
+"""Checks that every unit sits once, on what it needs, and that nothing is held twice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from planner.inputs.text import count_of
-from planner.planning.checks.view import Findings, Piece, View, differences
+from planner.planning.checks.case import Findings, Piece, PlanCase, differences
 from planner.planning.plan import Node, Occupant
 from planner.sizing.candidate import Candidate
 
@@ -17,14 +17,14 @@ _SHARED = 1e-6
 it."""
 
 
-def _jobs(view: View) -> Findings:
-    names = tuple(job.name for job in view.plan.jobs)
-    yield from differences("the list of jobs", names, tuple(job.name for job in view.jobs))
-    expected = {job.sizing.id: job.sizing for job in view.jobs}
-    yield from differences("the list of sizings", sorted(view.plan.sizings), sorted(expected))
-    wrong = {key for key, sizing in expected.items() if view.plan.sizings.get(key) != sizing}
-    for planned in view.plan.jobs:
-        sized = view.sized.get(planned.name)
+def _jobs(case: PlanCase) -> Findings:
+    names = tuple(job.name for job in case.plan.jobs)
+    yield from differences("the list of jobs", names, tuple(job.name for job in case.jobs))
+    expected = {job.sizing.id: job.sizing for job in case.jobs}
+    yield from differences("the list of sizings", sorted(case.plan.sizings), sorted(expected))
+    wrong = {key for key, sizing in expected.items() if case.plan.sizings.get(key) != sizing}
+    for planned in case.plan.jobs:
+        sized = case.sized.get(planned.name)
         if sized is None:
             continue
         what = f"job {planned.name}"
@@ -35,23 +35,23 @@ def _jobs(view: View) -> Findings:
         yield from differences(f"{what}: (kind, derived from, by, team)", origin, known)
         if planned.sizing != sized.sizing.id or planned.sizing in wrong:
             yield f"{what}: its sizing is not what the rules give"
-    return f"each of {count_of(len(view.jobs), 'job')} has the sizing that the rules give"
+    return f"each of {count_of(len(case.jobs), 'job')} has the sizing that the rules give"
 
 
-def _once(view: View) -> Findings:
-    for quarter, seats in enumerate(view.seats):
-        label = view.labels[quarter]
+def _once(case: PlanCase) -> Findings:
+    for quarter, seats in enumerate(case.seats):
+        label = case.labels[quarter]
         wanted = {
             (job.name, unit)
-            for job in view.jobs
-            for unit in range(1, job.units[quarter] + view.units_short(job.name, quarter) + 1)
+            for job in case.jobs
+            for unit in range(1, job.units[quarter] + case.units_short(job.name, quarter) + 1)
         }
         placed = {(job, unit) for job, unit, _ in seats}
-        missing: dict[str, list[int]] = {name: [] for name in view.sized}
+        missing: dict[str, list[int]] = {name: [] for name in case.sized}
         for job, unit in sorted(wanted - placed):
             missing[job].append(unit)
         for job, lacking in sorted(missing.items()):
-            short = view.units_short(job, quarter)
+            short = case.units_short(job, quarter)
             if short and len(lacking) != short:
                 told = f"{count_of(len(lacking), 'unit')} of {job} not placed"
                 yield f"{label}: {told}, the plan says that {short:,} are short"
@@ -63,7 +63,7 @@ def _once(view: View) -> Findings:
             for node_id, times in Counter(node.id for node, _ in places).items():
                 if times > 1:
                     yield f"{label}: {_told(piece)} is placed {times} times on {node_id}"
-    units = sum(sum(job.units) for job in view.jobs)
+    units = sum(sum(job.units) for job in case.jobs)
     return f"each of {count_of(units, 'unit')} (job × quarter) is placed exactly once"
 
 
@@ -72,31 +72,31 @@ def _told(piece: Piece) -> str:
     return f"{'' if replica == 1 else f'replica {replica} of '}unit {unit} of {job}"
 
 
-def _replicas(view: View) -> Findings:
+def _replicas(case: PlanCase) -> Findings:
     """As many on each GPU type as the load of the job takes there, and all runs of the quarter."""
-    for quarter, seats in enumerate(view.seats):
-        label = view.labels[quarter]
+    for quarter, seats in enumerate(case.seats):
+        label = case.labels[quarter]
         found: dict[tuple[str, int], list[int]] = {}
         for job, unit, replica in sorted(seats):
             found.setdefault((job, unit), []).append(replica)
         for (job, unit), replicas in found.items():
-            candidate = view.candidate(job, *seats[job, unit, replicas[0]][0])
+            candidate = case.candidate(job, *seats[job, unit, replicas[0]][0])
             if candidate is None:
                 continue
             runs = candidate.planned_hours is not None
-            pieces = view.sized[job].runs if runs else candidate.replicas_in(quarter)
+            pieces = case.sized[job].runs if runs else candidate.replicas_in(quarter)
             wanted = list(range(1, 1 + pieces))
             what = "runs" if runs else "replicas"
             yield from differences(f"{label}: {what} of unit {unit} of {job}", replicas, wanted)
     return "each unit has the replicas that its load takes on its GPU type, and its runs"
 
 
-def _traffic(view: View) -> Findings:
+def _traffic(case: PlanCase) -> Findings:
     """What arrives at each endpoint, as its load says, against all that is there to take it."""
-    horizon, loaded = view.inputs.scenario.horizon, 0
-    for name, job in sorted(view.inputs.scenario.jobs.items()):
+    horizon, loaded = case.inputs.scenario.horizon, 0
+    for name, job in sorted(case.inputs.scenario.jobs.items()):
         load = job.load
-        if load is None or name in view.short:
+        if load is None or name in case.short:
             continue
         loaded += 1
         counts = job.counts(horizon)
@@ -106,29 +106,29 @@ def _traffic(view: View) -> Findings:
             arriving = float(count * peaks[quarter])
             taken = sum(
                 candidate.serving.planned_requests_per_second
-                for (of, _, _), places in view.seats[quarter].items()
+                for (of, _, _), places in case.seats[quarter].items()
                 if of == name
-                and (candidate := view.candidate(of, *places[0])) is not None
+                and (candidate := case.candidate(of, *places[0])) is not None
                 and candidate.serving is not None
             )
-            on_apis = sum(units[quarter] for _, units in view.on_apis.get(name, ()))
+            on_apis = sum(units[quarter] for _, units in case.on_apis.get(name, ()))
             taken += on_apis * float(peaks[quarter])
             lost = _ROUNDED
-            if name in view.sized and view.sized[name].shares_traffic:
-                lost += _SHARED * view.sized[name].units[quarter]
+            if name in case.sized and case.sized[name].shares_traffic:
+                lost += _SHARED * case.sized[name].units[quarter]
             if taken < arriving * (1 - lost):
                 yield (
-                    f"{view.labels[quarter]}: {arriving:,.4g} requests a second arrive at {name}, "
+                    f"{case.labels[quarter]}: {arriving:,.4g} requests a second arrive at {name}, "
                     f"what is there takes {taken:,.4g}"
                 )
     return f"{count_of(loaded, 'endpoint')} can take what arrives, on GPUs or on APIs"
 
 
-def _needs(view: View) -> Findings:
-    for _, label, piece, places in view.pieces():
+def _needs(case: PlanCase) -> Findings:
+    for _, label, piece, places in case.pieces():
         what, (node, one) = f"{label}: {_told(piece)}", places[0]
         gpu_types = {node.gpu_type for node, _ in places}
-        candidate = view.candidate(piece[0], node, one)
+        candidate = case.candidate(piece[0], node, one)
         if len(gpu_types) > 1:
             yield f"{what} is on several GPU types: {', '.join(sorted(gpu_types))}"
         elif candidate is None:
@@ -136,7 +136,7 @@ def _needs(view: View) -> Findings:
             yield f"{what} may not use {way}"
         else:
             yield from _amounts(what, candidate, places)
-            yield from _together(view, what, candidate, places)
+            yield from _together(case, what, candidate, places)
     return "each unit has the GPUs, cores and memory that its sizing asks for"
 
 
@@ -157,7 +157,7 @@ def _amounts(
 
 
 def _together(
-    view: View, what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
+    case: PlanCase, what: str, candidate: Candidate, places: Sequence[tuple[Node, Occupant]]
 ) -> Iterator[str]:
     """Within one node, unless it takes whole nodes of one pool that has a fabric."""
     if len(places) == 1:
@@ -165,7 +165,7 @@ def _together(
     nodes = [node for node, _ in places]
     if len({node.pool for node in nodes}) > 1:
         yield f"{what} spans different pools"
-    if view.inputs.catalog.nodes[nodes[0].node_type].scale_out_fabric is None:
+    if case.inputs.catalog.nodes[nodes[0].node_type].scale_out_fabric is None:
         yield f"{what} spans nodes of {nodes[0].node_type}, which has no fabric"
     if any(len(occupant.gpus) != node.gpus for node, occupant in places):
         yield f"{what} spans {len(places)} nodes without taking them whole"
@@ -175,13 +175,13 @@ def _together(
         yield f"{what} spans {len(places)} nodes but fits one"
 
 
-def _nodes_used(view: View) -> Findings:
-    for label, uses in zip(view.labels, view.plan.placements, strict=True):
+def _nodes_used(case: PlanCase) -> Findings:
+    for label, uses in zip(case.labels, case.plan.placements, strict=True):
         for node_id, times in Counter(use.node for use in uses).items():
             if times > 1:
                 yield f"{label}: node {node_id} is listed {times} times"
         for use in uses:
-            node = view.nodes.get(use.node)
+            node = case.nodes.get(use.node)
             if node is None:
                 yield f"{label}: there is no node {use.node}"
             elif label not in node.in_service:
@@ -191,34 +191,34 @@ def _nodes_used(view: View) -> Findings:
     return "only nodes in service are used"
 
 
-def _keeps(view: View) -> Findings:
+def _keeps(case: PlanCase) -> Findings:
     gpu_types: dict[str, Counter[str]] = defaultdict(Counter)
     ways: dict[str, Counter[str]] = defaultdict(Counter)
-    for (job, unit), seen in view.ways_of.items():
+    for (job, unit), seen in case.ways_of.items():
         of_type, in_way = {gpu_type for gpu_type, _ in seen}, {way for _, way in seen}
-        keeps = job not in view.sized or view.sized[job].keeps_gpu_type
+        keeps = job not in case.sized or case.sized[job].keeps_gpu_type
         if keeps and len(of_type) > 1:
             yield f"unit {unit} of {job} changes its GPU type: {', '.join(sorted(of_type))}"
         elif keeps and len(in_way) > 1:
             yield f"unit {unit} of {job} changes how it runs: {', '.join(sorted(in_way))}"
         gpu_types[job].update(of_type)
         ways[job].update(in_way)
-    for planned in view.plan.jobs:
+    for planned in case.plan.jobs:
         what = f"job {planned.name}"
         expected = _most_first(gpu_types[planned.name])
         yield from differences(f"{what}: GPU types", planned.gpu_types, expected)
         yield from differences(f"{what}: ways", planned.ways, _most_first(ways[planned.name]))
-        sized = view.sized.get(planned.name)
+        sized = case.sized.get(planned.name)
         if planned.replicas or (sized and sized.shares_traffic):
             placed = Counter(
                 (at, places[0][1].way)
-                for at, _, (job, *_), places in view.pieces()
+                for at, _, (job, *_), places in case.pieces()
                 if job == planned.name
             )
-            every = range(len(view.labels))
+            every = range(len(case.labels))
             by_way = ((way, tuple(placed[at, way] for at in every)) for way, _ in planned.ways)
             yield from differences(f"{what}: replicas by way", planned.replicas, tuple(by_way))
-    free = sum(not job.keeps_gpu_type for job in view.jobs)
+    free = sum(not job.keeps_gpu_type for job in case.jobs)
     but = f", but for those of {count_of(free, 'job')} that may change it" if free else ""
     return f"each unit keeps its GPU type and how it runs there{but}"
 

@@ -1,8 +1,8 @@
-"""What stands at a site keeps to its limits, its racks and its cooling, and to the jobs' sites."""
+"""Checks limits, racks, cooling and spare nodes of sites, and where jobs may run."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil, floor
@@ -10,16 +10,18 @@ from typing import NamedTuple
 
 from planner.inputs.catalog.catalog import NodeType
 from planner.inputs.checks.sites import cooled_by
-from planner.inputs.scenario.site import Racks, Site
+from planner.inputs.scenario.site import Racks, Site, SpareGroup
 from planner.inputs.text import count_of
-from planner.planning.checks.view import (
+from planner.planning.checks.case import (
     Findings,
-    View,
+    PlanCase,
     differences,
     each_difference,
     in_force,
 )
+from planner.planning.checks.moves import running_today
 from planner.planning.plan import Node
+from planner.sizing.candidate import Candidate
 
 
 class Limited(NamedTuple):
@@ -51,15 +53,15 @@ LIMITED = (
 """Stated here once more, so that what the planner forgets is found."""
 
 
-def each_takes(node: NodeType, figure: str, per: int) -> int | None:
+def _each_takes(node: NodeType, figure: str, per: int) -> int | None:
     """A figure of the catalog in whole units, rounded up; None where it has none."""
     stated = getattr(node, figure)
     return None if stated is None else ceil(Fraction(str(stated.value)) * per)
 
 
-def _here(view: View, site: str) -> list[Node]:
+def _here(case: PlanCase, site: str) -> list[Node]:
     """Those that come and go within a quarter stand at their provider's."""
-    return [node for node in view.plan.nodes if node.site == site and node.hours is None]
+    return [node for node in case.plan.nodes if node.site == site and node.hours is None]
 
 
 def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
@@ -71,10 +73,10 @@ def _taking(nodes: Sequence[Node], label: str, limited: Limited) -> list[Node]:
     ]
 
 
-def _taken(view: View, limited: Limited, nodes: Sequence[Node]) -> int | None:
+def _taken(case: PlanCase, limited: Limited, nodes: Sequence[Node]) -> int | None:
     """What nodes take together; None where the catalog does not say it of each."""
-    types = view.inputs.catalog.nodes
-    each = [each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
+    types = case.inputs.catalog.nodes
+    each = [_each_takes(types[node.node_type], limited.figure, limited.per) for node in nodes]
     known = [taken for taken in each if taken is not None]
     return sum(known) if len(known) == len(each) else None
 
@@ -94,23 +96,23 @@ def _beyond(where: str, limited: Limited, taken: int | None, most: int | None) -
         yield f"{where}: the nodes take {taken / per:g} of {most / per:g} {unit} of {what}"
 
 
-def _limits(view: View) -> Findings:
-    for name, site in view.inputs.scenario.sites.items():
-        for label in view.labels:
+def _limits(case: PlanCase) -> Findings:
+    for name, site in case.inputs.scenario.sites.items():
+        for label in case.labels:
             for limited in LIMITED:
-                nodes = _taking(_here(view, name), label, limited)
-                taken, most = _taken(view, limited, nodes), _allowed_at(site, limited, label)
+                nodes = _taking(_here(case, name), label, limited)
+                taken, most = _taken(case, limited, nodes), _allowed_at(site, limited, label)
                 yield from _beyond(f"{label}: {name}", limited, taken, most)
-    sites = view.inputs.scenario.sites.values()
+    sites = case.inputs.scenario.sites.values()
     stated = sum(any(getattr(site, one.key) is not None for one in LIMITED) for site in sites)
     *others, last = (one.what for one in LIMITED)
     what = f"{', '.join(others)} or {last}"
     return f"no site gives more {what} than it has ({count_of(stated, 'site')} limited)"
 
 
-def _racks(view: View) -> Findings:
-    sites = view.inputs.scenario.sites
-    for node in view.plan.nodes:
+def _racks(case: PlanCase) -> Findings:
+    sites = case.inputs.scenario.sites
+    for node in case.plan.nodes:
         site = sites.get(node.site)
         racks = site.racks if site and node.hours is None else None
         if racks is None:
@@ -122,25 +124,25 @@ def _racks(view: View) -> Findings:
             yield f"node {node.id} stands in rack {rack}, {node.site} has {racks.count}"
     for name, site in sites.items():
         if site.racks is not None:
-            yield from _each_rack(view, name, site.racks)
+            yield from _each_rack(case, name, site.racks)
     return "every node at a site with racks stands in one that holds it"
 
 
-def _each_rack(view: View, name: str, racks: Racks) -> Iterator[str]:
+def _each_rack(case: PlanCase, name: str, racks: Racks) -> Iterator[str]:
     held: dict[tuple[str, int], list[Node]] = defaultdict(list)
-    for node in _here(view, name):
-        for label, rack in _stands(view, node):
+    for node in _here(case, name):
+        for label, rack in _stands(case, node):
             held[label, rack].append(node)
     fed = None if racks.power_kw is None else floor(Fraction(racks.power_kw) * 1000)
     for (label, rack), nodes in sorted(held.items()):
         where = f"{label}: rack {rack} of {name}"
-        yield from _beyond(where, _HEIGHT, _taken(view, _HEIGHT, nodes), racks.units)
-        yield from _beyond(where, _POWER, _taken(view, _POWER, nodes), fed)
+        yield from _beyond(where, _HEIGHT, _taken(case, _HEIGHT, nodes), racks.units)
+        yield from _beyond(where, _POWER, _taken(case, _POWER, nodes), fed)
 
 
-def _cooling(view: View) -> Findings:
-    for node in view.plan.nodes:
-        site = view.inputs.scenario.sites.get(node.site)
+def _cooling(case: PlanCase) -> Findings:
+    for node in case.plan.nodes:
+        site = case.inputs.scenario.sites.get(node.site)
         if (
             site is None
             or node.hours is not None
@@ -148,18 +150,18 @@ def _cooling(view: View) -> Findings:
             or set(site.cooling) == {"air", "liquid"}
         ):
             continue
-        ways = cooled_by(view.inputs.catalog.nodes[node.node_type]) or frozenset()
+        ways = cooled_by(case.inputs.catalog.nodes[node.node_type]) or frozenset()
         if not ways & set(site.cooling):
             yield f"node {node.id} cannot be cooled at {node.site}, which has {site.cooling[0]}"
     return "every node can be cooled where it stands"
 
 
-def _sites_of_jobs(view: View) -> Findings:
-    allowed = {job.name: _allowed(view, job.root) for job in view.jobs}
-    for planned in view.plan.jobs:
+def _sites_of_jobs(case: PlanCase) -> Findings:
+    allowed = {job.name: _allowed(case, job.root) for job in case.jobs}
+    for planned in case.plan.jobs:
         expected = tuple(sorted(allowed.get(planned.name) or ()))
         yield from differences(f"job {planned.name}: its sites", planned.sites, expected)
-    for _, label, (job, unit, _), places in view.pieces():
+    for _, label, (job, unit, _), places in case.pieces():
         sites, may = {node.site for node, _ in places}, allowed.get(job)
         if may is not None and not sites <= may:
             yield (
@@ -169,12 +171,12 @@ def _sites_of_jobs(view: View) -> Findings:
     return "each unit runs at a site that its job may use"
 
 
-def _allowed(view: View, name: str) -> set[str] | None:
+def _allowed(case: PlanCase, name: str) -> set[str] | None:
     """Sites that a job names and that carry its labels; None where it asks for neither."""
-    job = view.inputs.scenario.jobs.get(name)
+    job = case.inputs.scenario.jobs.get(name)
     if job is None or (job.sites is None and not job.labels):
         return None
-    listed = view.inputs.scenario.sites
+    listed = case.inputs.scenario.sites
     named = set(listed) if job.sites is None else set(job.sites)
     if not job.labels:
         return named
@@ -183,31 +185,31 @@ def _allowed(view: View, name: str) -> set[str] | None:
     }
 
 
-def _figures(view: View) -> Findings:
-    sites = view.inputs.scenario.sites
-    names = [use.site for use in view.plan.sites]
+def _figures(case: PlanCase) -> Findings:
+    sites = case.inputs.scenario.sites
+    names = [use.site for use in case.plan.sites]
     yield from differences("the list of sites", names, sorted(sites))
-    for use in view.plan.sites:
-        site, nodes = sites.get(use.site), _here(view, use.site)
+    for use in case.plan.sites:
+        site, nodes = sites.get(use.site), _here(case, use.site)
         if site is None:
             continue
         expected = {
             "nodes": tuple(
-                sum(label in node.in_service for node in nodes) for label in view.labels
+                sum(label in node.in_service for node in nodes) for label in case.labels
             ),
             "racks_used": tuple(
-                len({rack for node in nodes for at, rack in _stands(view, node) if at == label})
-                for label in view.labels
+                len({rack for node in nodes for at, rack in _stands(case, node) if at == label})
+                for label in case.labels
             ),
         }
         taken = {
             one.need: _whole(
-                [_taken(view, one, _taking(nodes, label, one)) for label in view.labels]
+                [_taken(case, one, _taking(nodes, label, one)) for label in case.labels]
             )
             for one in LIMITED
         }
         allowed = {
-            one.need: tuple(_allowed_at(site, one, label) for label in view.labels)
+            one.need: tuple(_allowed_at(site, one, label) for label in case.labels)
             for one in LIMITED
             if getattr(site, one.key) is not None
         }
@@ -217,9 +219,9 @@ def _figures(view: View) -> Findings:
     return "what the nodes take of their sites is counted rightly"
 
 
-def _stands(view: View, node: Node) -> Iterator[tuple[str, int]]:
+def _stands(case: PlanCase, node: Node) -> Iterator[tuple[str, int]]:
     """Quarters in which a node is there, on or off, and its rack in each; nothing without racks."""
-    there = (label for label in view.labels if label in (*node.in_service, *node.off))
+    there = (label for label in case.labels if label in (*node.in_service, *node.off))
     return zip(there, node.racks, strict=False)
 
 
@@ -229,3 +231,145 @@ def _whole(sums: Sequence[int | None]) -> tuple[int, ...] | None:
 
 
 CHECKS = (_limits, _racks, _cooling, _sites_of_jobs, _figures)
+
+
+_Pool = tuple[str, str]
+"""Node type and site."""
+
+
+def _in_pool(case: PlanCase, quarter: int, pool: _Pool) -> list[Node]:
+    return [node for node in case.serving[quarter] if (node.node_type, node.site) == pool]
+
+
+def _empty(case: PlanCase, quarter: int, pool: _Pool) -> int:
+    """Nodes of a pool on which nobody is."""
+    return sum(node.id not in case.held[quarter] for node in _in_pool(case, quarter, pool))
+
+
+def _spares(case: PlanCase) -> Findings:
+    groups = [
+        (name, site, group)
+        for site, stated in case.inputs.scenario.sites.items()
+        for name, group in stated.spare_groups.items()
+    ]
+    for quarter, label in enumerate(case.labels):
+        yield from _of_each(case, quarter)
+        for name, site, group in groups:
+            where = f"{label}: spare nodes of {name} at {site}"
+            yield from _shared(case, quarter, where, site, group)
+    shared = f", and {count_of(len(groups), 'group')} of node types can share theirs"
+    return f"spare nodes stay empty{shared if groups else ''}"
+
+
+def _of_each(case: PlanCase, quarter: int) -> Iterator[str]:
+    held = case.held[quarter]
+    used = {(one.node_type, one.site) for one in case.serving[quarter] if one.id in held}
+    for pool in sorted(used):
+        spare, empty = case.spare(*pool), _empty(case, quarter, pool)
+        if empty < spare:
+            yield (
+                f"{case.labels[quarter]}: {pool[0]} at {pool[1]} must keep {spare} spare, "
+                f"{empty} of {len(_in_pool(case, quarter, pool))} nodes are empty"
+            )
+
+
+def _shared(
+    case: PlanCase, quarter: int, where: str, site: str, group: SpareGroup
+) -> Iterator[str]:
+    """What is told as spare is empty, and stands in for each node type of the group in use."""
+    kept = {
+        pool.node_type: pool.nodes_spare[quarter]
+        for pool in case.plan.pools
+        if pool.site == site and pool.node_type in group.node_types and not pool.offer
+    }
+    for node_type, nodes in kept.items():
+        empty = _empty(case, quarter, (node_type, site))
+        if nodes > empty:
+            yield f"{where}: {nodes} of {node_type} are told, {empty} are empty"
+    needed = group.nodes or (group.racks or 0) * _fullest(case, quarter, site, group)
+    for node_type in kept:
+        mine = _in_pool(case, quarter, (node_type, site))
+        units = list(_units(case, quarter, mine))
+        if not units:
+            continue
+        there = sum(
+            nodes
+            for other, nodes in kept.items()
+            if other == node_type
+            or (
+                (others := _in_pool(case, quarter, (other, site)))
+                and _stands_in(case, quarter, units, mine[0], others[0])
+            )
+        )
+        if there < needed:
+            yield f"{where}: {there} can stand in for {node_type}, {needed} are needed"
+
+
+def _fullest(case: PlanCase, quarter: int, site: str, group: SpareGroup) -> int:
+    """Nodes of a group in the rack that holds most of them."""
+    racks = Counter(
+        node.racks[node.in_service.index(case.labels[quarter])]
+        for node in case.serving[quarter]
+        if node.site == site and node.node_type in group.node_types and node.racks
+    )
+    return max(racks.values(), default=0)
+
+
+class _Unit(NamedTuple):
+    """A replica or a run of a unit on one node."""
+
+    job: str
+    way: Candidate
+    stays: bool
+    """Whether it is pinned, or takes several nodes."""
+
+
+def _units(case: PlanCase, quarter: int, nodes: list[Node]) -> Iterator[_Unit]:
+    """All that is on these nodes."""
+    pinned = {unit for unit, place in running_today(case).items() if place.pinned}
+    for node in nodes:
+        for one in case.held[quarter].get(node.id, ()):
+            way = case.candidate(one.job, node, one)
+            if way is not None:
+                stays = (one.job, one.unit) in pinned or way.gpus > node.gpus
+                yield _Unit(one.job, way, stays)
+
+
+def _rate(way: Candidate) -> float:
+    return way.serving.planned_requests_per_second if way.serving else 0.0
+
+
+def _stands_in(case: PlanCase, quarter: int, units: list[_Unit], mine: Node, other: Node) -> bool:
+    """Whether a node of another type can take in all that a node of the first may hold of these.
+
+    Each of them has whole GPUs, could run there on no more of them and for no longer, takes no more
+    of the host than the share of its GPUs, and of traffic that it shares as much.
+    """
+
+    def goes_on(job: str, now: Candidate, way: Candidate) -> bool:
+        shared = case.sized[job].shares_traffic
+        in_time = now.planned_hours is None or (
+            way.planned_hours is not None and way.planned_hours <= now.planned_hours
+        )
+        return (
+            way.gpu_type == other.gpu_type
+            and not (shared and _rate(way) < _rate(now))
+            and not (way.partition or way.shared_mb or now.partition or now.shared_mb)
+            and (way.gpus <= now.gpus and in_time)
+            and way.replicas_in(quarter) <= now.replicas_in(quarter)
+            and way.cpus * mine.gpus <= now.gpus * other.cpus
+            and way.memory_mb * mine.gpus <= now.gpus * other.memory_mb
+        )
+
+    return mine.gpus <= other.gpus and all(
+        not unit.stays
+        and any(
+            goes_on(unit.job, unit.way, way)
+            for way in case.sized[unit.job].sizing.candidates
+            if other.gpu_type != mine.gpu_type or way == unit.way
+        )
+        for unit in units
+    )
+
+
+SPARES = (_spares,)

@@ -1,4 +1,4 @@
-"""No quota is exceeded, and what teams are charged is their share of the cost, to the cent."""
+"""Checks quotas, and that teams are charged their share of the cost to the cent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from planner.inputs.text import count_of
-from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
-from planner.planning.checks.moves import moves_cents
-from planner.planning.checks.view import (
+from planner.planning.checks.case import (
     Findings,
-    View,
+    PlanCase,
     at_once,
     differences,
     each_difference,
@@ -21,6 +19,8 @@ from planner.planning.checks.view import (
     most_at_once,
     node_hours,
 )
+from planner.planning.checks.money import costs_of_tokens, node_costs, present_cents
+from planner.planning.checks.moves import moves_cents
 from planner.planning.plan import Chargeback, Occupant, TeamUse
 from planner.planning.words import gpus_text, moment
 
@@ -31,10 +31,10 @@ _WHOLE = 1
 """Cents by which a share may differ from its exact value: it is rounded once."""
 
 
-def _team_of(view: View, job: str) -> str | None:
+def _team_of(case: PlanCase, job: str) -> str | None:
     """As the scenario has it; a deployment is of the team of its tuning job."""
-    sized = view.sized.get(job)
-    stated = view.inputs.scenario.jobs.get(sized.root if sized else job)
+    sized = case.sized.get(job)
+    stated = case.inputs.scenario.jobs.get(sized.root if sized else job)
     return stated.team if stated else None
 
 
@@ -69,19 +69,19 @@ class _Held:
         return int(gpus) if gpus == int(gpus) else float(gpus), hour
 
 
-def _held(view: View) -> dict[str | None, _Held]:
+def _held(case: PlanCase) -> dict[str | None, _Held]:
     """By team."""
     found: dict[str | None, _Held] = defaultdict(_Held)
-    hours = view.quarter_hours
-    for quarter, _, (job, _, _), places in view.pieces():
-        team, here, gpus = found[_team_of(view, job)], Fraction(0), 0
+    hours = case.quarter_hours
+    for quarter, _, (job, _, _), places in case.pieces():
+        team, here, gpus = found[_team_of(case, job)], Fraction(0), 0
         for node, one in places:
             team.occupants[node.gpu_type, quarter].append(one)
             team.gpus[*node.pool, quarter] += gpu_hours(one, hours) / hours
             here += gpu_hours(one, hours)
             gpus += len(one.gpus)
-        candidate = view.candidate(job, *places[0])
-        if job not in view.sized or view.sized[job].kind != "tune":
+        candidate = case.candidate(job, *places[0])
+        if job not in case.sized or case.sized[job].kind != "tune":
             team.delivered += here
         elif candidate is None or candidate.hours is None:
             team.unknown += here
@@ -90,9 +90,9 @@ def _held(view: View) -> dict[str | None, _Held]:
     return found
 
 
-def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
+def _limits(case: PlanCase, team: str) -> dict[str | None, list[int | None]]:
     """What a team may hold, by GPU type (None: of all) and quarter."""
-    stated = view.inputs.scenario.teams[team].quota_gpus
+    stated = case.inputs.scenario.teams[team].quota_gpus
     if stated is None:
         return {}
     by_type: dict[str | None, object] = {None: stated}
@@ -101,7 +101,7 @@ def _limits(view: View, team: str) -> dict[str | None, list[int | None]]:
     return {
         key: [
             None if (most := in_force(figure, label)) is None else int(str(most))
-            for label in view.labels
+            for label in case.labels
         ]
         for key, figure in by_type.items()
     }
@@ -112,50 +112,50 @@ def _is_quarter(key: str) -> bool:
     return key[:4].isdigit() and key[4:5] == "Q"
 
 
-def _quotas(view: View) -> Findings:
-    held, parts = _held(view), view.inputs.scenario.policies.quota_of_part == "share"
-    for team in sorted(view.inputs.scenario.teams):
-        for gpu_type, limits in _limits(view, team).items():
-            for quarter, (label, most) in enumerate(zip(view.labels, limits, strict=True)):
+def _quotas(case: PlanCase) -> Findings:
+    held, parts = _held(case), case.inputs.scenario.policies.quota_of_part == "share"
+    for team in sorted(case.inputs.scenario.teams):
+        for gpu_type, limits in _limits(case, team).items():
+            for quarter, (label, most) in enumerate(zip(case.labels, limits, strict=True)):
                 gpus, hour = held[team].most(gpu_type, quarter, parts=parts)
                 if most is not None and gpus > most:
                     on = f" on {gpu_type}" if gpu_type else ""
-                    when = f" on {moment(view.quarters[quarter], hour)}" if hour else ""
+                    when = f" on {moment(case.quarters[quarter], hour)}" if hour else ""
                     taken = gpus_text(Fraction(gpus))
                     yield f"{label}: {team} holds {taken}{on}{when}, its quota is {most:,}"
-    stated = [name for name in view.inputs.scenario.teams if _limits(view, name)]
+    stated = [name for name in case.inputs.scenario.teams if _limits(case, name)]
     if not stated:
         return "no team has a quota"
-    when = " at any hour" if any(one.hours for _, _, uses in view.uses() for one in uses) else ""
+    when = " at any hour" if any(one.hours for _, _, uses in case.uses() for one in uses) else ""
     told = count_of(len(stated), "team")
     return f"no team holds more GPUs than its quota{when} ({told} with one)"
 
 
-def _listed(view: View) -> Findings:
+def _listed(case: PlanCase) -> Findings:
     """Teams by name, jobs without one last; nothing where no team is named."""
-    named = {_team_of(view, job.name) for job in view.jobs} | {*view.inputs.scenario.teams}
+    named = {_team_of(case, job.name) for job in case.jobs} | {*case.inputs.scenario.teams}
     teams = sorted(team for team in named if team is not None)
     expected = [*teams, *([None] if None in named else [])] if teams else None
-    found = view.plan.chargeback
+    found = case.plan.chargeback
     listed = None if found is None else [use.team for use in found.teams]
     yield from differences("the list of teams", listed, expected)
     if found is not None:
-        policy = view.inputs.scenario.policies.charge_idle
+        policy = case.inputs.scenario.policies.charge_idle
         yield from differences("the charge of idle GPUs", found.idle, policy)
     return "every team is listed"
 
 
-def _hours(view: View) -> Findings:
-    charged = view.plan.chargeback
+def _hours(case: PlanCase) -> Findings:
+    charged = case.plan.chargeback
     if charged is None:
         return _HOURS
-    held, quarters = _held(view), range(len(view.labels))
-    parts = view.inputs.scenario.policies.quota_of_part == "share"
-    offered = (node_hours(one, view.quarter_hours) * len(one.in_service) for one in view.plan.nodes)
+    held, quarters = _held(case), range(len(case.labels))
+    parts = case.inputs.scenario.policies.quota_of_part == "share"
+    offered = (node_hours(one, case.quarter_hours) * len(one.in_service) for one in case.plan.nodes)
     idle = sum(offered, _0)
     for use in charged.teams:
         mine = held[use.team]
-        hours = sum(mine.gpus.values(), _0) * view.quarter_hours
+        hours = sum(mine.gpus.values(), _0) * case.quarter_hours
         idle -= hours
         gpus = tuple(mine.most(None, quarter)[0] for quarter in quarters)
         yield from differences(f"{_told(use)}: GPUs by quarter", use.gpus, gpus)
@@ -165,7 +165,7 @@ def _hours(view: View) -> Findings:
             "open_gpu_hours": float(mine.unknown),
         }
         yield from each_difference(f"{_told(use)}:", use, figures)
-        limits = _limits(view, use.team) if use.team in view.inputs.scenario.teams else {}
+        limits = _limits(case, use.team) if use.team in case.inputs.scenario.teams else {}
         expected = {
             key: (
                 tuple(limit),
@@ -179,39 +179,39 @@ def _hours(view: View) -> Findings:
     return _HOURS
 
 
-def _charged(view: View) -> Findings:
-    found = view.plan.chargeback
+def _charged(case: PlanCase) -> Findings:
+    found = case.plan.chargeback
     if found is None:
         return "no team is named, so none is charged"
-    cells = _cells(view, found)
+    cells = _cells(case, found)
     for use in found.teams:
         yield from differences(
             f"{_told(use)}: its cost, cents,", use.cost_cents, sum(use.charged_cents)
         )
-        yield from _near(view, _told(use), use.charged_cents, cells[use.team])
-    yield from _near(view, "idle GPUs", found.idle_cents, cells[""])
+        yield from _near(case, _told(use), use.charged_cents, cells[use.team])
+    yield from _near(case, "idle GPUs", found.idle_cents, cells[""])
     total = sum(use.cost_cents for use in found.teams) + sum(found.idle_cents)
-    cost = view.plan.proof.cost_cents
+    cost = case.plan.proof.cost_cents
     yield from differences("the sum of what is charged, cents,", total, cost)
     return "what teams are charged is their share, and adds up to the cost to the cent"
 
 
 def _near(
-    view: View, what: str, cents: tuple[int, ...], exact: Mapping[int, Fraction]
+    case: PlanCase, what: str, cents: tuple[int, ...], exact: Mapping[int, Fraction]
 ) -> Iterator[str]:
-    expected = [exact.get(quarter, Fraction(0)) for quarter in range(len(view.labels))]
+    expected = [exact.get(quarter, Fraction(0)) for quarter in range(len(case.labels))]
     if len(cents) != len(expected):
         yield f"{what}: charged in {len(cents)} of {count_of(len(expected), 'quarter')}"
         return
-    for label, share, charge in zip(view.labels, expected, cents, strict=True):
+    for label, share, charge in zip(case.labels, expected, cents, strict=True):
         if abs(share - charge) >= _WHOLE:
             yield f"{label}: {what} charged {charge} cents, the share is {float(share):.2f}"
 
 
-def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
+def _cells(case: PlanCase, found: Chargeback) -> dict[str | None, dict[int, Fraction]]:
     """The exact share of each team by quarter; what is idle stands under an empty name."""
-    held = {team: one.gpus for team, one in _held(view).items()}
-    costs, gpus = _pool_costs(view)
+    held = {team: one.gpus for team, one in _held(case).items()}
+    costs, gpus = _pool_costs(case)
     cells: dict[str | None, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     totals = {team: sum(counts.values(), Fraction(0)) for team, counts in held.items()}
     for slot, cents in costs.items():
@@ -224,46 +224,46 @@ def _cells(view: View, found: Chargeback) -> dict[str | None, dict[int, Fraction
             cells[team][slot[3]] += number / whole * cents
         if found.idle == "separate" or not all_held:
             cells[""][slot[3]] += cents - all_held / whole * cents
-    for quarter, nobodys in _let_go(view):
+    for quarter, nobodys in _let_go(case):
         cells[""][quarter] += nobodys
-    for job, price in moves_cents(view).items():
-        cells[_team_of(view, job)][0] += price
-    for job, quarter, (_, present) in costs_of_tokens(view):
-        cells[_team_of(view, job)][quarter] += present
+    for job, price in moves_cents(case).items():
+        cells[_team_of(case, job)][0] += price
+    for job, quarter, (_, present) in costs_of_tokens(case):
+        cells[_team_of(case, job)][quarter] += present
     return cells
 
 
-def _let_go(view: View) -> Iterator[tuple[int, int]]:
+def _let_go(case: PlanCase) -> Iterator[tuple[int, int]]:
     """What owned nodes cost while they are off, and what they bring and give up that are sold."""
-    for node in view.plan.nodes:
+    for node in case.plan.nodes:
         nowhere = node.model_copy(update={"in_service": (), "off": (), "sold": None})
         for label in node.off:
-            off = node_costs(view, nowhere.model_copy(update={"off": (label,)}))
-            yield view.labels.index(label), present_cents(off)
+            off = node_costs(case, nowhere.model_copy(update={"off": (label,)}))
+            yield case.labels.index(label), present_cents(off)
         if node.sold:
-            sold = node_costs(view, nowhere.model_copy(update={"sold": node.sold}))
+            sold = node_costs(case, nowhere.model_copy(update={"sold": node.sold}))
             for kind, one in sold.items():
-                at = view.labels.index(node.sold) if kind == "sale" else len(view.labels) - 1
+                at = case.labels.index(node.sold) if kind == "sale" else len(case.labels) - 1
                 yield at, one[-1]
 
 
-def _pool_costs(view: View) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
+def _pool_costs(case: PlanCase) -> tuple[dict[PoolQuarter, Fraction], dict[PoolQuarter, Fraction]]:
     """Cents by pool and quarter, each node's cost spread evenly, and the mean GPUs in service."""
     costs: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     gpus: dict[PoolQuarter, Fraction] = defaultdict(Fraction)
     known: dict[tuple[str, str, tuple[str, ...], int], int] = {}
-    for node in view.plan.nodes:
+    for node in case.plan.nodes:
         let_go = bool(node.off or node.sold)
         apart = let_go or node.origin == "rent"
         for labels in [(label,) for label in node.in_service] if apart else [node.in_service]:
             key = (node.entry, node.origin, labels, node.steps)
             if key not in known:
                 alone = node.model_copy(update={"in_service": labels, "off": (), "sold": None})
-                known[key] = present_cents(node_costs(view, alone))
+                known[key] = present_cents(node_costs(case, alone))
             for label in labels:
-                slot = (*node.pool, view.labels.index(label))
+                slot = (*node.pool, case.labels.index(label))
                 costs[slot] += Fraction(known[key], len(labels))
-                gpus[slot] += node_hours(node, view.quarter_hours) / view.quarter_hours
+                gpus[slot] += node_hours(node, case.quarter_hours) / case.quarter_hours
     return costs, gpus
 
 
@@ -274,34 +274,34 @@ def _told(use: TeamUse) -> str:
 _HOURS = "GPU-hours of the teams are counted from the placements"
 
 
-def _endpoints(view: View) -> Findings:
+def _endpoints(case: PlanCase) -> Findings:
     """Tokens and cost of serving jobs with a load, from the scenario and the placements."""
-    hours = Fraction(view.inputs.settings.hours_per_quarter.value)
-    costs, gpus = _pool_costs(view)
+    hours = Fraction(case.inputs.settings.hours_per_quarter.value)
+    costs, gpus = _pool_costs(case)
     held: dict[tuple[str, int], Fraction] = defaultdict(Fraction)
-    for quarter, _, (job, _, _), places in view.pieces():
+    for quarter, _, (job, _, _), places in case.pieces():
         for node, one in places:
             slot = (*node.pool, quarter)
             share = gpu_hours(one, hours) / hours / (gpus[slot] or 1)
             held[job, quarter] += share * costs[slot]
-    stated = {name: load for name, job in view.inputs.scenario.jobs.items() if (load := job.load)}
-    found = {use.job: use for use in view.plan.endpoints}
+    stated = {name: load for name, job in case.inputs.scenario.jobs.items() if (load := job.load)}
+    found = {use.job: use for use in case.plan.endpoints}
     yield from differences("the list of endpoints", sorted(found), sorted(stated))
-    units = {job.name: view.arriving(job) for job in view.jobs}
+    units = {job.name: case.arriving(job) for job in case.jobs}
     for name, load in stated.items():
         if name not in found:
             continue
-        use, stated_job = found[name], view.inputs.scenario.jobs[name]
-        peaks = stated_job.peaks(view.inputs.scenario.horizon)
-        cost = {at: held[name, at] for at in range(len(view.labels))}
-        yield from _near(view, name, use.cost_cents, cost)
-        for quarter, label in enumerate(view.labels):
+        use, stated_job = found[name], case.inputs.scenario.jobs[name]
+        peaks = stated_job.peaks(case.inputs.scenario.horizon)
+        cost = {at: held[name, at] for at in range(len(case.labels))}
+        yield from _near(case, name, use.cost_cents, cost)
+        for quarter, label in enumerate(case.labels):
             a_request = (load.input_tokens + load.output_tokens) / Fraction(load.peak_to_mean)
             tokens = units[name][quarter] * peaks[quarter] * a_request * hours * 3600
             given, could = use.million_tokens[quarter], use.full_million_tokens[quarter]
             if abs(Fraction(given) * 10**6 - tokens) > 1:
                 yield f"{label}: {name} has {given} million tokens, not {float(tokens) / 10**6}"
-            full = _planned(view, name, quarter) * a_request * Fraction(load.peak_to_mean)
+            full = _planned(case, name, quarter) * a_request * Fraction(load.peak_to_mean)
             full *= hours * 3600
             if abs(Fraction(could) * 10**6 - full) > 1:
                 told = f"could take {float(full) / 10**6} million tokens, not {could}"
@@ -309,11 +309,11 @@ def _endpoints(view: View) -> Findings:
     return "tokens of endpoints follow from their traffic, and their cost from the GPUs they hold"
 
 
-def _planned(view: View, name: str, quarter: int) -> Fraction:
+def _planned(case: PlanCase, name: str, quarter: int) -> Fraction:
     """Requests per second that the replicas of a job are planned to take, each as it is sized."""
     rate = Fraction()
-    for (job, _, _), ((node, one), *_) in view.seats[quarter].items():
-        candidate = view.candidate(job, node, one) if job == name else None
+    for (job, _, _), ((node, one), *_) in case.seats[quarter].items():
+        candidate = case.candidate(job, node, one) if job == name else None
         if candidate is not None and candidate.serving is not None:
             rate += Fraction(candidate.serving.planned_requests_per_second)
     return rate

@@ -1,1 +1,1 @@
-"""What a placed plan comes to: its costs and who bears them, budgets, sites and use."""
+"""Figures of a placed plan: costs and who bears them, budgets, use of pools and sites."""

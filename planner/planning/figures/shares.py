@@ -1,4 +1,4 @@
-"""How nodes and sites are used, what endpoints and APIs cost, and what each team is charged.
+"""Use of nodes and sites, costs of endpoints and APIs, and what each team is charged.
 
 The net present cost of each node is spread evenly over the quarters in which it serves. What a pool
 costs in a quarter is shared by the GPUs held there, each for the hours and the part of its memory
@@ -20,7 +20,7 @@ from planner.inputs.scenario.load import HOUR_SECONDS, Load
 from planner.inputs.scenario.site import SITE_LIMITS, Site, SiteLimit
 from planner.inputs.settled import Inputs
 from planner.packing.problem import Pool
-from planner.planning.figures.price_tags import largest_remainder
+from planner.planning.figures.costs import largest_remainder
 from planner.planning.plan import (
     ApiComparison,
     ApiUse,
@@ -364,40 +364,31 @@ def pool_uses(
     `shared_spares` are the nodes that stand in for others, by quarter and pool, or nothing.
     """
     nodes: dict[tuple[str, str, str], list[Node]] = defaultdict(list)
-    pool_of: dict[str, tuple[str, str, str]] = {}
     for node in placed.nodes:
         nodes[node.pool].append(node)
-        pool_of[node.id] = node.pool
-    used: dict[tuple[int, tuple[str, str, str]], list[NodeUse]] = defaultdict(list)
-    for quarter, uses in enumerate(placed.placements):
-        for use in uses:
-            used[quarter, pool_of[use.node]].append(use)
-    found = []
-    for number, pool in enumerate(pools):
-        key = (pool.node_type, pool.site, pool.offer)
-        if pool.held or key not in nodes:
-            continue
-        rows = [
-            _figures(
-                pool,
-                [node for node in nodes[key] if label in node.in_service],
-                used[quarter, key],
-                placed.hours,
-                shared_spares[quarter][number] if shared_spares else 0,
-            )
-            for quarter, label in enumerate(placed.inputs.scenario.horizon.labels)
-        ]
-        columns: dict[str, Any] = {name: tuple(row[name] for row in rows) for name in rows[0]}
-        found.append(
-            PoolUse(
-                node_type=pool.node_type,
-                site=pool.site,
-                gpu_type=pool.gpu_type,
-                offer=pool.offer,
-                **columns,
-            )
+    used = [{use.node: use for use in uses} for uses in placed.placements]
+    labels = placed.inputs.scenario.horizon.labels
+
+    def columns(number: int, mine: Sequence[Node]) -> dict[str, Any]:
+        rows = []
+        for quarter, label in enumerate(labels):
+            serving = [node for node in mine if label in node.in_service]
+            uses = [used[quarter][node.id] for node in mine if node.id in used[quarter]]
+            spare = shared_spares[quarter][number] if shared_spares else 0
+            rows.append(_figures(pools[number], serving, uses, placed.hours, spare))
+        return {name: tuple(row[name] for row in rows) for name in rows[0]}
+
+    return tuple(
+        PoolUse(
+            node_type=pool.node_type,
+            site=pool.site,
+            gpu_type=pool.gpu_type,
+            offer=pool.offer,
+            **columns(number, mine),
         )
-    return tuple(found)
+        for number, pool in enumerate(pools)
+        if not pool.held and (mine := nodes.get((pool.node_type, pool.site, pool.offer)))
+    )
 
 
 def _figures(

@@ -1,1 +1,1 @@
-"""Figures that a document derives from a plan, each with the sum over plan.json that gives it."""
+"""Sums over a plan for documents, each with the formula over plan.json that gives it."""

@@ -1,4 +1,4 @@
-"""Books of a plan: its money and its capacity by quarter, and what is left under its limits."""
+"""Money and capacity of a plan by quarter, and the margins under its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A number together with the sum over plan.json that gives it, and the reader of such figures."""
+"""Traced figures: a number with its formula over plan.json, and the reader of plan.json."""
 
 from __future__ import annotations
 

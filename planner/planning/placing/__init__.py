@@ -1,1 +1,1 @@
-"""Who sits where: the servers by name, in their racks, and each unit on its GPUs by quarter."""
+"""Placement: named nodes in their racks, and each unit on its GPUs by quarter."""

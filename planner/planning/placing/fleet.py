@@ -1,4 +1,4 @@
-"""The servers of a plan by name, and the rack in which each stands."""
+"""The nodes of a plan by name, and the rack in which each stands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from planner.inputs.scenario.scenario import fleet_by_pool, running_units
 from planner.inputs.settled import Inputs
 from planner.packing import Translation
-from planner.packing.problem import RackSpace
+from planner.packing.problem import Pool, RackSpace
 from planner.packing.solution import Racked, Solution
 from planner.packing.statement.translate import held_name
 from planner.planning.plan import Node, Origin
@@ -92,40 +92,28 @@ def _slots(
     The last ones in the order of the layouts, which say when each is there.
     """
     problem, pool = translation.problem, translation.problem.pools[index]
-    labels = inputs.scenario.horizon.labels
-
-    def node(origin: Origin, entry: str, quarters: Iterable[int]) -> Node:
-        return Node(
-            id="",
-            node_type=pool.node_type,
-            gpu_type=pool.gpu_type,
-            gpus=pool.node.gpus,
-            cpus=pool.node.cpus,
-            memory_mb=pool.node.memory_mb,
-            site=pool.site,
-            origin=origin,
-            entry=entry,
-            in_service=tuple(labels[quarter] for quarter in quarters),
-        )
-
+    labels, end = inputs.scenario.horizon.labels, problem.quarters
     supplies = sorted(
         (supply.name, number)
         for number, supply in enumerate(problem.supplies)
         if supply.pool == index and not supply.releases
     )
+
+    def node(origin: Origin, entry: str, quarters: Iterable[int]) -> Node:
+        return _unnamed(pool, origin, entry, tuple(labels[quarter] for quarter in quarters))
+
     if pool.hire:
         ((name, _),) = supplies
         for quarter, layouts in enumerate(solution.layouts):
-            for start, end in (layout.hours for layout in layouts[index] if layout.hours):
-                steps = (end - start) // pool.hire.step_hours
-                had = {"hours": (start, end), "steps": steps}
+            for start, stop in (layout.hours for layout in layouts[index] if layout.hours):
+                steps = (stop - start) // pool.hire.step_hours
+                had = {"hours": (start, stop), "steps": steps}
                 yield node("hourly", name, (quarter,)).model_copy(update=had)
         return
     for name, on, off, sold in _owned(inputs, translation, solution, index):
         gone: dict[str, object] = {"off": tuple(labels[at] for at in off)}
         gone |= {} if sold is None else {"sold": labels[sold]}
         yield node("owned", name, on).model_copy(update=gone)
-    end = problem.quarters
     entries = [(quarter, *supply) for quarter in range(end) for supply in supplies]
     for quarter, name, supply in entries:
         for _ in range(solution.bought[supply][quarter]):
@@ -137,6 +125,21 @@ def _slots(
     for quarter, name, supply in entries if solution.reserved else ():
         for _ in range(solution.reserved[supply][quarter]):
             yield node("reserve", name, problem.supplies[supply].served(quarter))
+
+
+def _unnamed(pool: Pool, origin: Origin, entry: str, in_service: tuple[str, ...]) -> Node:
+    return Node(
+        id="",
+        node_type=pool.node_type,
+        gpu_type=pool.gpu_type,
+        gpus=pool.node.gpus,
+        cpus=pool.node.cpus,
+        memory_mb=pool.node.memory_mb,
+        site=pool.site,
+        origin=origin,
+        entry=entry,
+        in_service=in_service,
+    )
 
 
 def _owned(

@@ -1,4 +1,4 @@
-"""From layouts to units on GPUs: in which way each unit runs, who sits where, and who moves."""
+"""Places units on GPUs: the mode in which each runs, its nodes, and which units move."""
 
 from __future__ import annotations
 
@@ -451,38 +451,29 @@ def current_placement(
     running = running_units(inputs.scenario)
     if not running:
         return None
-    positions = _owned(fleet)
-    place_of = {node.id: place for place, node in enumerate(fleet.nodes)}
-    now: dict[Unit, list[int]] = defaultdict(list)
-    runs: set[Unit] = set()
-    for use in placement.uses[0]:
-        for occupant in use.occupants:
-            if occupant.replica == 1:
-                now[occupant.job, occupant.unit].append(place_of[use.node])
-            if occupant.hours is not None:
-                runs.add((occupant.job, occupant.unit))
-    sized = {job.name: job for job in jobs}
+    now, runs = _in_first_quarter(fleet, placement)
+    owned, sized = _owned(fleet), {job.name: job for job in jobs}
     moves = []
-    for (job, unit), today in sorted(running.items()):
-        if (job, unit) not in now:
+    for unit, today in sorted(running.items()):
+        if unit not in now:
             continue
-        nodes = sorted(now[job, unit])
+        nodes, before = now[unit], sorted(_positions(today.place, owned))
         first = fleet.nodes[nodes[0]]
         leaves = (first.node_type, first.site) != (today.place.node_type, today.place.site)
-        before = sorted(_positions(today.place, positions)) if today.place.numbers else []
-        if not leaves and (not before or before == nodes or (job, unit) in runs):
-            continue
-        reason = "makes room within its pool, where moves cost nothing"
         if leaves:
-            reason = next(_why_it_moves(inputs, sized[job], translation, today.place))
+            reason = next(_why_it_moves(inputs, sized[unit[0]], translation, today.place))
+        elif before and before != nodes and unit not in runs:
+            reason = "makes room within its pool, where moves cost nothing"
+        else:
+            continue
         moves.append(
             Move(
-                job=job,
-                unit=unit,
+                job=unit[0],
+                unit=unit[1],
                 origin=tuple(fleet.nodes[node].id for node in before) or (today.place.pool,),
                 nodes=tuple(fleet.nodes[node].id for node in nodes),
                 leaves_pool=leaves,
-                cost_cents=inputs.scenario.move_cents(job) if leaves else 0,
+                cost_cents=inputs.scenario.move_cents(unit[0]) if leaves else 0,
                 reason=reason,
             )
         )
@@ -493,6 +484,22 @@ def current_placement(
         moves=tuple(moves),
         cost_cents=sum(move.cost_cents for move in moves),
     )
+
+
+def _in_first_quarter(
+    fleet: Fleet, placement: UnitPlacement
+) -> tuple[dict[Unit, list[int]], set[Unit]]:
+    """Positions of the nodes of each unit, sorted; and units that hold theirs for some hours."""
+    place_of = {node.id: place for place, node in enumerate(fleet.nodes)}
+    nodes: dict[Unit, list[int]] = defaultdict(list)
+    runs: set[Unit] = set()
+    for use in placement.uses[0]:
+        for occupant in use.occupants:
+            if occupant.replica == 1:
+                nodes[occupant.job, occupant.unit].append(place_of[use.node])
+            if occupant.hours is not None:
+                runs.add((occupant.job, occupant.unit))
+    return {unit: sorted(places) for unit, places in nodes.items()}, runs
 
 
 def _owned(fleet: Fleet) -> dict[tuple[str, str, int], int]:

@@ -9,8 +9,8 @@ from itertools import groupby
 
 from planner.inputs.scenario.site import (
     HEIGHT,
+    PORTS,
     POWER,
-    SITE_LIMITS,
     SiteLimit,
     SpareGroup,
     limits_told,
@@ -166,7 +166,7 @@ def _site_rows(
         most = capacity.after(site, quarter, POWER.need)
         yield "kW mean", shown(capacity.after(site, quarter, "mean_power_w"), "kw")
         yield "Heat, kBTU/h", shown(most and most * _BTU_PER_WH, "kw")
-        yield "Ports", shown(capacity.after(site, quarter, SITE_LIMITS[-1].need), "count")
+        yield "Ports", shown(capacity.after(site, quarter, PORTS.need), "count")
 
     found = [(label, dict(cells(quarter))) for quarter, label in enumerate(plan.quarters)]
     name = site

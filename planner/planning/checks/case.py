@@ -1,4 +1,4 @@
-"""A plan and what it must answer to, indexed once for all checks."""
+"""What a check looks at: a plan beside its inputs, indexed once for all checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Seats = dict[Piece, list[tuple["Node", "Occupant"]]]
 
 
 @dataclass(frozen=True)
-class View:
+class PlanCase:
     """Inputs, the sizing made from them again, and the plan in question."""
 
     inputs: Inputs
@@ -217,18 +217,20 @@ class View:
 
     def price_usd(self, offer: SettledOffer, quarter: int) -> Decimal:
         """Of each node that enters service in a quarter, by how many do."""
-        nodes = self.entering()[offer.name, quarter] if offer.levels else 0
+        nodes = self.entering[offer.name, quarter] if offer.levels else 0
         reached = [level for level in offer.levels if nodes >= level.from_nodes]
         level = max(reached, key=lambda level: level.from_nodes, default=offer)
         return level.unit_price_usd
 
+    @cached_property
     def entering(self) -> Counter[tuple[str, int]]:
         """Nodes of each order, at all sites, by offer and quarter (from 0)."""
         found: Counter[tuple[str, int]] = Counter()
-        for (offer, _, label), nodes in self.entering_at_sites().items():
+        for (offer, _, label), nodes in self.entering_at_sites.items():
             found[offer, self.labels.index(label)] += nodes
         return found
 
+    @cached_property
     def entering_at_sites(self) -> Counter[tuple[str, str, str]]:
         """Nodes by offer, site and quarter: rented each time, others when they enter.
 
