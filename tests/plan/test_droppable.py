@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +10,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
-from planner.planning.store import Saved, carried_over, dumps, loads
+from planner.planning.store import Saved, carried_over, dumps
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
@@ -189,41 +188,3 @@ def test_the_check_counts_the_units_that_are_placed_and_asks_whether_any_may_be_
     told = "7 units of chat not placed, the plan says that 6 are short"
     assert told in refused(inputs, fewer)
     assert "6 units of chat short, 0 may be" in refused(read({"chat": chat(38)}), plan)
-
-
-def drawn(rng: random.Random) -> dict[str, Any]:
-    """Jobs of all kinds for few servers; most may be short of units."""
-    jobs: dict[str, Any] = {}
-    for name in "abcd"[: rng.randrange(2, 5)]:
-        kind = rng.choice(("fixed", "chat", "run"))
-        count = rng.randrange(1, 6)
-        if kind == "chat":
-            asked = chat(count := rng.randrange(2, 20))
-        else:
-            asked = {"fixed": {"gpus": rng.choice((2, 4, 8))}, "count": count}
-        if kind == "run":
-            asked["run"] = {"hours": rng.choice((400, 900, 1500))}
-        if rng.random() < 0.7:
-            asked["droppable"] = rng.choice((1, count, "all"))
-        if rng.random() < 0.3:
-            asked["quarters"] = rng.choice(("2027Q1", "2027Q2..2027Q3"))
-            asked["may_slip_quarters"] = rng.choice((0, 1))
-        if rng.random() < 0.3 and kind != "chat":
-            asked["may_change_gpu_type"] = True
-        jobs[name] = {**asked, "priority": rng.choice((25, 50, 50, 75))}
-    return jobs
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_plans_pass_their_check_and_keep_as_much_as_was_proved(read, seed):
-    rng = random.Random(f"droppable {seed}")
-    server = {"node_type": "xe9680-h100", "count": 1}
-    fleet = {
-        "old": {**server, "retires": rng.choice(("2027Q2", "2027Q3"))},
-        "other": {"node_type": "xe9680-h200", "count": 1},
-    }
-    policies = {"shortage": "drop"}
-    plan = make_plan(read(drawn(rng), fleet=fleet, policies=policies), price_choices=False)
-    assert plan.shortage is not None
-    assert plan.shortage.proves(plan.proof.cost_cents, plan.proof.asked_gap)
-    assert loads(dumps(plan), "plan.json") == plan

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from itertools import product
 from math import ceil
 
 import pytest
@@ -39,13 +37,6 @@ JOB = """
       latency: {{tpot_ms: 50}}
       mixed: {mixed}
 """
-REPLICA = """
-  {name}:
-    count: {count}
-    gpu_types: [{gpu_type}]
-    fixed: {{gpus: {gpus}, cpus: {cpus}, memory_gb: {memory}}}
-"""
-GPUS_OF_A_NODE = {"h100-80gb-sxm": 8, "l40s-48gb": 4}
 PRICES = {"h100": 3, "l40s": 1.2}
 
 
@@ -63,57 +54,6 @@ def planned(tmp_path):
 
 def endpoint(rate, name="chat", mixed="true", stated=""):
     return JOB.format(name=name, rate=rate, mixed=mixed, stated=stated)
-
-
-def sized(plan):
-    (sizing,) = plan._plan.sizings.values()
-    return sizing.candidates
-
-
-def replicas(candidates, counts):
-    """Jobs that take what so many replicas of each candidate do."""
-    return [
-        REPLICA.format(
-            name=f"way-{number}",
-            count=count,
-            gpu_type=one.gpu_type,
-            gpus=one.gpus,
-            cpus=one.cpus,
-            memory=one.memory_mb / 1000,
-        )
-        for number, (one, count) in enumerate(zip(candidates, counts, strict=True))
-        if count
-    ]
-
-
-def mixes(candidates, rate):
-    """Every number of replicas of each candidate that takes the rate, and of which all must."""
-    takes = [one.serving.planned_requests_per_second for one in candidates]
-    most = [ceil(rate / one) for one in takes]
-    for counts in product(*(range(one + 1) for one in most)):
-        taken = sum(count * one for count, one in zip(counts, takes, strict=True))
-        spare = [one for count, one in zip(counts, takes, strict=True) if count]
-        if taken >= rate and all(taken - one < rate for one in spare):
-            yield counts
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_no_mix_of_replicas_is_cheaper(planned, seed):
-    """Every mix is planned as jobs that state what its replicas need."""
-    rng = random.Random(seed)
-    rate = rng.choice([2.5, 3.5, 5.0])
-    prices = {"h100": rng.randrange(15, 60) / 10, "l40s": rng.randrange(5, 20) / 10}
-    mixed = planned(endpoint(rate), **prices)
-    ways = [one for one in sized(mixed) if one.gpus <= GPUS_OF_A_NODE[one.gpu_type]]
-    every = []
-    for counts in mixes(ways, rate):
-        try:
-            every.append(planned(*replicas(ways, counts), **prices).cost_usd)
-        except planner.InfeasibleError:
-            continue
-
-    assert mixed.proved
-    assert mixed.cost_usd == pytest.approx(min(every))
 
 
 def test_each_quarter_has_the_mix_that_its_traffic_takes(planned):

@@ -37,7 +37,6 @@ jobs:
     team: lab
   always: {fixed: {gpus: 4}, team: desk}
 """
-NINE_DAYS, TWENTY_DAYS = 9 * 24, 20 * 24
 
 
 @pytest.fixture(scope="module")

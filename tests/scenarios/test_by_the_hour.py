@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -86,26 +85,6 @@ def test_the_ask_adds_up_the_hours_of_all_quarters(planned):
     plan = planned({"cloud": HOURLY}, {"one": run(10)}, horizon=half_a_year)
     assert [line.count for line in plan.acquisitions] == [10, 10]
     assert "Rent by the hour 20 node-hours of" in told(plan)
-
-
-def test_eighty_runs_cost_what_their_gpu_hours_cost_or_one_server(planned):
-    rng = random.Random(80)
-    jobs = {f"run-{n:02}": run(rng.randint(2, 15)) for n in range(80)}
-    gpu_hours = sum(2 * job["run"]["hours"] for job in jobs.values())
-    by_hour = planned({"cloud": HOURLY, "buy": BUY}, jobs)
-    assert usd(by_hour) == -(-gpu_hours // 8) * HOUR_USD
-    bought = planned({"buy": BUY}, jobs)
-    assert taken(bought) == [("buy", "buy", 1)]
-    assert {by_hour.proof.status, bought.proof.status} == {"proved"}
-
-
-def test_where_hours_cost_more_than_a_quarter_the_node_is_rented_for_it(planned):
-    """A quarter of a node costs 4 × 8 × 2,190 = $70,080: 1,752 hours at $40."""
-    jobs = {"long": run(1700), "wide": run(60)}
-    offers = {"rent": RENT, "cloud": HOURLY}
-    assert taken(planned(offers, jobs)) == [("cloud", "hourly", 1700)]
-    jobs["longer"] = run(2100)
-    assert taken(planned(offers, jobs)) == [("rent", "rent", 1)]
 
 
 def test_the_plan_says_at_which_price_it_turns(planned):
@@ -201,13 +180,6 @@ def test_nodes_by_the_hour_take_nothing_of_a_site(planned):
     assert not plan.nodes[0].racks
 
 
-def test_a_job_that_must_stay_elsewhere_does_not_go_there(planned):
-    sites = {"cloud": {}, "home": {"labels": ["eu"]}}
-    offers = {"cloud": HOURLY, "rent": {**RENT, "site": "home"}}
-    jobs = {"one": run(10, labels=["eu"])}
-    assert taken(planned(offers, jobs, sites=sites)) == [("rent", "rent", 1)]
-
-
 WIDE = {"fixed": {"gpus": 16}, "gpu_types": ["h100-80gb-sxm"]}
 
 
@@ -274,19 +246,6 @@ def test_the_most_of_an_offer_counts_all_of_its_sites(read, planned):
         offer, {site: run(80, sites=[site], window=windows) for site in sites}, sites=sites
     )
     assert sorted(node.hours for node in plan.nodes) == [(0, 80), (80, 160)]
-
-
-def test_runs_start_later_where_that_pays_a_minimum_once(planned):
-    """The first could be over in January; it waits for the second, which may not start before."""
-    offer = {**HOURLY, "minimum_hours": 24}
-    early = run(10, window={"deadline": 6})
-    late = run(10, window={"release": 5, "deadline": 10})
-    plan = planned({"cloud": offer}, {"early": early, "late": late})
-    assert taken(plan) == [("cloud", "hourly", 24)]
-    apart = run(10, window={"release": 8, "deadline": 10})
-    assert taken(planned({"cloud": offer}, {"early": early, "late": apart})) == [
-        ("cloud", "hourly", 48)
-    ]
 
 
 def test_teams_pay_for_their_hours(planned):

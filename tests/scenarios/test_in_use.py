@@ -8,7 +8,6 @@ import pytest
 
 from planner.errors import CheckError
 from planner.planning.make import make_plan
-from planner.planning.store import carried_over, dumps
 from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
@@ -56,13 +55,6 @@ def test_who_gives_way_stops_and_its_node_takes_the_more_important(read):
     assert "to stop what runs today costs nothing" in told(plan)
 
 
-def test_a_pinned_unit_may_be_stopped_but_not_moved(read):
-    """Pinned where it is, the small job keeps its node; the large one takes the other."""
-    plan = make_plan(read(pinned=", pinned: true"))
-    on = {one.job: use.node for use in plan.placements[0] for one in use.occupants}
-    assert on == {"care": "xe9680-h100/main/01", "claims": "xe9680-h100/main/02"}
-
-
 def test_a_job_that_is_delayed_stops_first_and_pays_no_move(tmp_path):
     """Only the first quarter is full: it starts again in the second, on whatever node."""
     ends = SCENARIO.replace(
@@ -77,23 +69,6 @@ def test_a_job_that_is_delayed_stops_first_and_pays_no_move(tmp_path):
     assert [(job.name, job.delay_quarters) for job in plan.shortage.jobs] == [("lab", 1)]
     assert plan.current is not None
     assert (plan.current.stopped, plan.current.cost_cents) == (1, 0)
-
-
-def test_what_an_earlier_plan_runs_may_be_dropped(read, tmp_path):
-    """Two quarters later a larger job comes first."""
-    early = read()
-    before = make_plan(early)
-    text = early.files[0].location.read_text(encoding="utf-8")
-    text = text[: text.index("running:")].replace("2027Q1, quarters: 2", "2027Q2, quarters: 2")
-    text = text.replace("2026-11-01", "2027-02-01").replace("lab:", "audit:")
-    text = text.replace("2027Q1: 1", "2027Q2: 1").replace("priority: 20", "priority: 95")
-    path = tmp_path / "next.yaml"
-    path.write_text(text, encoding="utf-8")
-    plan = make_plan(carried_over(load_inputs(path), dumps(before), tmp_path / "plan.json"))
-    assert plan.shortage is not None
-    assert [job.name for job in plan.shortage.jobs] == ["care"]
-    assert plan.current is not None
-    assert plan.current.stopped == 1
 
 
 def test_the_check_counts_what_stops(read):

@@ -9,7 +9,6 @@ import pytest
 
 from planner.errors import CheckError, InfeasibleError
 from planner.planning.make import make_plan
-from planner.planning.store import dumps, loads
 from planner.planning.verify import check
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
@@ -168,19 +167,6 @@ def test_a_reservation_is_paid_over_its_term_and_what_comes_after_is_told(planne
     )
 
 
-def test_renting_buying_and_reserving_stand_side_by_side_in_one_optimum(planned):
-    """A node for all quarters, one for a term, one for a quarter: each in its cheapest way."""
-    offers = {
-        "buy": {**BUY, "price_usd": 200_000, "maximum": 1},
-        "rent": RENT,
-        "hold": {**RESERVE, "maximum": 1},
-    }
-    plan = planned(offers, {"2027Q1": 2, "2027Q2": 2, "2027Q3": 3, "2027Q4": 2})
-    assert taken(plan) == [("buy", "2027Q1", 1), ("hold", "2027Q1", 1), ("rent", "2027Q3", 1)]
-    fleet = ask_sentence(plan)
-    assert all(word in fleet for word in ("Buy 1", "rent 1", "reserve 1"))
-
-
 def test_a_large_order_has_its_price_for_all_nodes(planned):
     offer = {**BUY, "price_breaks": [{"from_nodes": 3, "price_usd": 250_000}]}
     two, three = (planned({"buy": offer}, count) for count in (2, 3))
@@ -196,14 +182,6 @@ def test_a_purchase_that_the_capital_budget_forbids_is_rented(planned):
     short = planned(offers, budget={"capex_usd": {"2027Q1": 299_999.99}})
     assert taken(short) == [("rent", "2027Q1", 1), ("buy", "2027Q2", 1)]
     assert [use.spent_cents for use in short.budgets] == [0]
-
-
-def test_rents_that_the_operating_budget_forbids_are_bought(planned):
-    """One quarter: 70,080 to rent; the purchase is dearer but is capital."""
-    offers = {"buy": BUY, "rent": {**RENT, "price_usd_per_gpu_hour": 0.5}}
-    assert taken(planned(offers, {"2027Q4": 1})) == [("rent", "2027Q4", 1)]
-    plan = planned(offers, {"2027Q4": 1}, budget={"opex_usd": {"2027Q4": 8_759}})
-    assert taken(plan) == [("buy", "2027Q4", 1)]
 
 
 def test_a_total_budget_counts_capital_and_operation_and_no_residual_value(planned):
@@ -258,15 +236,6 @@ def test_a_licence_is_charged_for_every_gpu_in_service_unless_something_shows_it
     assert "contract 12, annex B" in told(shown)
     other = planned({"rent": RENT}, finance={"licence_usd_per_gpu_year": {"h100-80gb-sxm": 1000}})
     assert line(other, "licence") == (200_000,) * 4
-
-
-def test_a_licence_can_decide_between_two_offers(planned):
-    """Included in the dearer rent, or 9,000 a quarter on top of the cheaper one."""
-    dearer = {**RENT, "price_usd_per_gpu_hour": 4.4, "licence_included": "contract 12"}
-    offers = {"bare": RENT, "full": dearer}
-    assert {offer for offer, _, _ in taken(planned(offers))} == {"bare"}
-    finance = {"licence_usd_per_gpu_year": 4500}
-    assert {offer for offer, _, _ in taken(planned(offers, finance=finance))} == {"full"}
 
 
 def test_that_no_licence_is_counted_is_said(planned):
@@ -373,18 +342,6 @@ def test_break_even_is_the_use_at_which_both_ways_cost_the_same(planned):
     assert (line.buy_cents, line.rent_cents) == (6_000_000, 4 * 7_008_000)
     assert line.hours == 469
     assert Decimal(line.hours * 4 * 8 * 4) >= 60_000 > Decimal((line.hours - 1) * 4 * 8 * 4)
-
-
-def test_an_offer_that_is_never_worth_buying_says_so(planned):
-    cheap = {**RENT, "price_usd_per_gpu_hour": 0.1}
-    plan = planned({"buy": BUY, "rent": cheap})
-    assert "renting is cheaper at any use" in told(plan)
-
-
-def test_a_plan_with_everything_survives_being_stored(whole):
-    plan = whole[2]
-    assert loads(dumps(plan), "plan.json") == plan
-    assert all(name in told(plan) for name in ("Reservation", "Licence", "Colocation", "capital |"))
 
 
 def everything(read: Any) -> Inputs:
