@@ -198,7 +198,9 @@ def test_every_template_is_what_the_kubernetes_client_reads_and_nothing_is_lost(
     class Answer:
         data = ""
 
-    for one in objects(kubernetes_files(plan, Q2)):
+    templates = objects(kubernetes_files(plan, Q2))
+    assert len(templates) == len(pods_of(plan, Q2))
+    for one in templates:
         answer = Answer()
         answer.data = json.dumps(one)
         read = client.deserialize(answer.data, "V1PodTemplate", "application/json")
@@ -319,7 +321,9 @@ def test_a_job_that_states_no_host_need_asks_for_none(planned):
 
 @pytest.mark.parametrize("quarter", [Q1, Q2])
 def test_every_object_is_valid_by_the_published_schema(plan, quarter):
-    for one in objects(kueue_files(plan, quarter)):
+    written = objects(kueue_files(plan, quarter))
+    assert {one["kind"] for one in written} == set(KUEUE) - {"$comment"}
+    for one in written:
         assert one["apiVersion"] == "kueue.x-k8s.io/v1beta2"
         jsonschema.validate(one, KUEUE[one["kind"]])
 
