@@ -1,8 +1,8 @@
 """Mutation check: `make mutations` breaks places that matter, one at a time, in a copy.
 
 Each place of mutations.yaml must be noticed: at least one of the tests named beside it fails. One
-whose text has changed must be written anew there; until then the check fails. `make mutations ONLY=quota` breaks
-those alone whose name holds that word.
+whose text has changed must be written anew there; until then the check fails. `make mutations
+ONLY=quota` breaks those alone whose name holds that word.
 """
 
 from __future__ import annotations
