@@ -16,7 +16,7 @@ import planner
 from planner.planning.explain import explain
 from planner.planning.make import make_plan
 from tests.plan.edits import changed, pieces, refused
-from tests.stated import stated
+from tests.stated import asked
 
 SCENARIO = """
 format: 1
@@ -40,8 +40,8 @@ jobs:
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    return stated(tmp_path_factory.mktemp("runs"), SCENARIO)
+def inputs():
+    return asked(SCENARIO)
 
 
 @pytest.fixture(scope="module")

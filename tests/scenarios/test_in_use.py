@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,10 +11,7 @@ from planner.planning.make import make_plan
 from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
-from tests.stated import load_inputs, stated
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.stated import asked, edited
 
 SCENARIO = """
 format: 1
@@ -25,28 +22,19 @@ fleet: {old: {node_type: xe9680-h100, count: 2}}
 jobs:
   claims: {fixed: {gpus: 8}, priority: 90}
   care: {fixed: {gpus: 4}, priority: 50}
-  lab: {fixed: {gpus: 8}, priority: 20, may_slip_quarters: SLIP, count: {2027Q1: LAB}}
+  lab: {fixed: {gpus: 8}, priority: 20, may_slip_quarters: 0, count: {2027Q1: 1}}
 running:
-  - {job: care, node: xe9680-h100/main/01PINNED}
+  - {job: care, node: xe9680-h100/main/01}
   - {job: lab, node: xe9680-h100/main/02}
 """
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Any:
-    def inputs(slip: str = "0", lab: str = "1", pinned: str = "") -> Any:
-        text = SCENARIO.replace("SLIP", slip).replace("LAB", lab).replace("PINNED", pinned)
-        return stated(tmp_path, text)
-
-    return inputs
 
 
 def told(plan: Any) -> str:
     return " ".join(render(plan_document(plan, FULL)).split())
 
 
-def test_who_gives_way_stops_and_its_node_takes_the_more_important(read):
-    plan = make_plan(read())
+def test_who_gives_way_stops_and_its_node_takes_the_more_important():
+    plan = make_plan(asked(SCENARIO))
     assert plan.shortage is not None
     assert [(job.name, job.outcome) for job in plan.shortage.jobs] == [("lab", "dropped")]
     assert plan.current is not None
@@ -55,24 +43,22 @@ def test_who_gives_way_stops_and_its_node_takes_the_more_important(read):
     assert "to stop what runs today costs nothing" in told(plan)
 
 
-def test_a_job_that_is_delayed_stops_first_and_pays_no_move(tmp_path):
+def test_a_job_that_is_delayed_stops_first_and_pays_no_move():
     """Only the first quarter is full: it starts again in the second, on whatever node."""
-    ends = SCENARIO.replace(
-        "claims: {fixed: {gpus: 8}, priority: 90}",
-        "claims: {fixed: {gpus: 8}, priority: 90, count: {2027Q1: 1, 2027Q2: 0}}",
+    ends = ("priority: 90", "priority: 90, count: {2027Q1: 1, 2027Q2: 0}")
+    waits = (
+        "slip_quarters: 0, count: {2027Q1: 1}",
+        "slip_quarters: 1, count: {2027Q1: 1, 2027Q2: 0}",
     )
-    text = ends.replace("SLIP", "1").replace("LAB", "1, 2027Q2: 0").replace("PINNED", "")
-    path = tmp_path / "scenario.yaml"
-    path.write_text(text, encoding="utf-8")
-    plan = make_plan(load_inputs(path))
+    plan = make_plan(asked(edited(SCENARIO, ends, waits)))
     assert plan.shortage is not None
     assert [(job.name, job.delay_quarters) for job in plan.shortage.jobs] == [("lab", 1)]
     assert plan.current is not None
     assert (plan.current.stopped, plan.current.cost_cents) == (1, 0)
 
 
-def test_the_check_counts_what_stops(read):
-    inputs = read()
+def test_the_check_counts_what_stops():
+    inputs = asked(SCENARIO)
     plan = make_plan(inputs)
     assert plan.current is not None
     hidden = plan.current.model_copy(update={"stopped": 0})

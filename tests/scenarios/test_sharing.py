@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.planning.make import make_plan
-from tests.stated import stated
+from tests.stated import asked
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from planner.planning.plan import Plan
 
 LONG = {
@@ -25,31 +23,26 @@ LONG = {
 }
 
 
-@pytest.fixture
-def planned(tmp_path: Path) -> Any:
-    """`planned({"name": job}, mig="same-node")` plans jobs for a quarter on H100 to buy."""
-
-    def plan(jobs: dict[str, Any], **policies: Any) -> Plan:
-        scenario = {
-            "format": 1,
-            "name": "sharing",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
-            "offers": {"more": {"node_type": "xe9680-h100", "kind": "buy"}},
-            "policies": policies,
-            "jobs": jobs,
-        }
-        found = make_plan(stated(tmp_path, scenario))
-        assert found.proof.status == "proved"
-        return found
-
-    return plan
+def planned(jobs: dict[str, Any], **policies: Any) -> Plan:
+    """Jobs of a quarter on H100 to buy, with policies such as `mig="same-node"`."""
+    scenario = {
+        "format": 1,
+        "name": "sharing",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+        "offers": {"more": {"node_type": "xe9680-h100", "kind": "buy"}},
+        "policies": policies,
+        "jobs": jobs,
+    }
+    found = make_plan(asked(scenario))
+    assert found.proof.status == "proved"
+    return found
 
 
 def nodes(plan: Plan) -> int:
     return sum(line.count for line in plan.acquisitions)
 
 
-def test_runs_one_after_the_other_take_one_node_for_six(planned):
+def test_runs_one_after_the_other_take_one_node_for_six():
     """A run of nine days on eight GPUs: six of them within a quarter."""
     jobs = {"nightly": {"tune": LONG, "count": 6}}
     assert nodes(planned(jobs)) == 1
@@ -66,7 +59,7 @@ OPEN = {key: value for key, value in LONG.items() if key != "dataset_tokens"}
 """How long it takes is not known."""
 
 
-def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named(planned):
+def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named():
     jobs = {
         "b-open": {"tune": OPEN},
         "a-open": {"tune": dict(OPEN)},
@@ -80,7 +73,7 @@ def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named(pla
 
 
 @pytest.mark.parametrize(("count", "beside"), [(1, 0), (1, 5), (2, 7), (5, 3), (9, 9)])
-def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(planned, count, beside):
+def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(count, beside):
     others = {"endpoint": {"fixed": {"gpus": 1}, "count": beside}} if beside else {}
     held = planned({"open": {"tune": OPEN, "count": count}, **others})
     said = said_of_length(held)
@@ -93,13 +86,13 @@ def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(planned, co
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(6, 1), (7, 2)])
-def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(planned, count, wanted):
+def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(count, wanted):
     """Each holds its GPUs for 360 of 2,160 hours: nine tenths of these are 324."""
     jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"hours": 324}, "count": count}}
     assert nodes(planned(jobs)) == wanted
 
 
-def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(planned):
+def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two():
     def job(**run: int) -> dict[str, Any]:
         return {"fixed": {"gpus": 8}, "run": {"hours": 700, **run}}
 
@@ -109,13 +102,13 @@ def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(plan
     assert nodes(planned(together)) == 2
 
 
-def test_seven_small_models_stand_on_one_gpu_in_partitions(planned):
+def test_seven_small_models_stand_on_one_gpu_in_partitions():
     jobs = {"small": {"serve": {"parameters_b": 3}, "count": 56}}
     assert nodes(planned(jobs, mig="same-node")) == 1
     assert nodes(planned(jobs)) == 7
 
 
-def test_as_many_share_a_gpu_as_its_memory_holds(planned):
+def test_as_many_share_a_gpu_as_its_memory_holds():
     """Ten times 7.47 GB are within 80 GB; CPUs of the node, two for each, last for 56 of them."""
     jobs = {"small": {"serve": {"parameters_b": 3}, "count": 28}}
     assert nodes(planned(jobs, shared_gpus=True)) == 1
