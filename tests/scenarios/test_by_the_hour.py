@@ -41,7 +41,7 @@ def read(offers: dict[str, Any], jobs: dict[str, Any], **changes: Any) -> Inputs
     return asked(scenario)
 
 
-def planned(*arguments: Any, **changes: Any) -> Plan:
+def planned(*arguments: Any, **changes: Any) -> Any:
     return make_plan(read(*arguments, **changes))
 
 

@@ -8,7 +8,7 @@ from planner.inputs.checks.sites import cooled_by
 from planner.inputs.load import load_catalog
 from planner.inputs.scenario.site import SITE_LIMITS
 from planner.planning.make import make_plan
-from tests.stated import load_inputs
+from tests.stated import asked
 
 SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../docs/schema/scenario.schema.json"
@@ -61,12 +61,9 @@ jobs: {{notebook: {{fixed: {{gpus: 1}}}}}}
 
 
 @pytest.mark.parametrize("node_type", NODE_TYPES)
-def test_every_node_type_of_the_catalog_can_stand_where_all_is_limited(tmp_path, node_type):
+def test_every_node_type_of_the_catalog_can_stand_where_all_is_limited(node_type):
     way = min(cooled_by(load_catalog()[0].nodes[node_type]) or ())
-    text = LIMITED.format(node_type=node_type, cooling=way)
-    (tmp_path / "hall.yaml").write_text(text)
-
-    plan = make_plan(load_inputs(tmp_path / "hall.yaml"))
+    plan = make_plan(asked(LIMITED.format(node_type=node_type, cooling=way)))
 
     (facts,) = plan.node_types
     for limit in SITE_LIMITS:
