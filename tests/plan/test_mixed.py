@@ -147,3 +147,11 @@ def test_on_gpus_that_cost_nothing_more_no_replica_runs_that_is_not_needed():
             if one.serving
         )
         assert sum(ways[way].gpus * units[quarter] for way, units in counts.items()) <= fewest
+
+
+def test_of_a_mix_no_smaller_traffic_is_said_to_save_a_node():
+    """How much less would do depends on which of its replicas go."""
+    plan = planned(endpoint(2.5))._plan
+
+    assert len(plan.jobs[0].ways) > 1
+    assert plan.near_misses == ()

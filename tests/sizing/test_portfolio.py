@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from planner.errors import InputError
 from planner.inputs.scenario.job import Job
 from planner.sizing.sizers import size_portfolio
 
@@ -125,3 +126,9 @@ def test_a_model_tuned_in_the_last_quarter_is_not_served_within_the_horizon(shar
         size_portfolio(shared_sizer, scenario({"x": {"tune": tune, "quarters": "2027Q4"}}))
     )
     assert list(jobs) == ["x"]
+
+
+def test_an_unknown_model_is_refused_with_the_nearest_names(shared_sizer):
+    with pytest.raises(InputError) as error:
+        shared_sizer.size(Job.model_validate({"serve": {"model": "llama-3.1-8"}}))
+    assert "llama-3.1-8b" in (error.value.findings[0].hint or "")
