@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 
 FUZZ ?= 500
 DRAWN := tests/inputs tests/rules/test_expression.py tests/exchange/test_portfolio.py tests/packing \
-	tests/sizing/test_tuning_memory.py tests/sizing/test_properties.py tests/plan/test_place.py tests/plan/test_teams.py \
+	tests/sizing/test_tuning_memory.py tests/sizing/test_properties.py tests/plan/test_place.py \
 	tests/cli/test_saved.py
 EXAMPLE := docs/examples/quickstart
 # What stands here is run, not another checkout that a shell names; what is compiled is kept, for

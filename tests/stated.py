@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+import planner
 from planner.inputs.load import Question
 from planner.inputs.override import Override
 
@@ -49,6 +50,11 @@ def stated(folder: Path, scenario: str | dict[str, Any]) -> Inputs:
     path = folder / "scenario.yaml"
     path.write_text(scenario, encoding="utf-8")
     return load_inputs(path)
+
+
+def asked(scenario: str | dict[str, Any]) -> Inputs:
+    """The inputs of a scenario, text or data, that stands on shipped files alone."""
+    return planner.load(scenario)._inputs
 
 
 def own_nodes(**types: dict[str, Any]) -> str:

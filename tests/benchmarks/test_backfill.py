@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import product
 
 import pytest
 
@@ -94,38 +93,6 @@ def drawn(seed):
         until = released + hours + rng.randint(0, 4)
         jobs.append(job(rng.choice((2, 4, 5, 8)), hours, released, until))
     return jobs
-
-
-def fits(jobs, nodes, placed):
-    """Whether jobs with these (hour, node) fit on so many nodes, hour by hour."""
-    return all(
-        sum(
-            one.takes.gpus
-            for one, (start, at) in zip(jobs, placed, strict=False)
-            if at == node and start <= hour < start + one.hours
-        )
-        <= NODE.gpus
-        for node, hour in product(range(nodes), range(12))
-    )
-
-
-def can_be_placed(jobs, nodes, placed=()):
-    """Whether there is any way at all, by trying everything."""
-    if len(placed) == len(jobs):
-        return True
-    one = jobs[len(placed)]
-    hours = range(one.released, one.until - one.hours + 1)
-    ways = ((*placed, way) for way in product(hours, range(nodes)))
-    return any(fits(jobs, nodes, way) and can_be_placed(jobs, nodes, way) for way in ways)
-
-
-@pytest.mark.parametrize("seed", range(draws(20, 200)))
-def test_no_fewer_nodes_would_do_and_never_fewer_than_by_trying_everything(seed):
-    jobs = drawn(seed)
-    fewest = fewest_of(jobs)
-    assert all(hours_of_starts(jobs, NODE, nodes) is None for nodes in range(fewest))
-    best = next(nodes for nodes in range(len(jobs) + 1) if can_be_placed(jobs, nodes))
-    assert best <= fewest
 
 
 @pytest.mark.parametrize("seed", range(draws(20, 200)))

@@ -10,7 +10,7 @@ from benchmarks.greedy import first_fit_decreasing
 from benchmarks.instances import from_folder
 from benchmarks.openb import read_openb
 from benchmarks.portfolio_runs import timed
-from benchmarks.vectorpack import BIN_CENTS, NoPortfolioError, fewest_known, read_vbp
+from benchmarks.vectorpack import BIN_CENTS, fewest_known, read_vbp
 
 VBP = "3\n10 20 30\n3\n10 0 0 1\n0 20 0 1\n0 0 15 2\n"
 NODES = (
@@ -65,35 +65,6 @@ def test_items_take_as_many_bins_as_in_the_instance(written, text, fewest):
     assert first_fit_decreasing(read_vbp(path)).nodes == fewest
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "ends before its items"),
-        ("3\n10 20 30\n", "ends before its items"),
-        ("3\n10 20\n1\n1 1 1 1\n", "line 2: 2 numbers, where 3 are asked for"),
-        ("3\n10 20 30\n1\n1 1 1\n", "line 4: 3 numbers, where 4 are asked for"),
-        ("3\n10 20 30\n2\n1 1 1 1\n", "1 kinds of items, where it says 2"),
-        ("3\n10 20 30\n1\n1 1.5 1 1\n", "line 4: not whole numbers: 1 1.5 1 1"),
-        ("3\n10 20 30\n1\n1 21 1 1\n", "line 4: an item that no bin holds"),
-    ],
-)
-def test_a_mistake_in_an_instance_is_told_by_its_line(written, text, words):
-    with pytest.raises(ValueError, match=words):
-        read_vbp(written("a.vbp", text))
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("4\n1 1 1 1\n1\n1 1 1 1 1\n", "more dimensions than the 3 resources"),
-        ("3\n10 20 30\n1\n1 -1 1 1\n", "sizes below 0"),
-    ],
-)
-def test_an_instance_that_no_portfolio_can_be_is_none(written, text, words):
-    with pytest.raises(NoPortfolioError, match=words):
-        read_vbp(written("a.vbp", text))
-
-
 def test_the_fewest_bins_known_are_the_optimum_or_the_best_published(tmp_path, written):
     written(
         "New_summary_known.csv", "instance_name\tLB\tOPT\tbest_overall\na\t3\t4\t5\nb\t3\t-1\t6\n"
@@ -132,21 +103,6 @@ def test_shares_fill_gpus_by_first_fit_as_in_the_plan(openb):
     problem = openb(pods=pods)
     assert first_fit_decreasing(problem).nodes == 2
     assert timed(problem).cost_cents == first_fit_decreasing(problem).cost_cents
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("p1,1000", "p1,one", "pods.csv, line 2: cpu_milli is no whole number: 'one'"),
-        ("p2,1000,16,1,460", "p2,1000,16,2,460", "line 3: 460 thousandths of 2 GPUs"),
-        ("p2,1000,16,1,460", "p2,1000,16,1,0", "line 3: 0 thousandths of 1 GPUs"),
-        ("p6,1000,16,2,1000,,BE", "p6,1000", "line 7: memory_mib is no whole number: ''"),
-        ("gpu_milli", "milli", "pods.csv: no column gpu_milli"),
-    ],
-)
-def test_a_mistake_in_the_trace_is_told_by_its_line(openb, old, new, words):
-    with pytest.raises(ValueError, match=words):
-        openb(pods=PODS.replace(old, new))
 
 
 def test_a_gpu_without_a_price_is_told(openb):

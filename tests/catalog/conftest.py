@@ -46,8 +46,3 @@ def catalog(files: dict[str, CatalogFile]) -> Catalog:
         models=merged("models"),
         prices=PriceBook(header=header, purchase=merged("purchase"), rent=merged("rent")),
     )
-
-
-@pytest.fixture(scope="session")
-def shipped_texts() -> dict[str, str]:
-    return {path.name: path.read_text("utf-8") for path in sorted(FOLDER.glob("*.yaml"))}

@@ -7,19 +7,6 @@ import pytest
 KINDS = ("watsonx", "kueue", "kubernetes")
 
 
-def test_each_export_is_written_whole_and_the_same_bytes_again(run, plan_json):
-    for kind in KINDS:
-        written = []
-        for folder in ("one", "two"):
-            result = run("export", kind, plan_json, "--out", f"{folder}/{kind}")
-            assert result.exit_code == 0, result.stderr
-            assert result.stdout == ""
-            files = sorted(Path(folder, kind).iterdir())
-            written.append([(path.name, path.read_bytes()) for path in files])
-        assert written[0] == written[1]
-        assert written[0]
-
-
 def test_fixed_jobs_that_watsonx_does_not_know_are_told(run, tmp_path):
     names = [f"f{number}" for number in range(6)]
     lines = (
@@ -47,10 +34,3 @@ def test_what_cannot_be_exported_leaves_no_file(run, plan_json, kind):
     assert result.exit_code == 2
     assert "--quarter: the plan has no quarter '2027Q3'" in result.stderr
     assert not Path("new").exists()
-
-
-def test_an_export_asks_for_nothing_secret(run, plan_json):
-    run("export", "watsonx", plan_json, "--out", "new")
-    for path in Path("new").iterdir():
-        text = path.read_text(encoding="utf-8").lower()
-        assert not any(word in text for word in ("token", "bearer", "http", "space_id"))

@@ -25,12 +25,6 @@ def test_a_pipe_gets_neither_colour_nor_the_terminals_width(process):
     assert max(map(len, lines)) <= 100
 
 
-@pytest.mark.parametrize("columns", ["40", "80"])
-def test_columns_sets_the_width(run, columns):
-    result = run("catalog", "list", "nodes", env={"COLUMNS": columns})
-    assert max(map(len, result.stdout.splitlines())) <= int(columns)
-
-
 def test_an_output_without_the_symbols_gets_ascii(process):
     result = process("catalog", "show", "xe9680-h100", PYTHONIOENCODING="cp1252")
     assert result.returncode == 0

@@ -39,12 +39,3 @@ def test_folder_hash_seed_time_zone_and_locale_change_no_byte_of_any_document(wr
     assert {Path(name).suffix for name in first} >= {".json", ".md", ".html", ".xlsx"}
     assert [name for name in first if first[name] != second[name]] == []
     assert json.loads(first["plan.json"])["provenance"]["files"][0][1] == "scenario.yaml"
-
-
-def test_two_plans_of_a_scenario_are_identical_folders(scenario, run):
-    folders = Path("one"), Path("two")
-    for folder in folders:
-        assert run("plan", scenario, "--out", folder).exit_code == 0
-    first, second = ({one.name: one.read_bytes() for one in each.iterdir()} for each in folders)
-    assert first == second
-    assert set(first) == {"plan.json", "plan.md"}

@@ -170,20 +170,6 @@ def test_the_sums_are_shown_where_they_are_asked_for_with_host_memory_and_headro
         assert gpus in next(line for line in half.splitlines() if line.startswith("h100"))
 
 
-def test_a_bare_size_with_a_family_is_sized_near_the_model_of_that_size(run):
-    bare = sized(run, "--parameters-b", "8.03", "--family", "llama", *LORA)["candidates"][0]
-    named = sized(run, "--model", "llama-3.1-8b", *LORA)["candidates"][0]
-    assert bare["memory"]["peak_mb"] == pytest.approx(named["memory"]["peak_mb"], rel=0.02)
-
-
-def test_heads_that_do_not_divide_are_passed_over(run, config):
-    config.write_text(json.dumps(QWEN | {"num_attention_heads": 14, "num_key_value_heads": 2}))
-    words = ("--serve", "--context", "32768", "--concurrency", "256", "--gpu-type", "l40s-48gb")
-    result = run("size", "--config", str(config), *words)
-    assert result.exit_code == 0
-    assert "serving/heads-divide" in result.stdout
-
-
 def test_parts_of_a_gpu_stand_beside_the_whole_one_and_say_what_speaks_against_the_others(run):
     asked = ("size", "--parameters-b", "3", "--serve", "--gpu-type", "h100-80gb-sxm")
     plain = run(*asked)

@@ -1,6 +1,7 @@
 """`--scenario`, `--set` and `check --resolved`, as a user meets them."""
 
 import json
+import re
 from pathlib import Path
 
 
@@ -64,3 +65,13 @@ def test_an_empty_name_is_a_usage_error(varied, run):
     result = run("plan", varied, "--scenario", "two,")
     assert result.exit_code == 2
     assert "a name is empty" in result.stderr
+
+
+def test_what_the_base_applies_already_is_not_applied_once_more(varied, run):
+    text = varied.read_text(encoding="utf-8").replace("price_usd: 400000", "price_usd: +10%")
+    varied.write_text(f"{text}apply: [dear]\n", encoding="utf-8")
+    again = Path("again.yaml")
+    again.write_text(f"extends: {varied.name}\napply: [dear]\n", encoding="utf-8")
+    once, twice = (run("check", path, "--resolved").stdout for path in (varied, again))
+    prices = [re.findall(r"price_usd: (\d+)", printed) for printed in (once, twice)]
+    assert prices[0] == prices[1] != []

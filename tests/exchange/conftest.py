@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from planner.planning.make import make_plan
-from tests.stated import load_inputs
+from tests.stated import asked
 
 # What the extra `measure` brings is of several GB, and no part of the extra `dev`.
 collect_ignore = [] if find_spec("torch") and find_spec("peft") else ["test_training_run.py"]
@@ -35,19 +35,11 @@ jobs:
 """
 
 
-@pytest.fixture(scope="session")
-def planned(tmp_path_factory):
-    """`planned(text)` plans a scenario."""
-    folder = tmp_path_factory.mktemp("exchange")
-
-    def plan(text=SCENARIO):
-        path = folder / "scenario.yaml"
-        path.write_text(text, encoding="utf-8")
-        return make_plan(load_inputs(path))
-
-    return plan
+def planned(text):
+    """A scenario planned."""
+    return make_plan(asked(text))
 
 
 @pytest.fixture(scope="session")
-def plan(planned):
-    return planned()
+def plan():
+    return planned(SCENARIO)

@@ -26,6 +26,7 @@ from planner.exchange.exports import (
     quarter_of,
     watsonx_files,
 )
+from tests.exchange.conftest import planned
 
 Q1, Q2 = "2027Q1", "2027Q2"
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -126,7 +127,7 @@ jobs:
 
 
 @pytest.fixture(scope="module")
-def wide(planned):
+def wide():
     """Two jobs over two nodes each, one over three, whose cores and memory do not divide evenly."""
     found = planned(WIDE)
     nodes: Counter[str] = Counter()
@@ -171,7 +172,7 @@ def test_the_pods_of_one_unit_on_several_nodes_are_alike_and_hold_it_whole(wide)
     assert quota(quotas, WITHOUT_TEAM, "xe9680-h100-main", "cpu") == str(9 * 7 + 3)
 
 
-def test_jobs_that_need_the_same_share_one_specification(planned):
+def test_jobs_that_need_the_same_share_one_specification():
     both = planned(ALIKE)
     files = watsonx_files(both, Q1)
     assert len(files) == 2
@@ -198,7 +199,9 @@ def test_every_template_is_what_the_kubernetes_client_reads_and_nothing_is_lost(
     class Answer:
         data = ""
 
-    for one in objects(kubernetes_files(plan, Q2)):
+    templates = objects(kubernetes_files(plan, Q2))
+    assert len(templates) == len(pods_of(plan, Q2))
+    for one in templates:
         answer = Answer()
         answer.data = json.dumps(one)
         read = client.deserialize(answer.data, "V1PodTemplate", "application/json")
@@ -307,7 +310,7 @@ def test_a_template_says_when_its_runs_are_planned(plan):
     assert told["ranker"] is None
 
 
-def test_a_job_that_states_no_host_need_asks_for_none(planned):
+def test_a_job_that_states_no_host_need_asks_for_none():
     text = ALIKE.replace('"=one": {serve: {parameters_b: 10}}', "one: {fixed: {gpus: 1}}")
     one, _ = objects(kubernetes_files(planned(text), Q1))
     (container,) = one["template"]["spec"]["containers"]
@@ -319,7 +322,9 @@ def test_a_job_that_states_no_host_need_asks_for_none(planned):
 
 @pytest.mark.parametrize("quarter", [Q1, Q2])
 def test_every_object_is_valid_by_the_published_schema(plan, quarter):
-    for one in objects(kueue_files(plan, quarter)):
+    written = objects(kueue_files(plan, quarter))
+    assert {one["kind"] for one in written} == set(KUEUE) - {"$comment"}
+    for one in written:
         assert one["apiVersion"] == "kueue.x-k8s.io/v1beta2"
         jsonschema.validate(one, KUEUE[one["kind"]])
 
@@ -391,7 +396,7 @@ def test_nodes_without_racks_beside_others_with_them_are_told_to_be_labelled(pla
 # What cannot be exported
 
 
-def test_names_that_no_cluster_takes_are_written_otherwise_and_told(planned):
+def test_names_that_no_cluster_takes_are_written_otherwise_and_told():
     text = ALIKE.replace("count: 1", "count: 1, site: Main Hall").replace("two:", "Two_b:")
     text = text.replace("10}}", "10}, team: Customer care}")
     plan = planned(text)
@@ -433,7 +438,7 @@ def test_two_pools_of_one_name_are_no_flavors(plan):
 
 
 @pytest.fixture(scope="module")
-def shared(planned):
+def shared():
     text = ALIKE.replace("jobs:", "policies: {shared_gpus: true}\njobs:")
     return planned(text.replace("10}}", "1}, count: 12}"))
 

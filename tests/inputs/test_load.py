@@ -38,13 +38,6 @@ def test_every_file_is_recorded_by_name_and_hash_scenario_first(write, scenario_
     assert "rules/policies.yaml" in rules
 
 
-def test_line_ends_change_neither_inputs_nor_hashes(write, scenario_text):
-    unix = load_inputs(write(scenario_text))
-    windows = load_inputs(write(scenario_text.replace("\n", "\r\n").encode()))
-
-    assert windows == unix
-
-
 def test_an_order_can_be_placed_from_the_first_day_unless_said_otherwise(write, scenario_text):
     assert load_inputs(write(scenario_text)).scenario.horizon.earliest_order == date(2027, 1, 1)
 
@@ -122,17 +115,6 @@ def test_half_a_cent_goes_to_the_even_cent(write, scenario_text, price, cents):
     )
 
     assert str(settled.unit_price_usd) == cents
-
-
-def test_mistakes_of_all_files_are_told_together(write, scenario_text):
-    catalog = write("gpu: {}\n", "mine/catalog.yaml")
-    rule = write("rules: {x: {}}\n", "mine/rule.yaml")
-    path = write(scenario_text.replace("batch: 8", "batch: 0"))
-
-    told = findings(path, catalog=[catalog], rules=[rule])
-
-    assert {finding.file for finding in told} == {str(path), str(catalog), str(rule)}
-    assert told[0].file == str(path)
 
 
 def test_an_entry_of_a_later_file_replaces_one_of_the_same_id(write):

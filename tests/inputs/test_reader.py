@@ -1,6 +1,5 @@
 import contextlib
 import os
-import time
 from decimal import Decimal
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from planner.errors import InputError
 from planner.inputs.reading.reader import parse_document, read_document
 from planner.reporting.findings import Styler, render_findings
+from tests.effort import at_most
 from tests.properties.questions import drawing
 
 
@@ -115,11 +115,10 @@ def test_line_ends_of_windows_change_neither_data_nor_hash():
 
 @pytest.mark.parametrize("sign", ["[", "{a: ", "- "])
 def test_deep_nesting_is_refused_at_once(sign):
-    began = time.perf_counter()
-    (finding,) = refusal("a: \n  " + sign * 3000)
+    with at_most(calls=5_000):
+        (finding,) = refusal("a: \n  " + sign * 3000)
 
     assert "nested too deep" in finding.message
-    assert time.perf_counter() - began < 1
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x1b", "\x85", "\u2028", "\u202e", "\ufeff"])

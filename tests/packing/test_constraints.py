@@ -84,34 +84,8 @@ def test_a_unit_does_not_span_sites(build, plan):
     assert plan(build.problem(together, [], [build.units(1, ("h100", 16, 1, 1))]))
 
 
-def test_units_of_one_shape_at_two_sites_are_each_placed_once(build, plan):
-    """Two jobs with the same shape are two demands; each site has room for one of them."""
-    sites = [build.pool(site="east", owned=1), build.pool(site="west", owned=1)]
-    demands = [build.units(1, ("h100", 5, 9, 9)), build.units(1, ("h100", 5, 9, 9), ("b", 1, 1, 1))]
-    assert plan(build.problem(sites, [], demands))
-
-
-def test_a_unit_takes_one_whole_node_or_several_smaller_ones(build, plan):
-    """8 GPUs are one node of 8 or, over a fabric, two nodes of 4: whichever is cheaper."""
-    pools = [build.pool(), build.pool(node=(4, 40, 400_000), site="small")]
-    offers = [build.buy(BUY), build.buy(BUY * 2 // 5, pool=1)]
-    solution = plan(build.problem(pools, offers, [build.units(1, ("h100", 8, 80, 800_000))]))
-    assert solution.bought == ((0,), (2,))
-
-
 def test_a_demand_without_a_choice_has_no_plan(build, plan):
     assert plan(build.problem([build.pool()], [build.buy(BUY)], [build.units(1)])) is None
-
-
-def test_a_unit_keeps_its_gpu_type_where_changing_would_be_cheaper(build, plan):
-    """Rent of `a` is cheap first, rent of `b` later: whoever stays pays the dear quarter."""
-    pools = [build.pool("a"), build.pool("b")]
-    offers = [build.rent(RENT, 3 * RENT), build.rent(4 * RENT, RENT, pool=1)]
-    either = (("a", 8, 0, 0), ("b", 8, 0, 0))
-    staying = build.problem(pools, offers, [build.units(1, *either, quarters=(0, 1))], 2)
-    assert plan(staying).cost_cents == 4 * RENT
-    two_jobs = [build.units(1, *either, quarters=(quarter,)) for quarter in (0, 1)]
-    assert plan(build.problem(pools, offers, two_jobs, 2)).cost_cents == 2 * RENT
 
 
 def test_a_pool_that_runs_a_unit_keeps_its_spare_nodes_empty(build, nodes_bought):

@@ -101,15 +101,6 @@ def test_the_same_problem_has_the_same_solution(solved, solve, seen):
     assert solve(generator(jobs, seed), asked_gap=ASKED_GAP) == solved(*seen)[1]
 
 
-def test_one_more_unit_never_makes_a_plan_cheaper(solved, solve):
-    problem, solution = solved(catalogue, 20, 0)
-    for number, demand in enumerate(problem.demands[:6]):
-        demands = list(problem.demands)
-        demands[number] = replace(demand, count=demand.count + 1)
-        more = solve(replace(problem, demands=tuple(demands)))
-        assert more.cost_cents >= solution.bound_cents
-
-
 def spoilt(problem: Problem, solution: Solution) -> Iterator[tuple[str, Solution]]:
     """Solutions with one fault each."""
     layouts = solution.layouts[0]

@@ -55,14 +55,6 @@ def market_split(variables: int = 40, rows: int = 4) -> Program:
     return program
 
 
-def test_an_integer_program_is_solved_to_its_optimum():
-    program = program_of([3, 2], [([2, 1], ">=", 5)], integers=(0, 1))
-    answer = solve_integer(program, time_limit_s=10)
-    assert answer.outcome is Outcome.OPTIMAL
-    assert answer.objective == answer.bound == 8
-    assert tuple(round(value) for value in answer.values) == (2, 1)
-
-
 def test_relaxed_variables_may_be_fractional_and_the_others_not():
     program = program_of([3, 2], [([2, 0], ">=", 5), ([0, 2], ">=", 5)], integers=(0, 1))
     answer = solve_integer(program, time_limit_s=10, relaxed=frozenset({1}))
@@ -76,14 +68,6 @@ def test_a_program_stopped_by_a_limit_is_not_called_optimal(limits):
     assert answer.bound < 1, "nothing is proved that was not"
 
 
-def test_a_program_without_a_solution_is_called_infeasible():
-    program = program_of([1, 1], [([1, 1], ">=", 3)], uppers=(1, 1), integers=(0, 1))
-    answer = solve_integer(program, time_limit_s=10)
-    assert answer.outcome is Outcome.INFEASIBLE
-    assert answer.values == ()
-    assert solve_linear(program) is None
-
-
 @pytest.mark.parametrize(("sense", "right"), [("==", 1), (">=", 1), ("<=", -1)])
 def test_a_program_without_variables_is_infeasible_if_one_of_its_rows_is(sense, right):
     kept = program_of([], [([], "<=", 3)])
@@ -92,12 +76,6 @@ def test_a_program_without_variables_is_infeasible_if_one_of_its_rows_is(sense, 
     broken = program_of([], [([], "<=", 3), ([], sense, right)])
     assert solve_integer(broken, time_limit_s=10).outcome is Outcome.INFEASIBLE
     assert solve_linear(broken) is None
-
-
-def test_a_program_with_only_a_fractional_solution_is_called_infeasible():
-    program = program_of([1], [([2], "==", 3)], integers=(0,))
-    assert solve_integer(program, time_limit_s=10).outcome is Outcome.INFEASIBLE
-    assert solve_linear(program) is not None
 
 
 def test_the_prices_of_a_linear_program_add_up_to_its_optimum():

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 
 import pytest
 
-from planner.packing.solution import PriceTag, Status
+from planner.packing.solution import PriceTag
 from planner.planning.explain import explain_job
 from tests.plan.edits import changed
 
@@ -32,22 +31,6 @@ def test_illustrative_prices_are_warned_of_once_from_the_book_and_from_the_scena
     offers = tuple(changed(offer, illustrative=True) for offer in case.inputs.offers)
     own = replace(case, inputs=changed(case.inputs, offers=offers)).plan
     assert any(one.startswith("no quote stands behind these prices") for one in texts(own.warnings))
-
-
-def test_a_stale_price_is_warned_of(case):
-    later, same = (
-        texts(with_scenario(case, "horizon", as_of=date(2027, 5, day)).plan.warnings)
-        for day in (31, 30)
-    )
-    assert any("buy-h100 is of 2026-12-01, 181 days before" in text for text in later)
-    assert not any("days before" in text for text in same)
-
-
-def test_an_unproved_plan_says_how_far_it_can_be_off(case):
-    solution = replace(case.solution, status=Status.NOT_PROVED)
-    warnings = texts(replace(case, solution=solution).plan.warnings)
-    assert warnings[0].startswith("not proved: the search ended")
-    assert "$1.00" in warnings[0]
 
 
 def test_whatever_is_taken_for_granted_is_listed_with_who_says_so(case):

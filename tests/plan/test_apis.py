@@ -13,7 +13,7 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import loads
 from tests.plan.edits import entry, refused
-from tests.stated import stated
+from tests.stated import asked
 
 if TYPE_CHECKING:
     from planner.planning.plan import Plan
@@ -231,8 +231,8 @@ def _tokens_cents(
         ("the use of APIs", entry("apis", 0, present_cents=1)),
     ],
 )
-def test_the_check_finds_a_unit_that_may_not_be_there_and_another_price(tmp_path, told, edit):
-    inputs = stated(tmp_path, scenario(RARE, {"hosted": hosted()}))
+def test_the_check_finds_a_unit_that_may_not_be_there_and_another_price(told, edit):
+    inputs = asked(scenario(RARE, {"hosted": hosted()}))
     assert told in refused(inputs, edit(make_plan(inputs)))
 
 
@@ -248,12 +248,10 @@ def test_the_check_finds_a_unit_that_may_not_be_there_and_another_price(tmp_path
         ),
     ],
 )
-def test_the_check_holds_a_plan_to_what_the_scenario_says_of_jobs_and_apis(
-    tmp_path, told, api, limits
-):
+def test_the_check_holds_a_plan_to_what_the_scenario_says_of_jobs_and_apis(told, api, limits):
     plan = plan_of(scenario(RARE, {"hosted": hosted()}))
-    asked = scenario({"rare": endpoint(0.01, api=api)}, {"hosted": hosted(**limits)})
-    assert told in refused(stated(tmp_path, asked), plan)
+    inputs = asked(scenario({"rare": endpoint(0.01, api=api)}, {"hosted": hosted(**limits)}))
+    assert told in refused(inputs, plan)
 
 
 def test_where_tokens_are_all_that_is_paid_the_cost_moves_as_their_price_and_number_do():

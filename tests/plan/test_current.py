@@ -15,7 +15,7 @@ from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.store import carried_over, dumps, loads
 from tests.plan.edits import changed, refused, within
-from tests.stated import edited, stated
+from tests.stated import asked, edited
 
 if TYPE_CHECKING:
     from planner.planning.plan import CurrentPlacement, Plan
@@ -38,18 +38,13 @@ running:
 TOGETHER = ("gpus: 16", "gpus: 8")
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory):
+def load(*changes):
     """The inputs with some words of the scenario replaced."""
-
-    def loaded(*changes: tuple[str, str]):
-        return stated(tmp_path_factory.mktemp("current"), edited(SCENARIO, *changes))
-
-    return loaded
+    return asked(edited(SCENARIO, *changes))
 
 
 @pytest.fixture(scope="module")
-def moved(load):
+def moved():
     inputs = load()
     return inputs, make_plan(inputs)
 
@@ -80,7 +75,7 @@ def test_a_plan_lists_what_moves_from_where_to_where_and_what_it_costs(moved):
     assert (current(plan).units, current(plan).cost_cents) == (2, 200_000)
 
 
-def test_a_weight_is_no_payment_so_that_no_budget_counts_it(load, moved):
+def test_a_weight_is_no_payment_so_that_no_budget_counts_it(moved):
     cost = next(line for line in moved[1].costs if line.name == "energy").total_cents
     budget = f"budget: {{total_usd: {cost / 100:.2f}}}\njobs:"
 
@@ -90,7 +85,7 @@ def test_a_weight_is_no_payment_so_that_no_budget_counts_it(load, moved):
     assert plan.budgets[0].spent_cents == cost
 
 
-def test_the_price_of_a_job_goes_before_that_of_the_policies_and_none_is_an_assumption(load):
+def test_the_price_of_a_job_goes_before_that_of_the_policies_and_none_is_an_assumption():
     own = make_plan(load(("team: red", "team: red, move_cost_usd: 12.345")))
     free = make_plan(load(("policies: {move_cost_usd: 1000}\n", "")))
 
@@ -98,7 +93,7 @@ def test_the_price_of_a_job_goes_before_that_of_the_policies_and_none_is_an_assu
     assert any("to move small costs nothing" in note.text for note in free.assumptions)
 
 
-def test_units_keep_their_nodes_and_change_them_for_nothing_where_they_must(load):
+def test_units_keep_their_nodes_and_change_them_for_nothing_where_they_must():
     plan = make_plan(load(TOGETHER, ALONE))
     (move,) = current(plan).moves
     assert not move.leaves_pool
@@ -113,7 +108,7 @@ def test_units_keep_their_nodes_and_change_them_for_nothing_where_they_must(load
     ]
 
 
-def test_pinned_units_stay_apart_on_their_nodes_in_every_quarter(load):
+def test_pinned_units_stay_apart_on_their_nodes_in_every_quarter():
     plan = make_plan(load(TOGETHER, PINNED))
 
     assert current(plan).pinned == 2
@@ -160,7 +155,7 @@ FIRST = "the pin of unit 1 of small to xe9680-h100/here/01"
     ],
     ids=["of the room", "of its node", "of its GPU type", "of any node"],
 )
-def test_a_pin_that_leaves_no_plan_is_named_with_the_figures(load, told, changes):
+def test_a_pin_that_leaves_no_plan_is_named_with_the_figures(told, changes):
     with pytest.raises(InfeasibleError) as refusal:
         make_plan(load(*changes))
 
@@ -181,7 +176,7 @@ def test_a_pin_that_leaves_no_plan_is_named_with_the_figures(load, told, changes
         ("shared_gpus: false", "fixed: {gpus: 1}", False),
     ],
 )
-def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(load, policy, job, fits):
+def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(policy, job, fits):
     tiny = job.replace("SMALL", "model: llama-3.2-1b, context: 2048, concurrency: 4")
     changes = (
         ("policies: {", f"policies: {{{policy}, "),
@@ -198,7 +193,7 @@ def test_more_units_than_gpus_run_on_a_node_where_they_may_share_them(load, poli
             load(*changes)
 
 
-def test_gpu_counts_that_differ_from_the_rules_are_warned_of(load):
+def test_gpu_counts_that_differ_from_the_rules_are_warned_of():
     plan = make_plan(load(("here/2, gpus: 4", "here/2, gpus: 2")))
     told = "a unit of small holds 2 GPUs of h100-80gb-sxm today, the plan gives it 4 there"
     assert told in [note.text for note in plan.warnings]
@@ -217,22 +212,22 @@ def test_the_check_sees_a_move_that_is_not_told_or_told_wrongly(moved):
     assert "moves" in refused(inputs, changed(plan, current=None))
 
 
-def test_the_check_sees_a_pinned_unit_elsewhere_and_a_price_left_out(load, moved):
+def test_the_check_sees_a_pinned_unit_elsewhere_and_a_price_left_out(moved):
     _, plan = moved
     assert "pinned to xe9680-h100/here/01, but is on" in refused(load(PINNED), plan)
     assert "moves" in refused(load(("1000", "1001")), plan)
 
 
-def later(load, *changes):
+def later(*changes):
     """The next half-year, with nothing listed as running."""
     listed = SCENARIO.partition("running:")[2]
     return load(("2027Q1", "2027Q3"), (f"running:{listed}", ""), *changes)
 
 
-def test_an_earlier_plan_can_say_what_runs_where_the_scenario_lists_nothing(load, moved):
-    empty = later(load, ("policies:", "running: []\npolicies:"))
+def test_an_earlier_plan_can_say_what_runs_where_the_scenario_lists_nothing(moved):
+    empty = later(("policies:", "running: []\npolicies:"))
     inputs, same = (
-        carried_over(one, dumps(moved[1]), Path("plan.json")) for one in (later(load), empty)
+        carried_over(one, dumps(moved[1]), Path("plan.json")) for one in (later(), empty)
     )
     assert inputs.question == same.question
 
@@ -243,41 +238,41 @@ def test_an_earlier_plan_can_say_what_runs_where_the_scenario_lists_nothing(load
     assert loads(dumps(plan), "plan.json") == plan
 
 
-def test_units_and_jobs_that_have_ended_are_not_carried_over(load, moved):
+def test_units_and_jobs_that_have_ended_are_not_carried_over(moved):
     changes = (
         ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""),
         ("count: 2, team", "count: 1, team"),
     )
-    inputs = carried_over(later(load, *changes), dumps(moved[1]), Path("plan.json"))
+    inputs = carried_over(later(*changes), dumps(moved[1]), Path("plan.json"))
 
     told = [(entry.job, entry.node, entry.count) for entry in inputs.scenario.running]
     assert told == [("small", "xe9680-h100/there/01", 1)]
 
 
-def test_runs_of_an_earlier_plan_are_over_but_those_of_a_pinned_job_say_where_it_stays(load):
+def test_runs_of_an_earlier_plan_are_over_but_those_of_a_pinned_job_say_where_it_stays():
     tuner = "{tune: {model: llama-3.1-8b, method: lora, dataset_tokens: 500000000}, "
     twice = ("small: {fixed: {gpus: 4}, ", f"small: {tuner}runs_per_quarter: 2, ")
     earlier = dumps(make_plan(load(twice)))
-    inputs = carried_over(later(load, twice), earlier, Path("plan.json"))
+    inputs = carried_over(later(twice), earlier, Path("plan.json"))
     assert {entry.job for entry in inputs.scenario.running} == {"whole"}
 
-    pinned = carried_over(later(load, twice, ("red", "red, pinned: true")), earlier, Path("p.json"))
+    pinned = carried_over(later(twice, ("red", "red, pinned: true")), earlier, Path("p.json"))
     assert sum(one.count for one in pinned.scenario.running if one.job == "small") == 2
 
 
-def test_a_job_that_is_sized_by_its_load_is_not_carried_over_and_neither_is_nothing(load, moved):
+def test_a_job_that_is_sized_by_its_load_is_not_carried_over_and_neither_is_nothing(moved):
     tokens = "requests_per_second: 1, input_tokens: 10, output_tokens: 10"
     held = f"model: llama-3.1-8b, context: 4096, concurrency: 4, load: {{{tokens}}}"
     changes = (("small: {fixed: {gpus: 4}, count: 2", f"small: {{serve: {{{held}}}"),)
-    inputs = carried_over(later(load, *changes), dumps(moved[1]), Path("plan.json"))
+    inputs = carried_over(later(*changes), dumps(moved[1]), Path("plan.json"))
     assert {entry.job for entry in inputs.scenario.running} == {"whole"}
     alone = (*changes, ("  whole: {fixed: {gpus: 16}, team: blue}\n", ""))
-    inputs = carried_over(later(load, *alone), dumps(moved[1]), Path("plan.json"))
+    inputs = carried_over(later(*alone), dumps(moved[1]), Path("plan.json"))
     assert inputs.scenario.running == ()
     assert "running:" not in inputs.question
 
 
-def test_a_unit_on_a_node_that_must_stay_empty_moves_for_that_reason(load):
+def test_a_unit_on_a_node_that_must_stay_empty_moves_for_that_reason():
     """The one server there is all that its pool has, and one of each pool is kept spare."""
     plan = make_plan(
         load(
@@ -300,8 +295,8 @@ ALONE = ("  b: {node_type: xe9680-h100, count: 1, site: there}\n", "")
 GONE = (ALONE, ("count: 2, site: here", "count: 3, site: here"))
 
 
-def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
-    plan = make_plan(carried_over(later(load, *GONE), dumps(moved[1]), Path("plan.json")))
+def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(moved):
+    plan = make_plan(carried_over(later(*GONE), dumps(moved[1]), Path("plan.json")))
 
     small = [move for move in current(plan).moves if move.job == "small"]
     assert [move.origin for move in small] == [("xe9680-h100/there",)] * 2
@@ -309,9 +304,9 @@ def test_a_node_that_is_gone_counts_by_its_pool_and_its_units_move(load, moved):
     assert current(plan).cost_cents == 200_000
 
 
-def test_a_pin_to_a_pool_that_is_gone_says_so(load, moved):
+def test_a_pin_to_a_pool_that_is_gone_says_so(moved):
     with pytest.raises(InfeasibleError, match=r"there .none of its nodes can be in service"):
-        make_plan(carried_over(later(load, *GONE, PINNED), dumps(moved[1]), Path("plan.json")))
+        make_plan(carried_over(later(*GONE, PINNED), dumps(moved[1]), Path("plan.json")))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +316,7 @@ def test_a_pin_to_a_pool_that_is_gone_says_so(load, moved):
         ([("2027Q1", "2028Q1"), ("running:", "#"), ("  - {", "# {")], "says nothing of 2027Q4"),
     ],
 )
-def test_an_earlier_plan_that_cannot_say_it_is_refused(load, moved, changes, words):
+def test_an_earlier_plan_that_cannot_say_it_is_refused(moved, changes, words):
     with pytest.raises(InputError, match=words):
         carried_over(load(*changes), dumps(moved[1]), Path("plan.json"))
 
@@ -340,13 +335,11 @@ def test_an_earlier_plan_that_cannot_say_it_is_refused(load, moved, changes, wor
         ),
     ],
 )
-def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(
-    load, moved, changes, words
-):
+def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(moved, changes, words):
     pinned = (
         changes if "pinned" in changes[1] else ("count: 2, team", "count: 2, pinned: true, team")
     )
-    inputs = later(load, *dict.fromkeys((pinned, changes)))
+    inputs = later(*dict.fromkeys((pinned, changes)))
     with pytest.raises(InputError) as told:
         carried_over(inputs, dumps(moved[1]), Path("plan.json"))
     assert [(one.file, one.message) for one in told.value.findings] == [("plan.json", words)]
@@ -356,7 +349,7 @@ def test_pins_of_an_earlier_plan_that_cannot_be_kept_are_told_as_stated_ones(
 OF_HOURS = ("small: {fixed: {gpus: 4}, ", "small: {fixed: {gpus: 4}, run: {hours: 50}, ")
 
 
-def test_a_run_on_another_node_of_its_pool_has_not_moved_and_one_that_leaves_it_pays(load):
+def test_a_run_on_another_node_of_its_pool_has_not_moved_and_one_that_leaves_it_pays():
     """Both units go to the node that `whole` leaves: that one ran elsewhere today is no move."""
     plan = make_plan(load(OF_HOURS, TOGETHER))
     assert current(plan).moves == ()
@@ -368,7 +361,7 @@ def test_a_run_on_another_node_of_its_pool_has_not_moved_and_one_that_leaves_it_
     assert plan.moves == (0, 0)
 
 
-def test_every_run_of_a_pinned_unit_stays_on_its_node(load):
+def test_every_run_of_a_pinned_unit_stays_on_its_node():
     tuner = "{tune: {model: llama-3.1-8b, method: lora, dataset_tokens: 500000000}, "
     inputs = load(
         ("small: {fixed: {gpus: 4}, count: 2, ", f"small: {tuner} runs_per_quarter: 4, count: 2, "),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +10,7 @@ from planner.inputs.reading.reader import parse_document
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
-from planner.planning.store import Saved, carried_over, dumps, loads
+from planner.planning.store import Saved, carried_over, dumps
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
@@ -19,12 +18,9 @@ from planner.reporting.sections.purchases import ask_sentence
 from planner.whatif.compare import compare_plans
 from planner.whatif.results import JobShort, summary_of
 from tests.plan.edits import entry, pieces, refused
-from tests.stated import stated
+from tests.stated import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan, ShortJob
 
@@ -53,16 +49,14 @@ def scenario(jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def read(tmp_path: Path) -> Callable[..., Inputs]:
-    return lambda jobs, **changes: stated(tmp_path, scenario(jobs, **changes))
+def read(jobs: dict[str, Any], **changes: Any) -> Inputs:
+    return asked(scenario(jobs, **changes))
 
 
 @pytest.fixture(scope="module")
-def in_part(tmp_path_factory) -> tuple[Inputs, Plan]:
+def in_part() -> tuple[Inputs, Plan]:
     """Six of 38 units are short in the last quarter."""
-    asked = scenario({"chat": chat(38, droppable=6)})
-    inputs = stated(tmp_path_factory.mktemp("short"), asked)
+    inputs = read({"chat": chat(38, droppable=6)})
     return inputs, make_plan(inputs)
 
 
@@ -76,7 +70,7 @@ def units(plan: Plan) -> dict[str, tuple[int, ...]]:
     return {job.name: job.units for job in plan.jobs}
 
 
-def test_of_40_replicas_34_serve_in_the_quarter_without_room_and_all_before(in_part, read):
+def test_of_40_replicas_34_serve_in_the_quarter_without_room_and_all_before(in_part):
     _, plan = in_part
     assert plan.shortage is not None
     assert plan.proof.status == "proved"
@@ -94,7 +88,7 @@ def test_of_40_replicas_34_serve_in_the_quarter_without_room_and_all_before(in_p
         assert units(plan) == {"chat": (0, 0, 0)}
 
 
-def test_what_is_told_names_the_units_and_the_quarters(read):
+def test_what_is_told_names_the_units_and_the_quarters():
     plan = make_plan(read({"chat": chat(38, droppable="all")}))
     page = render(plan_document(plan, FULL))
     assert "### chat: short of 6 of 38 units (2027Q3)" in page
@@ -115,7 +109,7 @@ def test_what_is_told_names_the_units_and_the_quarters(read):
     assert "units_short" not in summary_of(whole).model_dump()
 
 
-def test_a_job_that_waits_may_be_short_as_well(read):
+def test_a_job_that_waits_may_be_short_as_well():
     """The buyer of the only server gets it for the second quarter."""
     jobs = {
         "first": {"fixed": {"gpus": 8}, "count": 5, "quarters": "2027Q1", "required": True},
@@ -134,7 +128,7 @@ def test_a_job_that_waits_may_be_short_as_well(read):
     assert units(plan)["waits"] == (0, 5, 4)
 
 
-def test_what_runs_today_stops_unit_by_unit_without_a_move(read):
+def test_what_runs_today_stops_unit_by_unit_without_a_move():
     jobs = {
         "chat": chat(38, droppable=6),
         "notes": {"fixed": {"gpus": 1}, "count": 2, "droppable": "all", "priority": "low"},
@@ -150,7 +144,7 @@ def test_what_runs_today_stops_unit_by_unit_without_a_move(read):
     assert (plan.current.stopped, plan.current.cost_cents) == (0, 0)
 
 
-def test_a_plan_goes_on_from_one_with_units_that_are_short(read, tmp_path):
+def test_a_plan_goes_on_from_one_with_units_that_are_short(tmp_path):
     jobs = {"chat": chat(38, droppable="all")}
     before = make_plan(read(jobs))
     later = {"first_quarter": "2027Q3", "quarters": 2, "as_of": "2027-05-21"}
@@ -180,50 +174,10 @@ def test_the_check_notices_what_is_told_wrongly_of_units(in_part, update, words)
     assert words in refused(inputs, entry("shortage.jobs", 0, **update)(plan))
 
 
-def test_the_check_counts_the_units_that_are_placed_and_asks_whether_any_may_be_short(
-    in_part, read
-):
+def test_the_check_counts_the_units_that_are_placed_and_asks_whether_any_may_be_short(in_part):
     inputs, plan = in_part
     first = plan.placements[2][0].occupants[0]
     fewer = pieces(2, lambda one: None if one == first else one)(plan)
     told = "7 units of chat not placed, the plan says that 6 are short"
     assert told in refused(inputs, fewer)
     assert "6 units of chat short, 0 may be" in refused(read({"chat": chat(38)}), plan)
-
-
-def drawn(rng: random.Random) -> dict[str, Any]:
-    """Jobs of all kinds for few servers; most may be short of units."""
-    jobs: dict[str, Any] = {}
-    for name in "abcd"[: rng.randrange(2, 5)]:
-        kind = rng.choice(("fixed", "chat", "run"))
-        count = rng.randrange(1, 6)
-        if kind == "chat":
-            asked = chat(count := rng.randrange(2, 20))
-        else:
-            asked = {"fixed": {"gpus": rng.choice((2, 4, 8))}, "count": count}
-        if kind == "run":
-            asked["run"] = {"hours": rng.choice((400, 900, 1500))}
-        if rng.random() < 0.7:
-            asked["droppable"] = rng.choice((1, count, "all"))
-        if rng.random() < 0.3:
-            asked["quarters"] = rng.choice(("2027Q1", "2027Q2..2027Q3"))
-            asked["may_slip_quarters"] = rng.choice((0, 1))
-        if rng.random() < 0.3 and kind != "chat":
-            asked["may_change_gpu_type"] = True
-        jobs[name] = {**asked, "priority": rng.choice((25, 50, 50, 75))}
-    return jobs
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_plans_pass_their_check_and_keep_as_much_as_was_proved(read, seed):
-    rng = random.Random(f"droppable {seed}")
-    server = {"node_type": "xe9680-h100", "count": 1}
-    fleet = {
-        "old": {**server, "retires": rng.choice(("2027Q2", "2027Q3"))},
-        "other": {"node_type": "xe9680-h200", "count": 1},
-    }
-    policies = {"shortage": "drop"}
-    plan = make_plan(read(drawn(rng), fleet=fleet, policies=policies), price_choices=False)
-    assert plan.shortage is not None
-    assert plan.shortage.proves(plan.proof.cost_cents, plan.proof.asked_gap)
-    assert loads(dumps(plan), "plan.json") == plan

@@ -24,18 +24,12 @@ jobs:
 """
 
 
-@pytest.fixture
-def planned(tmp_path):
-    def plan(rest):
-        path = tmp_path / "scenario.yaml"
-        path.write_text(SCENARIO.format(rest=rest), encoding="utf-8")
-        return planner.plan(path)
-
-    return plan
+def planned(rest):
+    return planner.plan(SCENARIO.format(rest=rest))
 
 
 @pytest.mark.parametrize("targets", ["tpot_ms: 2", "ttft_ms: 8, tpot_ms: 2, e2e_ms: 99"])
-def test_a_target_that_nothing_reaches_names_what_comes_nearest(planned, targets):
+def test_a_target_that_nothing_reaches_names_what_comes_nearest(targets):
     with pytest.raises(planner.InfeasibleError) as refusal:
         planned(f"latency: {{{targets}}}")
     (told,) = refusal.value.remedies
@@ -49,7 +43,7 @@ def test_a_target_that_nothing_reaches_names_what_comes_nearest(planned, targets
     assert job["gpu_types"] == "h100-80gb-sxm"
 
 
-def test_a_concurrency_far_below_what_the_rate_needs_is_told(planned):
+def test_a_concurrency_far_below_what_the_rate_needs_is_told():
     cramped, usual = planned("concurrency: 1"), planned("concurrency: 64")
 
     (told,) = [one for one in cramped.warnings if "a concurrency of 1 takes" in one]

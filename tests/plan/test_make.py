@@ -9,7 +9,7 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers, size_portfolio
-from tests.stated import stated
+from tests.stated import asked
 
 SCENARIO = """
 format: 1
@@ -36,8 +36,8 @@ jobs:
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    return stated(tmp_path_factory.mktemp("scenario"), SCENARIO)
+def inputs():
+    return asked(SCENARIO)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from tests.plan.edits import changed, pieces, refused
-from tests.stated import stated
+from tests.stated import asked
 
 SCENARIO = """\
 format: 1
@@ -26,9 +26,9 @@ jobs:
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory):
+def planned():
     """Inputs, plan, and the numbers of its replicas, three or more."""
-    inputs = stated(tmp_path_factory.mktemp("replicas"), SCENARIO)
+    inputs = asked(SCENARIO)
     plan = make_plan(inputs)
     numbers = list(range(1, 1 + sum(len(use.occupants) for use in plan.placements[0])))
     assert len(numbers) > 2

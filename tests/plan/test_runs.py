@@ -16,7 +16,7 @@ import planner
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from tests.plan.edits import changed, pieces, refused
-from tests.stated import stated
+from tests.stated import asked
 
 SCENARIO = """
 format: 1
@@ -37,12 +37,11 @@ jobs:
     team: lab
   always: {fixed: {gpus: 4}, team: desk}
 """
-NINE_DAYS, TWENTY_DAYS = 9 * 24, 20 * 24
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory):
-    return stated(tmp_path_factory.mktemp("runs"), SCENARIO)
+def inputs():
+    return asked(SCENARIO)
 
 
 @pytest.fixture(scope="module")

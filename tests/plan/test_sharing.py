@@ -20,7 +20,7 @@ from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
 from tests.plan.edits import changed, pieces, refused
-from tests.stated import stated
+from tests.stated import asked
 
 H100 = "h100-80gb-sxm"
 SCENARIO = """\
@@ -41,21 +41,21 @@ jobs:
 """
 
 
-def asked(folder, policies="mig: same-node", change=("", "")):
-    return stated(folder, SCENARIO.replace("POLICIES", policies).replace(*change))
+def read(policies="mig: same-node", change=("", "")):
+    return asked(SCENARIO.replace("POLICIES", policies).replace(*change))
 
 
 @pytest.fixture(scope="module")
-def parted(tmp_path_factory):
+def parted():
     """Inputs and plan with partitions."""
-    inputs = asked(tmp_path_factory.mktemp("parted"))
+    inputs = read()
     return inputs, make_plan(inputs)
 
 
 @pytest.fixture(scope="module")
-def by_memory(tmp_path_factory):
+def by_memory():
     """Inputs and plan where a GPU is shared without partitions."""
-    inputs = asked(tmp_path_factory.mktemp("memory"), "shared_gpus: true")
+    inputs = read("shared_gpus: true")
     return inputs, make_plan(inputs)
 
 
@@ -159,7 +159,7 @@ def test_the_check_notices_of_memory_that_is_shared_when(by_memory, told, broken
     assert told in refused(inputs, broken(plan))
 
 
-def test_policies_on_parts_are_kept(parted, by_memory, tmp_path):
+def test_policies_on_parts_are_kept(parted, by_memory):
     def told(plan, change):
         policies = inputs.scenario.policies.model_copy(update=change)
         scenario = inputs.scenario.model_copy(update={"policies": policies})
@@ -175,19 +175,17 @@ def test_policies_on_parts_are_kept(parted, by_memory, tmp_path):
     inputs, plan = by_memory
     jobs = Sizers().portfolio(inputs)
     assert "shares a GPU, which policies.shared_gpus forbids" in told(plan, {"shared_gpus": False})
-    others = asked(
-        tmp_path, "shared_gpus: true", ("context: 8192,", "context: 8192, whole_gpu: true,")
-    )
+    others = read("shared_gpus: true", ("context: 8192,", "context: 8192, whole_gpu: true,"))
     assert "but asks for whole ones" in refused(others, plan, jobs)
 
 
-def test_what_parts_save_is_the_node_that_whole_gpus_would_need(parted, tmp_path, monkeypatch):
+def test_what_parts_save_is_the_node_that_whole_gpus_would_need(parted, monkeypatch):
     """Four GPUs more; open where no time is left, and without another plan where none is sold."""
     assert parted[1].partition_saving == PartitionSaving(outcome="no other plan", cents=None)
     more = ("fleet:", "offers: {more: {node_type: xe9680-h100, kind: buy}}\nfleet:")
-    inputs = asked(tmp_path, change=more)
+    inputs = read(change=more)
     plan = make_plan(inputs)
-    without = make_plan(asked(tmp_path, "mig: never", more))
+    without = make_plan(read("mig: never", more))
     cents = without.proof.cost_cents - plan.proof.cost_cents
     assert cents > 0
     assert plan.partition_saving == PartitionSaving(outcome="proved", cents=cents)

@@ -17,12 +17,9 @@ from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
 from tests.plan.edits import changed, entry, refused, stating, within
-from tests.stated import stated
+from tests.stated import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan, Shortage, ShortJob
     from tests.plan.edits import Edit
@@ -55,9 +52,8 @@ def scenario(jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def read(tmp_path: Path) -> Callable[..., Inputs]:
-    return lambda jobs, **changes: stated(tmp_path, scenario(jobs, **changes))
+def read(jobs: dict[str, Any], **changes: Any) -> Inputs:
+    return asked(scenario(jobs, **changes))
 
 
 def shortage_of(plan: Plan) -> Shortage:
@@ -70,7 +66,7 @@ def short(plan: Plan, name: str) -> ShortJob:
     return found
 
 
-def test_nothing_is_said_where_everything_fits_and_a_shortage_is_refused_by_default(read):
+def test_nothing_is_said_where_everything_fits_and_a_shortage_is_refused_by_default():
     plan = make_plan(read({"a": job(8, priority="low")}))
     assert plan.shortage is None
     assert "Jobs that give way" not in render(plan_document(plan, FULL))
@@ -78,7 +74,7 @@ def test_nothing_is_said_where_everything_fits_and_a_shortage_is_refused_by_defa
         make_plan(read({"a": job(8), "b": job(1, priority="low")}, policies={}))
 
 
-def test_the_less_important_job_is_dropped_with_what_would_keep_it(read):
+def test_the_less_important_job_is_dropped_with_what_would_keep_it():
     plan = make_plan(read({"a": job(8, priority="high"), "b": job(4)}))
     assert plan.proof.status == "proved"
     assert shortage_of(plan).priorities == (
@@ -93,7 +89,7 @@ def test_the_less_important_job_is_dropped_with_what_would_keep_it(read):
     assert [one.units for one in plan.jobs] == [(1, 1, 1), (0, 0, 0)]
 
 
-def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so(read):
+def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so():
     """Each step that has somebody give way, and the least cost; nobody of priority 75 does."""
     jobs = {"a": job(8, priority="high"), "b": job(4), "c": job(1, priority="low")}
     plan = make_plan(read(jobs), crosscheck=True)
@@ -126,14 +122,14 @@ def test_other_solvers_confirm_who_is_dropped_and_the_report_says_so(read):
         ),
     ],
 )
-def test_a_limit_drops_what_it_has_no_room_for_and_names_the_raise(read, limit, cause, remedy):
+def test_a_limit_drops_what_it_has_no_room_for_and_names_the_raise(limit, cause, remedy):
     jobs = {"a": job(8, priority=90), "b": job(8, priority=10, quarters="2027Q2..2027Q3")}
     told = short(make_plan(read(jobs, offers={"buy": BUY}, **limit)), "b")
     assert cause in told.cause
     assert remedy in told.remedies
 
 
-def test_a_tuning_job_and_its_deployment_give_way_together(read):
+def test_a_tuning_job_and_its_deployment_give_way_together():
     tuning = {"model": "llama-3.1-8b", "method": "lora", "deploy": {"replicas": 8}}
     jobs = {"a": job(1, priority="high"), "tuner": {"tune": tuning, "quarters": "2027Q1"}}
     plan = make_plan(read(jobs))
@@ -147,9 +143,7 @@ def test_a_tuning_job_and_its_deployment_give_way_together(read):
     assert "With tuner, from which it is derived, it is dropped" in told
 
 
-def test_required_jobs_that_do_not_fit_are_refused_and_named_once_that_is_confirmed(
-    read, monkeypatch
-):
+def test_required_jobs_that_do_not_fit_are_refused_and_named_once_that_is_confirmed(monkeypatch):
     asked = []
 
     def asking(program, **how):
@@ -165,7 +159,7 @@ def test_required_jobs_that_do_not_fit_are_refused_and_named_once_that_is_confir
     assert len(asked) == 1
 
 
-def test_a_job_that_nothing_in_play_can_run_is_dropped_unless_it_is_required(read):
+def test_a_job_that_nothing_in_play_can_run_is_dropped_unless_it_is_required():
     jobs = {"a": job(8), "huge": job(13), "wide": job(1, gpu_types=["l40s-48gb"])}
     plan = make_plan(read(jobs))
     for name in ("huge", "wide"):
@@ -177,14 +171,14 @@ def test_a_job_that_nothing_in_play_can_run_is_dropped_unless_it_is_required(rea
         make_plan(read(jobs))
 
 
-def test_a_portfolio_of_which_nothing_is_left_and_nothing_can_be_had_is_planned(read):
+def test_a_portfolio_of_which_nothing_is_left_and_nothing_can_be_had_is_planned():
     plan = make_plan(read({"huge": job(13)}, fleet={"own": {**SERVER, "retires": "2027Q2"}}))
     assert (plan.proof.status, plan.proof.cost_cents) == ("proved", 0)
     assert [one.name for one in shortage_of(plan).jobs] == ["huge"]
     assert ask_sentence(plan).startswith("Buy and rent nothing, as no job is kept, for $0 net ")
 
 
-def test_the_report_and_the_ask_name_who_gives_way(read):
+def test_the_report_and_the_ask_name_who_gives_way():
     plan = make_plan(read({"a": job(8, priority="high"), "b": job(4), "c": job(2)}))
     assert "2 jobs are dropped, as not everything fits" in ask_sentence(plan)
     assert "the owned fleet runs what is kept" in ask_sentence(plan)
@@ -197,7 +191,7 @@ def test_the_report_and_the_ask_name_who_gives_way(read):
     assert "have 1 node more of" in told
 
 
-def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another(read):
+def test_room_that_would_go_to_a_more_important_job_is_not_promised_to_another():
     jobs = {"a": job(8, priority="high"), "b": job(4), "c": job(4, priority="low")}
     plan = make_plan(read(jobs | {"d": job(4, priority=1)}))
     assert [one.name for one in shortage_of(plan).jobs] == ["b", "c", "d"]
@@ -239,14 +233,14 @@ BROKEN = [
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory) -> tuple[Inputs, Plan]:
+def judged() -> tuple[Inputs, Plan]:
     """A plan in which a required job waits and another is dropped."""
     jobs = {
         "runs": job(8, quarters="2027Q1", priority=80),
         "waits": job(8, quarters="2027Q1", may_slip_quarters=1, required=True, priority=90),
         "dropped": job(8, quarters="2027Q1..2027Q2", priority=10),
     }
-    inputs = stated(tmp_path_factory.mktemp("shortage"), scenario(jobs))
+    inputs = read(jobs)
     plan = make_plan(inputs)
     outcomes = {one.name: one.outcome for one in shortage_of(plan).jobs}
     assert outcomes == {"waits": "delayed", "dropped": "dropped"}
@@ -259,13 +253,13 @@ def test_the_check_notices_when(judged, noticed, spoil):
     assert noticed in refused(inputs, spoil(plan))
 
 
-def test_the_check_notices_a_job_that_is_dropped_where_none_may_be(read):
+def test_the_check_notices_a_job_that_is_dropped_where_none_may_be():
     jobs = {"a": job(8, priority=60), "b": job(8, priority=40)}
     told = refused(read(jobs, policies={}), make_plan(read(jobs)))
     assert "though policies.shortage refuses that" in told
 
 
-def test_the_check_notices_a_job_that_is_delayed_out_of_sight(read):
+def test_the_check_notices_a_job_that_is_delayed_out_of_sight():
     """The plan delays `waits` by a quarter; asked for in the last one, it would never run."""
 
     def jobs(quarter):
@@ -278,7 +272,7 @@ def test_the_check_notices_a_job_that_is_delayed_out_of_sight(read):
     assert "job waits is delayed beyond the horizon" in told
 
 
-def test_of_gpus_that_others_may_have_in_turn_it_is_not_said_how_many_are_missing(read):
+def test_of_gpus_that_others_may_have_in_turn_it_is_not_said_how_many_are_missing():
     """Both runs together are 64 hours too long for one server."""
     runs = {name: job(8, quarters="2027Q1", run={"hours": 1000}) for name in "ab"}
     with pytest.raises(InfeasibleError) as caught:
@@ -286,7 +280,7 @@ def test_of_gpus_that_others_may_have_in_turn_it_is_not_said_how_many_are_missin
     assert caught.value.cause == "in 2027Q1 more GPUs are needed than can be in service"
 
 
-def test_that_a_job_starts_later_keeps_it_if_it_is_dropped_and_under_its_own_name(read):
+def test_that_a_job_starts_later_keeps_it_if_it_is_dropped_and_under_its_own_name():
     jobs = {
         "first": job(8, quarters="2027Q1", priority="high"),
         "b": job(4, quarters="2027Q1"),
@@ -301,7 +295,7 @@ def test_that_a_job_starts_later_keeps_it_if_it_is_dropped_and_under_its_own_nam
     assert not any(remedy.startswith("start ") for remedy in told.remedies)
 
 
-def test_a_job_that_must_wait_waits_no_longer_than_it_has_to(read):
+def test_a_job_that_must_wait_waits_no_longer_than_it_has_to():
     """From the second quarter on there is room, and no start costs more than another."""
     web = {"model": "llama-3.3-70b", "bits": 8, "context": 8192, "concurrency": 16}
     jobs = {
@@ -313,7 +307,7 @@ def test_a_job_that_must_wait_waits_no_longer_than_it_has_to(read):
     assert short(make_plan(read(jobs, offers={"buy": h200})), "late").delay_quarters == 1
 
 
-def test_who_plans_many_variants_is_told_who_gives_way_and_not_why(read):
+def test_who_plans_many_variants_is_told_who_gives_way_and_not_why():
     inputs = read({"a": job(8), "b": job(8), "c": job(3, priority=90)})
     told, short = (make_plan(inputs, price_choices=asked) for asked in (True, False))
     assert short.proof == told.proof
@@ -322,7 +316,7 @@ def test_who_plans_many_variants_is_told_who_gives_way_and_not_why(read):
     assert not any(one.remedies for one in shortage_of(short).jobs)
 
 
-def test_without_leave_to_drop_another_gpu_type_that_would_do_is_named(read):
+def test_without_leave_to_drop_another_gpu_type_that_would_do_is_named():
     """Two jobs want the one server with H100; a server with A100 stands idle beside it."""
     fleet = {"own": SERVER, "idle": {"node_type": "xe9680-a100", "count": 1}}
     jobs = {name: job(8, gpu_types=["h100-80gb-sxm"]) for name in ("first", "second")}
@@ -337,7 +331,7 @@ def test_without_leave_to_drop_another_gpu_type_that_would_do_is_named(read):
 
 
 @pytest.mark.parametrize(("units", "would_do"), [(1, True), (2, False)])
-def test_without_leave_to_drop_a_change_of_gpu_type_that_would_do_is_named(read, units, would_do):
+def test_without_leave_to_drop_a_change_of_gpu_type_that_would_do_is_named(units, would_do):
     """The one A100 server retires when the H100 arrive: one unit could go from this to those."""
     own = {"node_type": "xe9680-a100", "count": 1, "retires": "2027Q2"}
     buy = {**BUY, "lead_time_weeks": 12}

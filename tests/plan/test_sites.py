@@ -197,14 +197,6 @@ def test_a_spare_node_has_its_price_where_time_is_left_to_ask(read, plan, monkey
     assert asked.proof.status == "proved"
 
 
-def test_all_spare_nodes_together_cost_what_the_plan_without_any_does_not(read):
-    both = (spare_in_the_west(2), ("labels: [eu]\n", "labels: [eu]\n    spare_nodes: 1\n"))
-    asked, without = make_plan(read(*ROOM, *both, AWAY)), make_plan(read(*ROOM, AWAY))
-    saved = asked.proof.cost_cents - without.proof.cost_cents
-    assert saved > 0
-    assert asked.spare_cost == SpareCost(cents=saved)
-
-
 def test_the_larger_of_site_and_policy_is_kept_spare(read):
     policy = ("jobs:", "policies: {spare_nodes: 1}\njobs:")
     plan = make_plan(read(policy, spare_in_the_west(2), *ROOM, AWAY))

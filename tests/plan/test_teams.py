@@ -6,21 +6,16 @@ whole cost of the owned ones.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import planner
 from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from tests.plan.edits import changed, entry, pieces, refused, stating, within
-from tests.properties.questions import drawing
 from tests.stated import load_inputs, own_nodes
 
 CATALOG = own_nodes(
@@ -123,25 +118,6 @@ def test_a_quota_by_quarter_holds_until_the_next(inputs):
         make_plan(inputs("teams: {blue: {quota_gpus: {2027Q1: 5}}, red: {}}\n"))
     assert "the quota of blue is 5 GPUs, at least 6 GPUs are needed" in caught.value.headline
     assert caught.value.remedies == ("raise the quota of blue by 1 GPU, to 6 GPUs",)
-
-
-THREE = """
-format: 1
-name: three teams whose jobs ask for the same
-horizon: {first_quarter: 2027Q1, quarters: 1}
-fleet: {own: {node_type: xe9680-h100, count: 1}}
-teams: {red: QUOTA, blue: {}, green: {}}
-jobs:
-  a: {fixed: {gpus: 1}, team: red}
-  b: {fixed: {gpus: 1}, team: blue}
-  c: {fixed: {gpus: 1}, team: green}
-"""
-
-
-@pytest.mark.parametrize(("quota", "classes"), [("{}", 1), ("{quota_gpus: 8}", 2)])
-def test_units_of_a_team_with_a_quota_alone_are_counted_apart(quota, classes):
-    program = planner.plan(THREE.replace("QUOTA", quota), program=True).program
-    assert len({*re.findall(r"units_of_\w+_on_h100_80gb_sxm\w*", program or "")}) == classes
 
 
 @pytest.mark.parametrize(
@@ -378,47 +354,3 @@ def test_the_check_notices_a_quota_that_is_exceeded(inputs, planned, quota, told
     _, plan = planned
     tighter = inputs(f"teams: {{red: {{quota_gpus: {quota}}}, blue: {{}}}}\n")
     assert told in refused(tighter, plan)
-
-
-JOBS = st.lists(
-    st.tuples(
-        st.sampled_from([1, 2, 3, 5, 8]),
-        st.tuples(*[st.integers(0, 2)] * 2),
-        st.sampled_from(["red", "blue", None]),
-    ).filter(lambda one: any(one[1])),
-    min_size=1,
-    max_size=5,
-)
-
-
-@drawing(8)
-@given(asked=JOBS, policy=st.sampled_from(["separate", "spread"]))
-def test_charges_add_up_to_the_cost_whatever_is_planned(asked, policy):
-    jobs = {
-        f"j{at}": {
-            "fixed": {"gpus": gpus},
-            "count": {"2027Q1": counts[0], "2027Q2": counts[1]},
-            **({"team": team} if team else {}),
-        }
-        for at, (gpus, counts, team) in enumerate(asked)
-    }
-    plan = planner.plan(
-        {
-            "format": 1,
-            "name": "teams",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 2},
-            "fleet": {"own": {"node_type": "xe9680-h100", "count": 1}},
-            "offers": {"buy": {"node_type": "xe9680-h100", "kind": "buy"}},
-            "policies": {"charge_idle": policy},
-            "jobs": jobs,
-        }
-    )._plan
-    if plan.chargeback is None:
-        assert not any(team for *_, team in asked)
-        return
-    charged = charged_by(plan).teams
-    idle = sum(plan.chargeback.idle_cents)
-    assert sum(use.cost_cents for use in charged) + idle == plan.proof.cost_cents
-    if policy == "spread" and plan.acquisitions:
-        assert not idle
-    assert all(use.cost_cents > 0 for use in charged if sum(use.gpus))

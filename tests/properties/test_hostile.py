@@ -1,9 +1,8 @@
-"""Scenarios and formulas that were damaged at random are answered or refused, and in no time."""
+"""Scenarios and formulas that were damaged at random are answered or refused, without much work."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from planner.errors import Finding, InputError
 from planner.inputs.load import inputs_from, load_catalog, load_rules
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.rules.expression import Expression, ExpressionError
+from tests.effort import at_most
 from tests.properties.questions import drawing
 
 ROOT = Path(__file__).parents[2]
@@ -54,10 +54,9 @@ def test_a_damaged_scenario_is_read_or_refused_with_places(cuts):
     text = TEXT
     for start, length, word in cuts:
         text = text[:start] + word + text[start + length :]
-    begun = time.process_time()
-    lines = [one.line for one in findings(text) if one.line is not None]
+    with at_most(calls=2_000_000):
+        lines = [one.line for one in findings(text) if one.line is not None]
     assert all(1 <= line <= text.count("\n") + 2 for line in lines)
-    assert time.process_time() - begun < 20
 
 
 ATOMS = ["a", "b", "1", "9", "0", "0.5", "1e9", "1e30", "__class__", "(1)", "True", "'x'"]
@@ -77,7 +76,5 @@ FORMULAS = st.recursive(
 @drawing(150)
 @given(text=FORMULAS)
 def test_a_formula_is_computed_or_refused_and_never_hangs(text):
-    begun = time.process_time()
-    with contextlib.suppress(ExpressionError):
+    with at_most(calls=20_000), contextlib.suppress(ExpressionError):
         Expression(text).evaluate({"a": Fraction(7, 3), "b": Fraction(10**9)})
-    assert time.process_time() - begun < 20

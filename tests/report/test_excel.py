@@ -131,10 +131,6 @@ def test_text_that_looks_like_a_formula_stays_text(plan):
     assert {cell.data_type for cell in cells} == {"s"}
 
 
-def test_the_same_document_gives_the_same_workbook(document, content):
-    assert render(document, "Justification") == content
-
-
 def test_the_workbook_links_to_nothing_outside(content):
     with zipfile.ZipFile(io.BytesIO(content)) as parts:
         for name in parts.namelist():

@@ -188,10 +188,6 @@ def test_a_plan_that_buys_nothing_says_so(plan, make):
     assert "Nothing to buy, to rent or to reserve." in drawn
 
 
-def test_the_same_plan_gives_the_same_page(plan, make, text):
-    assert render(make(plan.model_copy(deep=True)), "Justification") == text
-
-
 def test_an_option_stands_beside_the_recommended_plan_and_says_whose_figures_are_whose(plan, make):
     rents = tuple(line for line in plan.acquisitions if line.kind == "rent")
     rent = plan.model_copy(update={"acquisitions": rents})

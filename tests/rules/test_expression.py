@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 from fractions import Fraction
 
 import pytest
@@ -17,6 +16,7 @@ from planner.inputs.rules.expression import (
     figure_text,
     with_figures,
 )
+from tests.effort import at_most
 from tests.properties.questions import drawing
 
 PEFT = "((parameters_b * 2) + (adapters * adapter_gb)) * 1.5"
@@ -91,10 +91,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_anything_but_arithmetic_is_refused_at_once(text):
-    begun = time.process_time()
-    with pytest.raises(ExpressionError):
+    with at_most(calls=5_000), pytest.raises(ExpressionError):
         Expression(text)
-    assert time.process_time() - begun < 0.1
 
 
 @pytest.mark.parametrize(

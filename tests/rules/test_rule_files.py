@@ -156,11 +156,6 @@ def test_mistakes_between_rules_are_found_before_planning(rules, says):
     assert any(says in headline for headline in refusals(*rules))
 
 
-def test_a_later_rule_of_the_same_id_replaces_the_earlier_one():
-    book = RuleBook.of([rule(**SETTING), rule(**(SETTING | {"value": 3}))])
-    assert book.setting("pue").value == 3
-
-
 def test_a_setting_that_no_policy_gives_is_a_key_error():
     with pytest.raises(KeyError):
         RuleBook.of([rule(**SETTING)]).setting("headroom")

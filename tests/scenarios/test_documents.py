@@ -86,15 +86,18 @@ def test_the_scenario_of_the_readme_is_the_one_that_ships(root):
 
 
 def test_links_between_the_documents_lead_somewhere(root):
+    followed = 0
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
+            followed += 1
             path = (page.parent / target).resolve() if target else page
             assert path.exists(), f"{page.name} links to {target}"
             if anchor:
                 headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
                 slugs = {re.sub(r"[^\w\s-]", "", one).lower().replace(" ", "-") for one in headings}
                 assert anchor in slugs, f"{page.name} links to {target}#{anchor}"
+    assert followed > 100
 
 
 def test_files_that_contributors_are_sent_to_are_there(root):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import CheckError
 from planner.planning.make import make_plan
-from planner.planning.store import carried_over, dumps
 from planner.planning.verify import verify
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
-from tests.stated import load_inputs, stated
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.stated import asked, edited
 
 SCENARIO = """
 format: 1
@@ -26,28 +22,19 @@ fleet: {old: {node_type: xe9680-h100, count: 2}}
 jobs:
   claims: {fixed: {gpus: 8}, priority: 90}
   care: {fixed: {gpus: 4}, priority: 50}
-  lab: {fixed: {gpus: 8}, priority: 20, may_slip_quarters: SLIP, count: {2027Q1: LAB}}
+  lab: {fixed: {gpus: 8}, priority: 20, may_slip_quarters: 0, count: {2027Q1: 1}}
 running:
-  - {job: care, node: xe9680-h100/main/01PINNED}
+  - {job: care, node: xe9680-h100/main/01}
   - {job: lab, node: xe9680-h100/main/02}
 """
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Any:
-    def inputs(slip: str = "0", lab: str = "1", pinned: str = "") -> Any:
-        text = SCENARIO.replace("SLIP", slip).replace("LAB", lab).replace("PINNED", pinned)
-        return stated(tmp_path, text)
-
-    return inputs
 
 
 def told(plan: Any) -> str:
     return " ".join(render(plan_document(plan, FULL)).split())
 
 
-def test_who_gives_way_stops_and_its_node_takes_the_more_important(read):
-    plan = make_plan(read())
+def test_who_gives_way_stops_and_its_node_takes_the_more_important():
+    plan = make_plan(asked(SCENARIO))
     assert plan.shortage is not None
     assert [(job.name, job.outcome) for job in plan.shortage.jobs] == [("lab", "dropped")]
     assert plan.current is not None
@@ -56,48 +43,22 @@ def test_who_gives_way_stops_and_its_node_takes_the_more_important(read):
     assert "to stop what runs today costs nothing" in told(plan)
 
 
-def test_a_pinned_unit_may_be_stopped_but_not_moved(read):
-    """Pinned where it is, the small job keeps its node; the large one takes the other."""
-    plan = make_plan(read(pinned=", pinned: true"))
-    on = {one.job: use.node for use in plan.placements[0] for one in use.occupants}
-    assert on == {"care": "xe9680-h100/main/01", "claims": "xe9680-h100/main/02"}
-
-
-def test_a_job_that_is_delayed_stops_first_and_pays_no_move(tmp_path):
+def test_a_job_that_is_delayed_stops_first_and_pays_no_move():
     """Only the first quarter is full: it starts again in the second, on whatever node."""
-    ends = SCENARIO.replace(
-        "claims: {fixed: {gpus: 8}, priority: 90}",
-        "claims: {fixed: {gpus: 8}, priority: 90, count: {2027Q1: 1, 2027Q2: 0}}",
+    ends = ("priority: 90", "priority: 90, count: {2027Q1: 1, 2027Q2: 0}")
+    waits = (
+        "slip_quarters: 0, count: {2027Q1: 1}",
+        "slip_quarters: 1, count: {2027Q1: 1, 2027Q2: 0}",
     )
-    text = ends.replace("SLIP", "1").replace("LAB", "1, 2027Q2: 0").replace("PINNED", "")
-    path = tmp_path / "scenario.yaml"
-    path.write_text(text, encoding="utf-8")
-    plan = make_plan(load_inputs(path))
+    plan = make_plan(asked(edited(SCENARIO, ends, waits)))
     assert plan.shortage is not None
     assert [(job.name, job.delay_quarters) for job in plan.shortage.jobs] == [("lab", 1)]
     assert plan.current is not None
     assert (plan.current.stopped, plan.current.cost_cents) == (1, 0)
 
 
-def test_what_an_earlier_plan_runs_may_be_dropped(read, tmp_path):
-    """Two quarters later a larger job comes first."""
-    early = read()
-    before = make_plan(early)
-    text = early.files[0].location.read_text(encoding="utf-8")
-    text = text[: text.index("running:")].replace("2027Q1, quarters: 2", "2027Q2, quarters: 2")
-    text = text.replace("2026-11-01", "2027-02-01").replace("lab:", "audit:")
-    text = text.replace("2027Q1: 1", "2027Q2: 1").replace("priority: 20", "priority: 95")
-    path = tmp_path / "next.yaml"
-    path.write_text(text, encoding="utf-8")
-    plan = make_plan(carried_over(load_inputs(path), dumps(before), tmp_path / "plan.json"))
-    assert plan.shortage is not None
-    assert [job.name for job in plan.shortage.jobs] == ["care"]
-    assert plan.current is not None
-    assert plan.current.stopped == 1
-
-
-def test_the_check_counts_what_stops(read):
-    inputs = read()
+def test_the_check_counts_what_stops():
+    inputs = asked(SCENARIO)
     plan = make_plan(inputs)
     assert plan.current is not None
     hidden = plan.current.model_copy(update={"stopped": 0})

@@ -12,9 +12,11 @@ from planner.planning.make import make_plan
 from planner.planning.verify import check
 from planner.reporting.sections.purchases import orders_for_several_sites
 from planner.sizing.sizers import Sizers
-from tests.scenarios.test_procurement import BUY, RENT, reader, with_item
+from tests.scenarios.test_procurement import BUY, RENT, with_item
+from tests.scenarios.test_procurement import read as procurement
 
 if TYPE_CHECKING:
+    from planner.inputs.settled import Inputs
     from planner.planning.plan import Plan
 
 BOTH = ["madrid", "berlin"]
@@ -25,16 +27,13 @@ JOBS = {
 }
 
 
-@pytest.fixture
-def read(tmp_path: Any) -> Any:
+def read(offers: dict[str, Any], **changes: Any) -> Inputs:
     """Inputs of two whole-node jobs, one for each of two sites."""
-    read = reader(tmp_path)
-    return lambda offers, **changes: read(offers, **{"jobs": JOBS, **changes})
+    return procurement(offers, **{"jobs": JOBS, **changes})
 
 
-@pytest.fixture
-def planned(read: Any) -> Any:
-    return lambda *arguments, **changes: make_plan(read(*arguments, **changes))
+def planned(offers: dict[str, Any], **changes: Any) -> Plan:
+    return make_plan(read(offers, **changes))
 
 
 def taken(plan: Plan) -> list[tuple[str, str, int, int]]:
@@ -44,7 +43,7 @@ def taken(plan: Plan) -> list[tuple[str, str, int, int]]:
     ]
 
 
-def test_nodes_for_two_sites_are_one_order_with_the_price_of_its_size(planned):
+def test_nodes_for_two_sites_are_one_order_with_the_price_of_its_size():
     alone = {**BUY, "price_breaks": BREAKS}
     apart = {f"buy-{site}": {**deepcopy(alone), "site": site} for site in BOTH}
     assert {price for *_, price in taken(planned(apart))} == {300_000}
@@ -57,7 +56,7 @@ def test_nodes_for_two_sites_are_one_order_with_the_price_of_its_size(planned):
     )
 
 
-def test_sites_share_the_maximum_of_a_purchase(planned):
+def test_sites_share_the_maximum_of_a_purchase():
     """By two offers both sites get a node; by one for both, one of them rents."""
     rents = {f"rent-{site}": {**RENT, "site": site} for site in BOTH}
     apart = {f"buy-{site}": {**BUY, "site": site, "maximum": 1} for site in BOTH}
@@ -68,7 +67,7 @@ def test_sites_share_the_maximum_of_a_purchase(planned):
     assert sorted(kind for kind, *_ in taken(plan)) == ["buy", *["rent"] * 4]
 
 
-def test_sites_share_the_maximum_of_a_rent_in_each_quarter_and_not_in_sum(planned):
+def test_sites_share_the_maximum_of_a_rent_in_each_quarter_and_not_in_sum():
     jobs = {
         "here": {**JOBS["here"], "quarters": "2027Q1"},
         "there": {**JOBS["there"], "quarters": "2027Q2"},
@@ -81,7 +80,7 @@ def test_sites_share_the_maximum_of_a_rent_in_each_quarter_and_not_in_sum(planne
     assert any("at all of its sites together" in reason for reason in caught.value.reasons)
 
 
-def test_the_order_of_the_sites_changes_nothing_and_one_in_a_list_is_that_one(planned):
+def test_the_order_of_the_sites_changes_nothing_and_one_in_a_list_is_that_one():
     def with_sites(site: Any) -> Plan:
         plan: Plan = planned({"buy": {**BUY, "site": site, "price_breaks": BREAKS}})
         return plan
@@ -94,7 +93,7 @@ def test_the_order_of_the_sites_changes_nothing_and_one_in_a_list_is_that_one(pl
     assert (listed.acquisitions, listed.nodes) == (named.acquisitions, named.nodes)
 
 
-def test_the_independent_check_watches_sites_and_the_price_of_the_whole_order(read):
+def test_the_independent_check_watches_sites_and_the_price_of_the_whole_order():
     inputs = read({"buy": {**BUY, "site": BOTH, "price_breaks": BREAKS}})
     jobs, plan = Sizers().portfolio(inputs), make_plan(inputs)
     check(inputs, jobs, plan)

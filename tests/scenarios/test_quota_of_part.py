@@ -10,32 +10,28 @@ from planner.errors import CheckError, InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.verify import check
 from planner.sizing.sizers import Sizers
-from tests.stated import stated
+from tests.stated import asked
 
 if TYPE_CHECKING:
+    from planner.inputs.settled import Inputs
     from planner.planning.plan import QuotaUse
 
 CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concurrency": 1}}
 
 
-@pytest.fixture
-def read(tmp_path: Any) -> Any:
+def read(units: int, **policies: Any) -> Inputs:
     """Small endpoints of a team with a quota of one GPU."""
-
-    def inputs(units: int, **policies: Any) -> Any:
-        offer = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
-        scenario = {
-            "format": 1,
-            "name": "parts",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-01"},
-            "teams": {"care": {"quota_gpus": 1}},
-            "policies": policies,
-            "offers": {"buy": offer},
-            "jobs": {"chat": {**CHAT, "count": units}},
-        }
-        return stated(tmp_path, scenario)
-
-    return inputs
+    offer = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
+    scenario = {
+        "format": 1,
+        "name": "parts",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 2, "as_of": "2026-11-01"},
+        "teams": {"care": {"quota_gpus": 1}},
+        "policies": policies,
+        "offers": {"buy": offer},
+        "jobs": {"chat": {**CHAT, "count": units}},
+    }
+    return asked(scenario)
 
 
 def quota_of(plan: Any) -> QuotaUse:
@@ -43,17 +39,17 @@ def quota_of(plan: Any) -> QuotaUse:
     return quota
 
 
-def test_six_of_eight_slices_are_three_quarters_of_a_gpu(read):
+def test_six_of_eight_slices_are_three_quarters_of_a_gpu():
     assert quota_of(make_plan(read(6, mig="same-node"))).gpus == (0.75, 0.75)
 
 
-def test_one_slice_more_than_a_gpu_has_needs_a_raise_to_two(read):
+def test_one_slice_more_than_a_gpu_has_needs_a_raise_to_two():
     with pytest.raises(InfeasibleError) as refusal:
         make_plan(read(9, mig="same-node"))
     assert "raise the quota of care by 1 GPU, to 2 GPUs" in str(refusal.value)
 
 
-def test_counted_as_whole_gpus_six_parts_need_six(read):
+def test_counted_as_whole_gpus_six_parts_need_six():
     with pytest.raises(InfeasibleError) as refusal:
         make_plan(read(6, mig="same-node", quota_of_part="whole"))
     told = str(refusal.value)
@@ -61,7 +57,7 @@ def test_counted_as_whole_gpus_six_parts_need_six(read):
     assert "to 6 GPUs" in told
 
 
-def test_memory_shared_without_partitions_counts_by_the_megabyte(read):
+def test_memory_shared_without_partitions_counts_by_the_megabyte():
     plan = make_plan(read(6, shared_gpus=True))
     shares = [
         one.part.taken / one.part.of
@@ -73,7 +69,7 @@ def test_memory_shared_without_partitions_counts_by_the_megabyte(read):
     assert quota_of(plan).gpus[0] == pytest.approx(sum(shares))
 
 
-def test_the_check_counts_anew_from_the_placements(read):
+def test_the_check_counts_anew_from_the_placements():
     inputs = read(6, mig="same-node")
     plan = make_plan(inputs)
     assert plan.chargeback is not None

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.planning.make import make_plan
-from tests.stated import stated
+from tests.stated import asked
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from planner.planning.plan import Plan
 
 LONG = {
@@ -25,64 +23,29 @@ LONG = {
 }
 
 
-@pytest.fixture
-def planned(tmp_path: Path) -> Any:
-    """`planned({"name": job}, mig="same-node")` plans jobs for a quarter on H100 to buy."""
-
-    def plan(jobs: dict[str, Any], **policies: Any) -> Plan:
-        scenario = {
-            "format": 1,
-            "name": "sharing",
-            "horizon": {"first_quarter": "2027Q1", "quarters": 1},
-            "offers": {"more": {"node_type": "xe9680-h100", "kind": "buy"}},
-            "policies": policies,
-            "jobs": jobs,
-        }
-        found = make_plan(stated(tmp_path, scenario))
-        assert found.proof.status == "proved"
-        return found
-
-    return plan
+def planned(jobs: dict[str, Any], **policies: Any) -> Plan:
+    """Jobs of a quarter on H100 to buy, with policies such as `mig="same-node"`."""
+    scenario = {
+        "format": 1,
+        "name": "sharing",
+        "horizon": {"first_quarter": "2027Q1", "quarters": 1},
+        "offers": {"more": {"node_type": "xe9680-h100", "kind": "buy"}},
+        "policies": policies,
+        "jobs": jobs,
+    }
+    found = make_plan(asked(scenario))
+    assert found.proof.status == "proved"
+    return found
 
 
 def nodes(plan: Plan) -> int:
     return sum(line.count for line in plan.acquisitions)
 
 
-def test_runs_one_after_the_other_take_one_node_for_six(planned):
+def test_runs_one_after_the_other_take_one_node_for_six():
     """A run of nine days on eight GPUs: six of them within a quarter."""
     jobs = {"nightly": {"tune": LONG, "count": 6}}
     assert nodes(planned(jobs)) == 1
-
-
-def test_eighty_short_runs_take_one_server(planned):
-    """556 GPU-hours are a quarter of one GPU; by the quarter they took 27 servers."""
-    models = (
-        ("llama-3.1-8b", "lora", 8),
-        ("llama-3.1-70b", "qlora", 8),
-        ("qwen2.5-14b", "lora", 16),
-    )
-    jobs = {
-        f"run-{number:02}": {
-            "tune": {
-                "model": models[number % 3][0],
-                "method": models[number % 3][1],
-                "batch": models[number % 3][2],
-                "sequence": 2048,
-                "dataset_tokens": 2_000_000 + 2_800_000 * number,
-            },
-            "count": 4,
-        }
-        for number in range(20)
-    }
-    plan = planned(jobs)
-    assert nodes(plan) == 1
-    assert sum(len(use.occupants) for use in plan.placements[0]) == 80
-    once = {"tuned": {**jobs["run-10"], "count": 1, "runs_per_quarter": 40}}
-    again = planned(once)
-    assert nodes(again) == 1
-    held = [one for use in again.placements[0] for one in use.occupants]
-    assert sorted(one.replica for one in held) == list(range(1, 41))
 
 
 def said_of_length(plan: Plan) -> str:
@@ -96,7 +59,7 @@ OPEN = {key: value for key, value in LONG.items() if key != "dataset_tokens"}
 """How long it takes is not known."""
 
 
-def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named(planned):
+def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named():
     jobs = {
         "b-open": {"tune": OPEN},
         "a-open": {"tune": dict(OPEN)},
@@ -110,7 +73,7 @@ def test_every_job_that_holds_gpus_all_quarter_for_want_of_a_length_is_named(pla
 
 
 @pytest.mark.parametrize(("count", "beside"), [(1, 0), (1, 5), (2, 7), (5, 3), (9, 9)])
-def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(planned, count, beside):
+def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(count, beside):
     others = {"endpoint": {"fixed": {"gpus": 1}, "count": beside}} if beside else {}
     held = planned({"open": {"tune": OPEN, "count": count}, **others})
     said = said_of_length(held)
@@ -123,24 +86,13 @@ def test_stating_the_length_of_runs_saves_no_more_than_the_plan_says(planned, co
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(6, 1), (7, 2)])
-def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(planned, count, wanted):
+def test_a_seventh_run_of_two_weeks_does_not_fit_the_quarter(count, wanted):
     """Each holds its GPUs for 360 of 2,160 hours: nine tenths of these are 324."""
     jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"hours": 324}, "count": count}}
     assert nodes(planned(jobs)) == wanted
 
 
-def test_a_run_may_take_all_of_the_quarter(planned):
-    long = {"fixed": {"gpus": 8}, "run": {"hours": 1944}}
-    assert nodes(planned({"long": long, "small": {"fixed": {"gpus": 1}}})) == 2
-
-
-def test_with_every_hour_used_more_runs_fit(planned):
-    jobs = {"nightly": {"fixed": {"gpus": 8}, "run": {"hours": 360}, "count": 6}}
-    assert nodes(planned(jobs)) == 2
-    assert nodes(planned(jobs, run_utilization=1)) == 1
-
-
-def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(planned):
+def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two():
     def job(**run: int) -> dict[str, Any]:
         return {"fixed": {"gpus": 8}, "run": {"hours": 700, **run}}
 
@@ -150,62 +102,14 @@ def test_windows_that_do_not_meet_share_a_node_and_windows_that_do_take_two(plan
     assert nodes(planned(together)) == 2
 
 
-def test_a_deadline_makes_a_run_take_more_gpus_than_it_needs(planned):
-    """Four GPUs hold it and take weeks; to end within the first, it takes sixteen."""
-    job = {"tune": {**LONG, "batch": 32}, "run": {"deadline": 1}}
-    plan = planned({"urgent": job})
-    assert nodes(plan) == 2
-
-
-def test_runs_on_two_nodes_take_turns_with_others(planned):
-    """A 70 B model tuned in full takes two nodes: two such runs, and others after them."""
-    full = {
-        "model": "llama-3.1-70b",
-        "method": "full",
-        "precision": "bf16",
-        "sequence": 4096,
-        "batch": 16,
-    }
-    jobs = {
-        "first": {"tune": full, "run": {"hours": 750}},
-        "then": {"tune": dict(full), "run": {"hours": 600}},
-        "last": {"fixed": {"gpus": 8}, "run": {"hours": 550, "release": 10}, "count": 2},
-    }
-    plan = planned(jobs)
-    assert nodes(plan) == 2
-    held = {
-        (one.job, one.unit, use.node): one.hours
-        for use in plan.placements[0]
-        for one in use.occupants
-    }
-    by_job = {job: {hours for (one, _, _), hours in held.items() if one == job} for job in jobs}
-    assert all(len(hours) == 1 for hours in by_job.values()), "the same hours on both nodes"
-    ((start, end),) = by_job["last"]
-    assert 9 * 168 <= start < end <= 2160
-    assert len(held) == 6
-
-
-def test_seven_small_models_stand_on_one_gpu_in_partitions(planned):
+def test_seven_small_models_stand_on_one_gpu_in_partitions():
     jobs = {"small": {"serve": {"parameters_b": 3}, "count": 56}}
     assert nodes(planned(jobs, mig="same-node")) == 1
     assert nodes(planned(jobs)) == 7
 
 
-def test_as_many_share_a_gpu_as_its_memory_holds(planned):
+def test_as_many_share_a_gpu_as_its_memory_holds():
     """Ten times 7.47 GB are within 80 GB; CPUs of the node, two for each, last for 56 of them."""
     jobs = {"small": {"serve": {"parameters_b": 3}, "count": 28}}
     assert nodes(planned(jobs, shared_gpus=True)) == 1
     assert nodes(planned(jobs)) == 4
-
-
-def test_a_job_that_must_have_whole_gpus_has_them(planned):
-    jobs = {"small": {"serve": {"parameters_b": 3, "whole_gpu": True}, "count": 9}}
-    assert nodes(planned(jobs, mig="same-node", shared_gpus=True)) == 2
-
-
-def test_partitions_and_whole_gpus_share_a_node_where_the_policy_lets_them(planned):
-    jobs = {
-        "small": {"serve": {"parameters_b": 3}, "count": 3},
-        "whole": {"fixed": {"gpus": 7}},
-    }
-    assert nodes(planned(jobs, mig="same-node")) == 1

@@ -8,7 +8,7 @@ from planner.inputs.checks.sites import cooled_by
 from planner.inputs.load import load_catalog
 from planner.inputs.scenario.site import SITE_LIMITS
 from planner.planning.make import make_plan
-from tests.stated import load_inputs
+from tests.stated import asked
 
 SHIPPED = sorted(path.stem for path in (Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 MODELINE = "# yaml-language-server: $schema=../docs/schema/scenario.schema.json"
@@ -61,12 +61,9 @@ jobs: {{notebook: {{fixed: {{gpus: 1}}}}}}
 
 
 @pytest.mark.parametrize("node_type", NODE_TYPES)
-def test_every_node_type_of_the_catalog_can_stand_where_all_is_limited(tmp_path, node_type):
+def test_every_node_type_of_the_catalog_can_stand_where_all_is_limited(node_type):
     way = min(cooled_by(load_catalog()[0].nodes[node_type]) or ())
-    text = LIMITED.format(node_type=node_type, cooling=way)
-    (tmp_path / "hall.yaml").write_text(text)
-
-    plan = make_plan(load_inputs(tmp_path / "hall.yaml"))
+    plan = make_plan(asked(LIMITED.format(node_type=node_type, cooling=way)))
 
     (facts,) = plan.node_types
     for limit in SITE_LIMITS:
@@ -76,77 +73,10 @@ def test_every_node_type_of_the_catalog_can_stand_where_all_is_limited(tmp_path,
     assert bool(estimates) == ("max_power_kw" in facts.estimated)
 
 
-def test_the_quarterly_portfolio_is_that_of_an_enterprise(inputs):
-    scenario = inputs("quarterly").scenario
-    assert len(scenario.jobs) == 40
-    assert "support-assistant" in scenario.jobs
-    assert len({job.team for job in scenario.jobs.values()}) == 10
-    assert {job.kind for job in scenario.jobs.values()} == {"tune", "serve", "fixed"}
-    assert {entry.node_type for entry in scenario.fleet.values()} == {
-        "r760xa-l40s",
-        "xe9680-a100",
-        "xe9680-h100",
-    }
-
-
-def test_the_quarterly_plan_rents_until_purchases_can_arrive(planned):
-    plan = planned("quarterly")
-    first = plan.quarters[0]
-    by_kind = {
-        kind: {line.quarter for line in plan.acquisitions if line.kind == kind}
-        for kind in ("buy", "rent")
-    }
-    assert first in by_kind["rent"]
-    assert by_kind["buy"]
-    assert first not in by_kind["buy"]
-
-
-def test_the_quarterly_plan_uses_several_gpu_types_old_and_new(planned):
-    plan = planned("quarterly")
-    used = {gpu_type for job in plan.jobs for gpu_type, _ in job.gpu_types}
-    assert used == {"a100-80gb-sxm", "h100-80gb-sxm", "h200-141gb-sxm", "l40s-48gb"}
-    assert {line.gpu_type for line in plan.acquisitions} >= {"h200-141gb-sxm", "l40s-48gb"}
-
-
-def test_the_quarterly_plan_keeps_its_spare_node_and_fills_the_others(planned):
-    plan = planned("quarterly")
-    hopper = next(pool for pool in plan.pools if pool.node_type == "xe9680-h100")
-    assert hopper.nodes_spare == (1, 1, 1, 1)
-    for quarter in range(len(plan.quarters)):
-        usable = sum(
-            pool.gpus[quarter]
-            // pool.nodes[quarter]
-            * (pool.nodes[quarter] - pool.nodes_spare[quarter])
-            for pool in plan.pools
-            if pool.nodes[quarter]
-        )
-        assert sum(pool.gpus_used[quarter] for pool in plan.pools) / usable > 0.9
-
-
-def test_the_one_large_fine_tune_of_the_year_spans_whole_nodes(planned):
-    plan = planned("quarterly")
-    second = plan.placements[1]
-    holders = [use for use in second if any(item.job == "house-model" for item in use.occupants)]
-    assert len(holders) > 1
-    for use in holders:
-        (run,) = (item for item in use.occupants if item.job == "house-model")
-        assert len(run.gpus) == 8
-        first, last = run.hours
-        for other in use.occupants:
-            begins, ends = other.held_hours
-            assert other is run or ends <= first or begins >= last
-
-
 def test_shipped_scenarios_cost_what_they_did(planned):
     for name, usd in (("quarterly", 700_995), ("data-centre", 1_021_071)):
         proof = planned(name).proof
         assert proof.cost_cents / 100 == pytest.approx(usd, rel=proof.asked_gap)
-
-
-def test_tuned_models_of_the_quarterly_portfolio_are_served_from_the_quarter_after(sized):
-    served = sized("quarterly")["long-contracts-serving"]
-    assert served.derived_from == "long-contracts"
-    assert served.units == (0, 2, 2, 2)
 
 
 def test_what_a_data_centre_respects_binds_in_its_scenario(planned):

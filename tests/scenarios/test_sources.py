@@ -102,35 +102,6 @@ def test_the_published_points_are_met_exactly(candidate, job, gpus):
     assert candidate(job).gpus == gpus
 
 
-def test_nothing_is_tuned_on_gaudi_3_and_qlora_not_on_l40s(sized):
-    for job in sized("sources").values():
-        refused = {(item.gpu_type, item.rule) for item in job.sizing.rejections}
-        refused_on_gaudi = ("gaudi3-128gb", "exclusions/no-tuning-on-gaudi3") in refused
-        assert refused_on_gaudi == (job.kind == "tune"), job.name
-    qlora = sized("sources")["average-qlora"].sizing
-    assert "l40s-48gb" not in {item.gpu_type for item in qlora.candidates}
-    assert ("l40s-48gb", "exclusions/qlora-not-on-l40s") in {
-        (item.gpu_type, item.rule) for item in qlora.rejections
-    }
-
-
-@pytest.mark.parametrize("job", ["average-lora", "average-qlora"])
-def test_a_tuned_adapter_is_deployed_with_a_new_instance_of_its_base(sized, job):
-    served = sized("sources")[f"{job}-serving"]
-    assert served.derived_from == job
-    assert served.units == (0, 1)
-
-
-def test_sft_is_more_computationally_intensive_than_peft(candidate):
-    work = {
-        method: unit.gpus * unit.hours
-        for method in ("sft", "p-tuning", "lora")
-        for unit in [candidate(f"factors-70b-{method}", H100)]
-    }
-    assert work["sft"] > work["lora"]
-    assert work["sft"] > work["p-tuning"]
-
-
 def test_sft_of_70b_takes_two_whole_servers_and_peft_half_of_one(candidate):
     gpus = [candidate(f"factors-70b-{method}", H100).gpus for method in ("sft", "p-tuning", "lora")]
     assert gpus == [16, 4, 4]

@@ -69,18 +69,6 @@ def test_more_choice_never_costs_more(planned):
         assert planned(f"what-if/{name}").proof.cost_cents <= base
 
 
-def test_partitions_are_used_where_they_are_allowed(planned):
-    placed = planned("what-if/mig-allowed").placements
-    profiles = {
-        item.part.profile
-        for quarter in placed
-        for use in quarter
-        for item in use.occupants
-        if item.part
-    }
-    assert profiles
-
-
 def test_the_shipped_sweep_asks_for_what_its_comment_says():
     grid = read_grid(SHIPPED.parent / "sweeps" / "prices.yaml")
     planner = VariantPlanner(WorkerConfig(grid.scenario))

@@ -70,12 +70,6 @@ def test_fewer_gpus_than_a_published_point_are_warned_of(sizing):
     assert "floors/below-published-point" in warning
 
 
-def test_the_published_baseline_decides_where_batch_or_sequence_is_open(sizing):
-    job = {"model": "llama-3.1-8b", "method": "full", "precision": "bf16"}
-    one = on(sizing(tune=job), "a100-80gb-sxm")
-    assert (one.gpus, one.decided_by, one.memory) == (4, "baseline", None)
-
-
 def test_a_deadline_takes_more_gpus_than_memory_needs(sizing):
     job = LORA | {"dataset_tokens": 200_000_000}
     enough = on(sizing(tune=job), "h100-80gb-sxm")

@@ -94,14 +94,6 @@ def test_what_depends_on_a_closer_situation_is_derived_there():
     assert gpu.derive("x_gb") is job.derive("x_gb")
 
 
-def test_a_users_rule_replaces_a_shipped_one_by_id(sizer, rules):
-    shipped = rules.rules["serving/plain"].model_dump(exclude_unset=True)
-    doubled = Rule.model_validate(shipped | {"formula": "parameters_b * 4 + 0 * weight_bits"})
-    book = RuleBook.of([*rules.rules.values(), doubled])
-    sizing = sizer(book=book).size(Job.model_validate({"serve": {"parameters_b": 10}}))
-    assert sizing.candidates[0].gpu_memory_mb == 40_000
-
-
 def test_a_users_rule_that_contradicts_a_shipped_one_is_refused(sizer, rules):
     mine = rules.rules["serving/plain"].model_copy(update={"id": "mine/serving"})
     book = RuleBook.of([*rules.rules.values(), mine])

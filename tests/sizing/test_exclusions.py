@@ -80,12 +80,6 @@ def test_the_scenario_can_allow_and_exclude_gpu_types(sizer):
     assert ("a100-80gb-sxm", "policies.allowed_gpu_types") in spoken
 
 
-def test_a_job_can_list_its_gpu_types(size):
-    sizing = size(serve={"parameters_b": 8}, gpu_types=("l4-24gb",))
-    assert [one.gpu_type for one in sizing.candidates] == ["l4-24gb"]
-    assert {one.rule for one in sizing.rejections} == {"job.gpu_types"}
-
-
 def test_a_job_beyond_the_largest_tested_configuration_is_refused(size):
     sizing = size(serve={"parameters_b": 5000})
     refused = {one.gpu_type: one for one in sizing.rejections}

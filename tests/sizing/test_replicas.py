@@ -23,7 +23,9 @@ def figure_of(candidate, name):
 
 
 def test_the_replicas_keep_up_at_the_planned_share_and_one_fewer_would_not(size):
-    for one in size(serve=serve(40)).candidates:
+    candidates = size(serve=serve(40)).candidates
+    assert candidates
+    for one in candidates:
         each = figure_of(one, "requests_per_second_per_replica")
         planned = each * figure_of(one, "planned_load_share")
         assert (one.replicas - 1) * planned < 40 <= one.replicas * planned

@@ -57,7 +57,9 @@ def test_more_gpus_are_offered_to_a_longer_one_as_long_as_it_ends_earlier(size):
 
 def test_the_share_of_hours_is_a_policy_that_a_scenario_may_set(sizer):
     job = Job.model_validate({"tune": SHORT})
-    for one in sizer(run_utilization=1).size(job).candidates:
+    candidates = sizer(run_utilization=1).size(job).candidates
+    assert candidates
+    for one in candidates:
         assert one.planned_hours == ceil(one.hours * 1.2)
 
 

@@ -5,7 +5,7 @@ import pytest
 from planner.errors import InputError
 from planner.planning.make import make_plan
 from planner.whatif.actuals import outcomes, read_actuals
-from tests.stated import load_inputs
+from tests.stated import asked
 
 HEADER = "quarter,job,node_type,count\n"
 
@@ -60,9 +60,7 @@ jobs:
 
 def test_of_a_tuning_job_each_run_counts(tmp_path):
     """Two units that run five times each are ten runs, as an accounting lists them."""
-    scenario = tmp_path / "runs.yaml"
-    scenario.write_text(RUNS, encoding="utf-8")
-    plan = make_plan(load_inputs(scenario))
+    plan = make_plan(asked(RUNS))
     file = tmp_path / "actuals.csv"
     file.write_text(HEADER + "2027Q2,tuner,,12\n", encoding="utf-8")
     demand, _ = outcomes(plan, read_actuals(file, [plan]))
