@@ -37,10 +37,10 @@ _CALLED = {
 """Keys whose options are not named after their last part."""
 _DESCRIBES = "describes a job, and that of the scenario is described there"
 _SETTINGS = {
-    "headroom": "policies.headroom=10%",
+    "headroom": "policies.headroom={value}",
     "mig": "policies.mig=same-node",
     "shared_gpus": "policies.shared_gpus=true",
-    "gpu_type": "jobs.JOB.gpu_types=[ID]",
+    "gpu_type": "jobs.{job}.gpu_types=[{value}]",
 }
 """Options that a key of the scenario takes the place of, and what sets that."""
 _SCENARIOS = (".yaml", ".yml", ".json")
@@ -241,18 +241,21 @@ def _sized_in(
         hint = f"a model is named by an option: `--model {scenario}`"
         raise InputError(Finding("no such file", file=str(scenario), hint=hint))
     loaded = planner.load(scenario, **changes)
-    described = [name for name, value in given.items() if value and name != "faster"]
+    described = {name: value for name, value in given.items() if value and name != "faster"}
     if described:
-        raise InputError(*map(_described_there, described))
+        raise InputError(*(_described_there(name, described[name], job) for name in described))
     if job is None:
         names = ", ".join(row["job"] for row in loaded.rows())
         raise InputError(Finding("say which job of the scenario", hint=f"it has {names or 'none'}"))
     return planner.size(job, scenario=loaded, faster=given["faster"], sums=sums)
 
 
-def _described_there(name: str) -> Finding:
+def _described_there(name: str, value: object, job: str | None) -> Finding:
     setting = _SETTINGS.get(name)
-    hint = None if setting is None else f"`--set '{setting}'` changes it there"
+    written = ", ".join(value) if isinstance(value, tuple) else value
+    hint = None
+    if setting is not None:
+        hint = f"`--set '{setting.format(job=job or 'JOB', value=written)}'` changes it there"
     return Finding(_DESCRIBES, path=flag(name), hint=hint)
 
 

@@ -142,7 +142,7 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         ),
         (("support-assistant", "--faster"), "goes with `tune` only"),
         (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
-        (("claims-expert", "--gpu-type", "h200"), "`--set 'jobs.JOB.gpu_types=[ID]'` changes it"),
+        (("claims-expert", "--gpu-type", "h200"), "'jobs.claims-expert.gpu_types=[h200]'` changes"),
     ],
 )
 def test_a_job_that_the_scenario_does_not_have_is_refused(run, words, told):
