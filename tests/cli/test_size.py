@@ -135,7 +135,7 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         ((), "hint: it has support-assistant, contract-summarizer, claims-expert"),
         (("claim-expert",), "did you mean 'claims-expert'?"),
         (("claims-expert", "--batch", "3"), "--batch: describes a job"),
-        (("claims-expert", "--headroom", "5%"), "hint: `--set 'policies.headroom=10%'` changes"),
+        (("claims-expert", "--headroom", "5%"), "hint: `--set 'policies.headroom=5%'` changes"),
         (
             ("claims-expert", "--set", "policies.headroom=abc"),
             "error: --set:1:19: policies.headroom",
