@@ -121,6 +121,15 @@ def test_latent_attention_takes_longer_on_older_sglang(replica, engine, version,
     assert layer * 1000 == pytest.approx(milliseconds)
 
 
+@pytest.mark.parametrize(
+    ("gpu_type", "gpus", "milliseconds"),
+    [("h100-80gb-pcie", 1, 0), ("h100-80gb-pcie", 2, 0.07), (H100, 2, 0), (MI300X, 2, 0)],
+)
+def test_sums_over_pcie_take_time_of_their_own(replica, gpu_type, gpus, milliseconds):
+    at = replica({"model": "llama-3.1-8b", "load": LOAD}, 8, gpu_type, gpus)
+    assert at("sums_overhead_s", 1) * 1000 == pytest.approx(milliseconds)
+
+
 def test_tensorrt_llm_runs_on_nvidia_alone(size):
     sizing = size(load=LOAD, engine="tensorrt-llm")
 
