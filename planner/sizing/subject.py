@@ -183,9 +183,11 @@ def _serve(serve: Serve) -> Mapping[str, Plain]:
 
 
 def _release(version: str | None) -> Decimal | None:
-    """A version as a number: 0.06 is 0.6.1, and 1.02 is 1.2; None where it is not of this form."""
-    numbers = re.match(r"v?(\d+)\.(\d+)", version or "")
-    return None if numbers is None else Decimal(f"{numbers[1]}.{numbers[2]:0>2}")
+    """A version as a number: 0.0601 is 0.6.1, and 1.02 is 1.2; None where it is not one."""
+    numbers = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version or "")
+    if numbers is None:
+        return None
+    return Decimal(f"{numbers[1]}.{numbers[2]:0>2}{numbers[3] or '':0>2}")
 
 
 def _of_load(job: Job) -> Mapping[str, Plain]:

@@ -78,12 +78,56 @@ def test_requests_take_whole_blocks_of_the_engines_cache(size):
 
 def test_engines_are_planned_at_one_speed_but_for_what_a_prompt_keeps_waiting(size):
     vllm, sglang, tensorrt_llm = (
-        on(size(load=LOAD, concurrency=32, engine=engine), H100).serving
-        for engine in ("vllm", "sglang", "tensorrt-llm")
+        on(size(load=LOAD, concurrency=32, engine=engine, engine_version=version), H100).serving
+        for engine, version in (("vllm", "0.14"), ("sglang", None), ("tensorrt-llm", None))
     )
     assert sglang == vllm
     more = tensorrt_llm.planned_requests_per_second / vllm.planned_requests_per_second
     assert 1 < more < 1.2
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "milliseconds"),
+    [
+        ("vllm", "0.14.0", 0),
+        ("vllm", "0.13.1", 64 * 0.025),
+        ("vllm", None, 64 * 0.025),
+        ("vllm", "0.7.3", 2 + 64 * 0.075),
+        ("sglang", "0.4.1", 0),
+        ("sglang", "0.3.6", 64 * 0.025),
+        ("sglang", None, 0),
+        ("tensorrt-llm", "1.0", 0),
+        ("tensorrt-llm", "0.21.0", 64 * 0.025),
+    ],
+)
+def test_the_gpu_waits_for_the_host_of_older_engines(replica, engine, version, milliseconds):
+    job = {"model": "llama-3.1-8b", "load": LOAD, "engine": engine, "engine_version": version}
+    assert replica(job, 64)("host_overhead_s", 64) * 1000 == pytest.approx(milliseconds)
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "milliseconds"),
+    [
+        ("sglang", "0.5.8", 0.03 + 64 * 0.0005),
+        ("sglang", "0.5.9", 0.02 + 64 * 0.0005),
+        ("sglang", "0.5.10", 0.02),
+        ("sglang", None, 0.02),
+        ("vllm", "0.5.4", 0.02),
+    ],
+)
+def test_latent_attention_takes_longer_on_older_sglang(replica, engine, version, milliseconds):
+    job = {"model": "deepseek-v3", "load": LOAD, "engine": engine, "engine_version": version}
+    layer = replica(job, 64, gpus=8)("attention_overhead_s", 64)
+    assert layer * 1000 == pytest.approx(milliseconds)
+
+
+@pytest.mark.parametrize(
+    ("gpu_type", "gpus", "milliseconds"),
+    [("h100-80gb-pcie", 1, 0), ("h100-80gb-pcie", 2, 0.07), (H100, 2, 0), (MI300X, 2, 0)],
+)
+def test_sums_over_pcie_take_time_of_their_own(replica, gpu_type, gpus, milliseconds):
+    at = replica({"model": "llama-3.1-8b", "load": LOAD}, 8, gpu_type, gpus)
+    assert at("sums_overhead_s", 1) * 1000 == pytest.approx(milliseconds)
 
 
 def test_tensorrt_llm_runs_on_nvidia_alone(size):

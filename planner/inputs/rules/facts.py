@@ -102,7 +102,7 @@ _JOB = {
     ),
     "engine_release": (
         "release",
-        "version of the engine that serves: its first number, and its second in hundredths",
+        "version of the engine that serves: 0.0601 is 0.6.1, and 1.02 is 1.2",
     ),
     "closed_loop_clients": (
         "requests",

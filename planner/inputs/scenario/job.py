@@ -326,7 +326,7 @@ class Serve(_OneModel):
     engine: Annotated[Engine | None, AsFact()] = None
     """Engine that serves: its defaults decide what memory it fills; vLLM if left out."""
     engine_version: Annotated[str, AfterValidator(_release)] | None = None
-    """Its version, such as 0.6.1; vLLM before 0.8 is slower."""
+    """Its version, such as 0.6.1; older ones are slower."""
     speculative: Speculative | None = None
     """How tokens are proposed and verified, several in a step; one at a time if left out."""
     disaggregated: Annotated[Disaggregated | None, Switch] = None
