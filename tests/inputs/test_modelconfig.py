@@ -331,6 +331,13 @@ def test_the_layers_that_slide_are_counted(name: str, window: int | None, slidin
     assert model.whole_context_layers == model.layers - sliding
 
 
+def test_norms_of_heads_and_clamped_gates_are_known_by_the_type() -> None:
+    normed = {"gemma-3-1b": True, "Qwen2.5-7B": False, "gpt-oss-20b": False}
+    assert {name: read(CONFIGS[name][0]).normed_heads for name in normed} == normed
+    clamped = {"gpt-oss-20b": True, "Mixtral-8x7B-v0.1": False}
+    assert {name: read(CONFIGS[name][0]).clamped_gate for name in clamped} == clamped
+
+
 def test_a_window_as_wide_as_the_context_is_none() -> None:
     config = CONFIGS["Phi-3-mini-4k"][0]
     assert read(config | {"sliding_window": 4096}).sliding_layers == 0

@@ -239,6 +239,10 @@ class Model(Frozen):
     """Whether input and output embeddings are one matrix, if the source says so."""
     gated_mlp: Annotated[bool, AsFact()] = True
     """Whether the feed-forward block has three matrices and not two (SwiGLU, GeGLU)."""
+    clamped_gate: Annotated[bool, AsFact()] = False
+    """Whether experts clamp gate and up before they are multiplied (gpt-oss)."""
+    normed_heads: Annotated[bool, AsFact()] = False
+    """Whether queries and keys pass norms of their own (Qwen3, Gemma 3, OLMo 2)."""
     experts: Annotated[PositiveCount | None, AsFact("experts")] = None
     """Routed experts of a mixture, unknown of a dense model."""
     experts_per_token: Annotated[PositiveCount | None, AsFact("experts")] = None

@@ -27,6 +27,8 @@ class ModelType(Frozen):
     """Whether every token sees all others."""
     gated: bool = True
     """Three feed-forward matrices, not two."""
+    clamped: bool = False
+    """Whether experts clamp gate and up before they are multiplied."""
     tied: bool = False
     """What it means that `tie_word_embeddings` is missing."""
     norms: int = 2

@@ -56,6 +56,8 @@ def read_decoder(section: ConfigSection, *, tied: bool) -> Decoder:
         "vocab": vocab,
         "tied_embeddings": tied,
         "gated_mlp": kind.gated,
+        "clamped_gate": kind.clamped,
+        "normed_heads": kind.head_norm != "none",
         "max_context": context,
     }
     experts = none
