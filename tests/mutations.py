@@ -91,7 +91,7 @@ MUTATIONS = (
     Mutation(
         "an order after the end of sale",
         "planner/costs.py",
-        "offer.end_of_sale is None or ordered <= offer.end_of_sale",
+        "offer.end_of_sale is None or horizon.order_day(ordered) <= offer.end_of_sale",
         "True",
         "tests/scenarios/test_procurement.py -k sale",
     ),

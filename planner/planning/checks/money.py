@@ -353,10 +353,10 @@ def _comparisons(view: View) -> Iterator[tuple[SettledOffer, SettledOffer, int, 
 def _first(view: View, offer: SettledOffer) -> list[tuple[int, int]]:
     """One node as soon as the offer allows; nothing where it never does."""
     for entry, quarter in enumerate(view.quarters):
-        order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)
-        late = offer.end_of_sale is not None and order_by > offer.end_of_sale
+        latest = quarter.start - timedelta(weeks=offer.lead_time_weeks)
+        late = offer.end_of_sale is not None and view.order_day(latest) > offer.end_of_sale
         shut = offer.available is not None and quarter not in offer.available
-        if order_by >= view.earliest_order and not late and not shut:
+        if latest >= view.earliest_order and not late and not shut:
             return [(entry, 1)]
     return []
 
