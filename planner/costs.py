@@ -247,13 +247,14 @@ def spent_cents(inputs: Inputs, cap: SpendCap, components: Iterable[Booked]) -> 
 def entry_quarters(inputs: Inputs, offer: SettledOffer) -> tuple[int, ...]:
     """Quarters, from 0, in which nodes of an offer may enter service.
 
-    Ordered the lead time before, neither before the day of the plan nor after the end of sale.
+    Ordered the lead time before, not before the day of the plan, and on a working day that is not
+    after the end of sale.
     """
     horizon = inputs.scenario.horizon
     found = []
     for step, quarter in enumerate(horizon.all_quarters):
         ordered = quarter.start - timedelta(weeks=offer.lead_time_weeks)
-        on_sale = offer.end_of_sale is None or ordered <= offer.end_of_sale
+        on_sale = offer.end_of_sale is None or horizon.order_day(ordered) <= offer.end_of_sale
         offered = offer.available is None or quarter in offer.available
         if horizon.earliest_order <= ordered and on_sale and offered:
             found.append(step)

@@ -100,6 +100,16 @@ def test_weeks_are_paid_whole_and_told_as_such():
     assert "rent for 2 weeks" in told(plan)
 
 
+def test_runs_that_overlap_and_do_not_fit_one_node_are_proved_to_need_one_each():
+    """Three of 5 GPUs are 15/8 of a node; each runs from hour 680 on to hour 1,504 at the least."""
+    wide = {"fixed": {"gpus": 5}, "count": 3, "gpu_types": ["h100-80gb-sxm"]}
+    overlapping = {**wide, "run": {"hours": 1000, "release": 4, "deadline": 10}}
+    offer = {**RENT, "site": "cloud", "term_weeks": 13}
+    plan = planned({"weeks": offer}, {"wide": overlapping})
+    assert taken(plan) == [("weeks", "rent", 3)]
+    assert (usd(plan), plan.proof.status) == (3 * 13 * 168 * 4 * 8, "proved")
+
+
 def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_path):
     wide = {"tune": {"model": "llama-3.1-70b", "method": "full", "sequence": 4096, "batch": 64}}
     plan = planner.plan(

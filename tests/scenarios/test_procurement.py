@@ -128,6 +128,16 @@ def test_nothing_is_ordered_after_the_end_of_sale():
     assert until("2027-04-07") == [("buy", "2027Q2", 1)]
 
 
+def test_a_sale_that_ends_on_the_working_day_before_a_weekend_is_still_met():
+    """4 weeks before 1 January 2028 is Saturday, 4 December: the order goes out on Friday."""
+    horizon = {"first_quarter": "2028Q1", "quarters": 1, "as_of": "2027-11-01"}
+    offer = {**BUY, "lead_time_weeks": 4, "end_of_sale": "2027-12-03"}
+    plan = planned({"buy": offer}, {"2028Q1": 1}, horizon=horizon)
+    assert [(line.quarter, line.order_by) for line in plan.acquisitions] == [
+        ("2028Q1", "2027-12-03")
+    ]
+
+
 def test_owned_nodes_leave_at_the_end_of_their_support_and_are_replaced():
     fleet = {"old": {"node_type": "xe9680-h100", "count": 1}}
     assert taken(planned({"rent": RENT}, fleet=fleet)) == []

@@ -212,7 +212,9 @@ def _end_of_sale(whole: Whole, path: Path, offer: Offer) -> Iterator[Fault]:
     if offer.end_of_sale < as_of:
         message = f"{offer.end_of_sale} has passed on the day of the plan, {as_of}"
         yield Fault((*path, "end_of_sale"), message, "leave the offer out")
-    elif first.start - timedelta(weeks=offer.lead_time_weeks) > offer.end_of_sale:
+    elif (
+        horizon.order_day(first.start - timedelta(weeks=offer.lead_time_weeks)) > offer.end_of_sale
+    ):
         yield Fault(
             (*path, "end_of_sale"),
             f"what is ordered by {offer.end_of_sale} is delivered before {first}",

@@ -81,7 +81,8 @@ class Load(Frozen):
     requests_per_user_hour: Annotated[PositiveNumber | None, AsFact("requests/h")] = None
     """Requests that one of these users sends in an hour."""
     growth_per_quarter: Annotated[Share, Field(gt=-1, le=LARGEST_COUNT_PER_QUARTER)] | None = None
-    """Growth of the traffic from quarter to quarter; not beside figures by quarter."""
+    """Growth of the traffic from quarter to quarter, from the first active one on; not beside
+    figures by quarter."""
     peak_to_mean: Annotated[PositiveNumber, Field(ge=1, le=1000)] = Field(
         default=1, validate_default=True
     )

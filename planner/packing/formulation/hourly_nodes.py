@@ -10,7 +10,7 @@ at once, at all of its sites: rows `at-once`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.offers import offers_of
@@ -112,10 +112,11 @@ def _add_paid(
     present = {}
     for span, mine in must.items():
         present[span] = nodes = master.program.variable(f"present[{key[0]},{key[1]}]", integer=True)
-        load = defaultdict(float, {nodes: -1.0})
-        for usage in mine:
-            usage.weigh(load, usage.shape.gpus / pool.node.gpus, 1.0)
-        master.program.row(f"present[{key[0]},{key[1]}]", load, "<=", 0.0)
+        for label, weights in _weights(master, key, mine, [1] * len(mine)):
+            load = defaultdict(float, {nodes: -1.0})
+            for usage, weight in zip(mine, weights, strict=True):
+                usage.weigh(load, weight, 1.0)
+            master.program.row(f"present-{label}[{key[0]},{key[1]}]", load, "<=", 0.0)
         first, end = beside[span]
         row = _within(paid, first, end) | {nodes: float(minimum)}
         master.program.row(f"minimum[{key[0]},{key[1]}]", row, "<=", 0.0)
@@ -160,27 +161,36 @@ def _moments(
     `left` is less what is paid while runs may share a node, and `upper` how many there can be.
     """
     program, (pool, quarter) = master.program, key
-    node = master.problem.pools[pool].node
     moments = program.variable(f"moments[{pool},{quarter},{hours}]", upper=upper, integer=True)
     times = [usage.asked.run.hours // hours for usage in usages]
+    for label, weights in _weights(master, key, usages, times):
+        load: Terms = defaultdict(float, {moments: -1.0})
+        for usage, weight in zip(usages, weights, strict=True):
+            usage.weigh(load, weight, 1.0)
+        program.row(f"moments-{label}[{pool},{quarter},{hours}]", load, "<=", 0.0)
+    program.row(f"paid[{pool},{quarter},{hours}]", left | {moments: float(hours)}, "<=", 0.0)
+
+
+def _weights(
+    master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], often: Sequence[int]
+) -> Iterator[tuple[str, list[float]]]:
+    """Weights by which what is on one node at one moment adds up to 1 at most, and what they go by.
+
+    Each run counts as `often` as is said.
+    """
+    node = master.problem.pools[key[0]].node
     for resource, offered in (
         ("gpus", node.gpus),
         ("cpus", node.cpus),
         ("memory_mb", node.memory_mb),
     ):
         taken = [
-            (0, getattr(usage.shape, resource), often)
-            for usage, often in zip(usages, times, strict=True)
+            (0, getattr(usage.shape, resource), times)
+            for usage, times in zip(usages, often, strict=True)
         ]
-        if not any(size for _, size, _ in taken):
-            continue
-        for order, weights in weights_by_order(taken, offered, 1):
-            load: Terms = defaultdict(float, {moments: -1.0})
-            for usage, weight in zip(usages, weights, strict=True):
-                usage.weigh(load, weight, 1.0)
-            name = f"moments-{resource}-{order}[{pool},{quarter},{hours}]"
-            program.row(name, load, "<=", 0.0)
-    program.row(f"paid[{pool},{quarter},{hours}]", left | {moments: float(hours)}, "<=", 0.0)
+        if any(size for _, size, _ in taken):
+            for order, weights in weights_by_order(taken, offered, 1):
+                yield f"{resource}-{order}", weights
 
 
 def _around(

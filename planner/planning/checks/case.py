@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
+from itertools import count as naturals
 
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.quarter import Quarter
@@ -108,6 +109,13 @@ class PlanCase:
         """The first day on which an order can be placed."""
         horizon = self.inputs.scenario.horizon
         return horizon.as_of or horizon.first_quarter.start
+
+    def order_day(self, latest: date) -> date:
+        """The last day until then that is no weekend or holiday; none before the plan."""
+        off = self.inputs.scenario.horizon.holidays
+        days = (latest - timedelta(days=back) for back in naturals())
+        working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
+        return max(self.earliest_order, working)
 
     @cached_property
     def discount(self) -> Fraction:

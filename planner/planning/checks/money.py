@@ -355,10 +355,10 @@ def _comparisons(case: PlanCase) -> Iterator[tuple[SettledOffer, SettledOffer, i
 def _first(case: PlanCase, offer: SettledOffer) -> list[tuple[int, int]]:
     """One node as soon as the offer allows; nothing where it never does."""
     for entry, quarter in enumerate(case.quarters):
-        order_by = quarter.start - timedelta(weeks=offer.lead_time_weeks)
-        late = offer.end_of_sale is not None and order_by > offer.end_of_sale
+        latest = quarter.start - timedelta(weeks=offer.lead_time_weeks)
+        late = offer.end_of_sale is not None and case.order_day(latest) > offer.end_of_sale
         shut = offer.available is not None and quarter not in offer.available
-        if order_by >= case.earliest_order and not late and not shut:
+        if latest >= case.earliest_order and not late and not shut:
             return [(entry, 1)]
     return []
 

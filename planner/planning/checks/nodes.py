@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from datetime import date, timedelta
-from itertools import count as naturals
+from datetime import timedelta
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.inputs.scenario.scenario import plain
@@ -202,17 +201,18 @@ def _while_there(case: PlanCase) -> Findings:
 def _in_time(case: PlanCase, node: Node, offer: SettledOffer, entry: int) -> Iterator[str]:
     as_of = case.earliest_order
     start = case.quarters[entry].start
-    order_by = start - timedelta(weeks=offer.lead_time_weeks)
-    if order_by < as_of:
+    latest = start - timedelta(weeks=offer.lead_time_weeks)
+    if latest < as_of:
         yield (
             f"node {node.id} enters service on {start}, but ordered on {as_of} offer {offer.name} "
-            f"delivers {(as_of - order_by).days} days later than that"
+            f"delivers {(as_of - latest).days} days later than that"
         )
     if offer.available is not None and case.quarters[entry] not in offer.available:
         yield f"node {node.id}: offer {offer.name} is not available in {case.labels[entry]}"
-    if offer.end_of_sale is not None and order_by > offer.end_of_sale:
+    order_day = case.order_day(latest)
+    if offer.end_of_sale is not None and order_day > offer.end_of_sale:
         yield (
-            f"node {node.id} enters service on {start} and is ordered on {order_by}, after the "
+            f"node {node.id} enters service on {start} and is ordered on {order_day}, after the "
             f"end of sale of offer {offer.name} on {offer.end_of_sale}"
         )
 
@@ -281,17 +281,9 @@ def _line(case: PlanCase, line: Acquisition, offer: SettledOffer, quarter: int) 
         "term_quarters": offer.term_quarters,
         "step_hours": offer.step_hours,
         "illustrative": offer.illustrative,
-        "order_by": _order_by(case, start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
+        "order_by": case.order_day(start - timedelta(weeks=offer.lead_time_weeks)).isoformat(),
     }
     yield from each_difference(f"{line.quarter}:", line, expected, f" of offer {line.offer}")
-
-
-def _order_by(case: PlanCase, latest: date) -> date:
-    """The last day until then that is neither of a weekend nor a holiday; none before the plan."""
-    off = case.inputs.scenario.horizon.holidays
-    days = (latest - timedelta(days=back) for back in naturals())
-    working = next(day for day in days if day.weekday() not in (5, 6) and day not in off)
-    return max(case.earliest_order, working)
 
 
 FIRST = (_horizon, _figures)
