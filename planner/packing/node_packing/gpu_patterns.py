@@ -7,11 +7,10 @@ part of one of them. Partitions fit where a division has them all; shares fit by
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
-from planner.packing.node_packing.dual_feasible import weights_by_order
-from planner.packing.problem import WHOLE, Part, Pool, Shape
+from planner.packing.problem import Part, Pool, Shape
 from planner.packing.solvers.program import Program
 from planner.packing.solvers.solver import solve_integer
 
@@ -40,36 +39,6 @@ def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
 def _covers(fill: Fill, wanted: Fill) -> bool:
     holds = dict(fill)
     return all(count <= holds.get(part, 0) for part, count in wanted)
-
-
-def state_opened(
-    program: Program, pool: Pool, pieces: Mapping[Part, Mapping[int, float]], place: str = ""
-) -> tuple[list[int], int | None]:
-    """Count the GPUs that parts are taken of: rows `parts`, `shared` and `dual-shared`.
-
-    `pieces` are sums of variables, by part. Returns the variables of those that are partitioned, by
-    how they are, and the one of those that are shared by memory.
-    """
-    profiles = sorted(part for part in pieces if part.profile)
-    fills = {
-        fill: program.variable(f"opened{place}", integer=True) for fill in fillings(pool, profiles)
-    }
-    for part in profiles:
-        load = {index: -float(dict(fill).get(part, 0)) for fill, index in fills.items()}
-        program.row(f"parts{place}", load | dict(pieces[part]), "<=", 0.0)
-    shares = [part for part in sorted(pieces) if part != WHOLE and not part.profile]
-    if not shares:
-        return [*fills.values()], None
-    shared = program.variable(f"shared{place}", integer=True)
-    sizes = [(0, part.memory_mb, 1) for part in shares]
-    for order, weights in weights_by_order(sizes, pool.shared_mb, 1):
-        load = defaultdict(float, {shared: -1.0})
-        for part, weight in zip(shares, weights, strict=True):
-            for index, factor in pieces[part].items():
-                load[index] += factor * weight
-        name = f"dual-shared-{order}" if order else "shared"
-        program.row(f"{name}{place}", load, "<=", 0.0, tightens=order > 0)
-    return [*fills.values()], shared
 
 
 @lru_cache(maxsize=1024)
