@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import cycle, islice
 from operator import mul
 
 from planner.packing.node_packing.cutting import CuttingStock
@@ -25,31 +23,6 @@ _MANY = 100
 
 Held = tuple[Shape, ...]
 """The pieces on one GPU, sorted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arrangement:
-    """Pieces on the GPUs that they share, which are shapes beside those of whole GPUs."""
-
-    whole: int
-    """Shapes of whole GPUs; they come first."""
-    held: tuple[Held, ...]
-    """What each kind of shared GPU holds."""
-    asked: list[int]
-    """Pieces of each shape of the stock."""
-    stock: CuttingStock
-
-    def with_bundles(self, packed: Packed) -> Packed:
-        """The same layout, with what the shared GPUs hold."""
-        return Packed(
-            tuple((_indexed(pattern, self.whole), n) for pattern, n in packed.patterns),
-            self.held,
-        )
-
-
-def on_fewest_gpus(pool: Pool, pieces: Mapping[Shape, int]) -> list[Held]:
-    """Pieces with parts by the GPUs that they share, on as few of these as were found."""
-    return [held for held in _alike(_fewest_opened(pool, pieces), pieces) if held]
 
 
 def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
@@ -105,12 +78,33 @@ def lay_out_bundles(
     first = first_fit_with_parts(pool, whole, pieces)
     if nodes_in(first.patterns) <= nodes and first.opened() <= most_opened:
         return first
-    room = _room(pool, whole, nodes, most_opened)
-    for arrangement in _arrangements(pool, whole, pieces, room, go_on):
-        packed = arrangement.stock.pack(arrangement.asked, nodes)
-        if isinstance(packed, Packed):
-            return arrangement.with_bundles(packed)
-    return None
+    return _on_fewest_gpus(pool, whole, pieces, nodes, most_opened, go_on)
+
+
+def _on_fewest_gpus(
+    pool: Pool,
+    whole: tuple[Sequence[Shape], Sequence[int]],
+    pieces: Mapping[Shape, int],
+    nodes: int,
+    most_opened: float,
+    go_on: Callable[[], bool],
+) -> Packed | None:
+    """The same with the pieces on the fewest GPUs, which are shapes beside those of whole GPUs."""
+    shapes, asked = whole
+    fills = _fewest_opened(pool, pieces)
+    seated = sum(number for fill in fills for _, number in fill)
+    if seated < sum(pieces.values()) or len(fills) > most_opened:
+        return None
+    bundles = sorted(Counter(_alike(fills, pieces)).items())
+    gpus = [_size(held) for held, _ in bundles]
+    if not all(_fits(pool.node, gpu) for gpu in gpus):
+        return None
+    stock = CuttingStock(pool.node, (*shapes, *gpus), go_on)
+    packed = stock.pack([*asked, *(times for _, times in bundles)], nodes)
+    if not isinstance(packed, Packed):
+        return None
+    patterns = tuple((_indexed(pattern, len(shapes)), times) for pattern, times in packed.patterns)
+    return Packed(patterns, tuple(held for held, _ in bundles))
 
 
 def first_fit_with_parts(
@@ -231,40 +225,6 @@ def _node_filled(
     return wholes, [tuple(sorted(held)) for held in opened]
 
 
-def _room(
-    pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], nodes: int, most_opened: float
-) -> int:
-    """GPUs that may be opened at the most."""
-    held = sum(shape.gpus * number for shape, number in zip(*whole, strict=True))
-    return int(min(nodes * pool.node.gpus - held, most_opened))
-
-
-def _arrangements(
-    pool: Pool,
-    whole: tuple[Sequence[Shape], Sequence[int]],
-    pieces: Mapping[Shape, int],
-    room: int,
-    go_on: Callable[[], bool],
-) -> Iterator[Arrangement]:
-    """Ways to put pieces on few GPUs."""
-    shapes, asked = whole
-    fills = _fewest_opened(pool, pieces)
-    seated = sum(number for fill in fills for _, number in fill)
-    if seated < sum(pieces.values()) or len(fills) > room:
-        return
-    wider = list(islice(cycle(fills), min(room, sum(pieces.values()))))
-    tried: set[tuple[tuple[Held, int], ...]] = set()
-    for held in (_alike(fills, pieces), _even(pool, fills, pieces), _even(pool, wider, pieces)):
-        bundles = tuple(sorted(Counter(one for one in held if one).items()))
-        gpus = tuple(_size(one) for one, _ in bundles)
-        if bundles in tried or not all(_fits(pool.node, gpu) for gpu in gpus):
-            continue
-        tried.add(bundles)
-        units = [*asked, *(times for _, times in bundles)]
-        stock = CuttingStock(pool.node, (*shapes, *gpus), go_on)
-        yield Arrangement(len(shapes), tuple(one for one, _ in bundles), units, stock)
-
-
 def _fits(node: Shape, size: Shape) -> bool:
     return size.cpus <= node.cpus and size.memory_mb <= node.memory_mb
 
@@ -292,23 +252,3 @@ def _alike(fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
             del waiting[part][-number:]
         held.append(tuple(sorted(mine)))
     return held
-
-
-def _even(pool: Pool, fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
-    """The pieces that ask most of the host first, each beside those that ask the least."""
-    cpus, memory_mb = max(pool.node.cpus, 1), max(pool.node.memory_mb, 1)
-
-    def weight(shape: Shape) -> float:
-        return shape.cpus / cpus + shape.memory_mb / memory_mb
-
-    room = [dict(fill) for fill in fills]
-    loads = [0.0] * len(fills)
-    held: list[list[Shape]] = [[] for _ in fills]
-    for shape in sorted(pieces, key=lambda shape: (-weight(shape), shape)):
-        for _ in range(pieces[shape]):
-            open_to = (gpu for gpu, left in enumerate(room) if left.get(shape.part))
-            gpu = min(open_to, key=lambda gpu: (loads[gpu], gpu))
-            room[gpu][shape.part] -= 1
-            loads[gpu] += weight(shape)
-            held[gpu].append(shape)
-    return [tuple(sorted(one)) for one in held]
