@@ -13,9 +13,8 @@ from planner.packing.constraints.growth import free_to_hold
 from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.node_packing.cutting import Cut, CuttingStock
-from planner.packing.node_packing.gpu_patterns import OPENED
 from planner.packing.node_packing.greedy import Packed
-from planner.packing.node_packing.shared_gpus import lay_out_bundles
+from planner.packing.node_packing.shared_gpus import OPENED, lay_out_bundles
 from planner.packing.problem import Shape
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.node_packing.cutting import Cut
-from planner.packing.node_packing.gpu_patterns import OPENED
+from planner.packing.node_packing.shared_gpus import OPENED
 from planner.packing.problem import WHOLE, Choice, Pool, Problem, RunWindow, Shape
 from planner.packing.solvers.program import Program
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.cutting import Cut, CuttingStock
 from planner.packing.node_packing.dual_feasible import weights_by_order
-from planner.packing.node_packing.gpu_patterns import fillings
-from planner.packing.node_packing.shared_gpus import gpu_of
+from planner.packing.node_packing.shared_gpus import fillings, gpu_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
 
 

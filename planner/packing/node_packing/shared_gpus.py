@@ -1,4 +1,7 @@
-"""Lays out pieces that take parts of GPUs: first onto GPUs, then these GPUs onto nodes.
+"""Pieces that take parts of GPUs, partitions or shares of memory: onto GPUs, and these onto nodes.
+
+A GPU is *opened* for parts. What fits it is told by its fullest fillings alone: whatever fits is
+part of one of them. Partitions fit where a division has them all; shares fit by their memory.
 
 A GPU with its pieces is, to a node, one GPU with the cores and the host memory of them all: from
 there on it is a shape like any other, and the cutting stock lays it out.
@@ -8,21 +11,79 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import mul
 
 from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.gpu_patterns import Fill, fewest, fillings
 from planner.packing.node_packing.greedy import Packed, Pattern, fullest_first_fit, nodes_in
 from planner.packing.node_packing.greedy import shares as shares_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import solve_integer
+
+OPENED = Shape(1, 0, 0)
+"""An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
 
 _SCARCITY = 8
 """Power by which the load of a resource counts: the scarcest ones matter most."""
 _MANY = 100
 """Shares of memory beyond which first-fit decides how many GPUs they take."""
 
+_TIME_S = 5.0
+"""For the fewest GPUs that hold some partitions."""
+
+Fill = tuple[tuple[Part, int], ...]
+"""What one GPU holds: (part, pieces), sorted."""
 Held = tuple[Shape, ...]
 """The pieces on one GPU, sorted."""
+
+
+def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
+    """Partitions of these profiles that one GPU has, where no division has more of them."""
+    known = {part.profile: part for part in profiles}
+    held = {
+        tuple(sorted(Counter(known[name] for name, _ in one.slots if name in known).items()))
+        for one in pool.divisions
+    }
+    fills = sorted(held - {()})
+    return tuple(
+        fill for fill in fills if not any(fill != other and _covers(other, fill) for other in fills)
+    )
+
+
+def _covers(fill: Fill, wanted: Fill) -> bool:
+    holds = dict(fill)
+    return all(count <= holds.get(part, 0) for part, count in wanted)
+
+
+@lru_cache(maxsize=1024)
+def _fewest(fills: tuple[Fill, ...], wanted: Fill) -> tuple[tuple[Fill, int], ...]:
+    """Fills, and how often each is used, that hold what is wanted on the fewest GPUs."""
+    program = Program()
+    used = {fill: program.variable("used", cost=1.0, integer=True) for fill in fills}
+    for part, count in wanted:
+        terms = {index: float(dict(fill).get(part, 0)) for fill, index in used.items()}
+        program.row("held", terms, ">=", count)
+    values = solve_integer(program, time_limit_s=_TIME_S, effort="branching").values
+    times = {fill: round(values[index]) for fill, index in used.items()} if values else {}
+    return tuple((fill, number) for fill, number in times.items() if number)
+
+
+def starts(pool: Pool, profiles: Sequence[str]) -> tuple[int, ...]:
+    """The first memory slice of each of these partitions of one GPU; 0 for no partition.
+
+    Raises ValueError where no division of the GPU has them all.
+    """
+    wanted = Counter(profile for profile in profiles if profile)
+    for division in pool.divisions if wanted else ():
+        free: dict[str, list[int]] = defaultdict(list)
+        for profile, start in division.slots:
+            free[profile].append(start)
+        if all(len(free[profile]) >= count for profile, count in wanted.items()):
+            return tuple(free[profile].pop(0) if profile else 0 for profile in profiles)
+    if wanted:
+        raise ValueError(f"no division of {pool.gpu_type} has the partitions {sorted(wanted)}")
+    return (0,) * len(profiles)
 
 
 def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
@@ -35,7 +96,7 @@ def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
     fills = [*_fewest_shared(pool, shares)] if shares else []
     if profiles:
         holds = fillings(pool, [part for part, _ in profiles])
-        fills += [fill for fill, times in fewest(holds, profiles) for _ in range(times)]
+        fills += [fill for fill, times in _fewest(holds, profiles) for _ in range(times)]
     return fills
 
 
@@ -73,29 +134,17 @@ def lay_out_bundles(
     """Pieces with parts, beside pieces of whole GPUs, on so many nodes; None where that fails.
 
     No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
-    pieces of each.
+    pieces of each. First-fit comes first; else parts are on the fewest GPUs.
     """
     first = first_fit_with_parts(pool, whole, pieces)
     if nodes_in(first.patterns) <= nodes and first.opened() <= most_opened:
         return first
-    return _on_fewest_gpus(pool, whole, pieces, nodes, most_opened, go_on)
-
-
-def _on_fewest_gpus(
-    pool: Pool,
-    whole: tuple[Sequence[Shape], Sequence[int]],
-    pieces: Mapping[Shape, int],
-    nodes: int,
-    most_opened: float,
-    go_on: Callable[[], bool],
-) -> Packed | None:
-    """The same with the pieces on the fewest GPUs, which are shapes beside those of whole GPUs."""
     shapes, asked = whole
     fills = _fewest_opened(pool, pieces)
     seated = sum(number for fill in fills for _, number in fill)
     if seated < sum(pieces.values()) or len(fills) > most_opened:
         return None
-    bundles = sorted(Counter(_alike(fills, pieces)).items())
+    bundles = sorted(Counter(held for held in _alike(fills, pieces) if held).items())
     gpus = [_size(held) for held, _ in bundles]
     if not all(_fits(pool.node, gpu) for gpu in gpus):
         return None
