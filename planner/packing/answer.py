@@ -14,9 +14,8 @@ from planner.packing.constraints.spares import kept_for_groups
 from planner.packing.formulation.runs import on_fewest_gpus, rooms_of
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
-from planner.packing.node_packing.gpu_patterns import starts
 from planner.packing.node_packing.greedy import Packed, Pattern
-from planner.packing.node_packing.shared_gpus import Held
+from planner.packing.node_packing.shared_gpus import Held, starts
 from planner.packing.problem import Pool, Problem, Shape
 from planner.packing.solution import (
     RUNNING_COST,

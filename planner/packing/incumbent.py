@@ -54,15 +54,8 @@ class Incumbent:
     """Variables that were fractional where the bound was won."""
 
     def __post_init__(self) -> None:
-        """Nothing costs less than nothing but nodes that are let go: begin below all of them."""
-        problem = self.master.problem
-        let_go = sum(
-            min(0, cents or 0) * (supply.maximum or 0)
-            for supply in problem.supplies
-            if supply.releases
-            for cents in supply.unit_cost_cents
-        )
-        self.bound_cents = min(0, problem.fixed_cost_cents + let_go)
+        """Begin below all costs."""
+        self.bound_cents = self.master.problem.least_cents
 
     def raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
         """Keep a bound of the program's objective, won with these variables fractional."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,6 @@ from planner.packing.node_packing.greedy import Packed, shares
 from planner.packing.problem import Problem, Shape
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _EPSILON = 1e-9
 _TROUBLE = 50.0
@@ -118,30 +116,22 @@ class NodesWithExcess:
         return self.fit
 
     def _relieve(self, node: int) -> bool:
-        """Make the exchange that helps this node most: of one unit, or of two where none does."""
-        mine = np.flatnonzero(self._place == node)
-        pairs = np.array([*combinations(mine.tolist(), 2)], dtype=np.int64).reshape(-1, 2)
-        return self._exchange(node, mine[:, None], moves=True) or self._exchange(node, pairs)
+        """Make the exchange that helps this node most; False where none does.
 
-    def _exchange(self, node: int, mine: Integers, *, moves: bool = False) -> bool:
-        """Exchange the group that takes most off what is over for a unit of another node.
-
-        False where that takes nothing off. With `moves`, it may also go there with none coming.
+        One of its units goes to another node, and one from there may come.
         """
+        mine = np.flatnonzero(self._place == node)
         others = np.flatnonzero(self._place != node)
-        there = self._place[others]
-        if moves:
-            nodes = np.delete(np.arange(len(self._pool)), node)
-            there = np.concatenate([there, nodes])
-            others = np.concatenate([others, np.full_like(nodes, _NOWHERE)])
+        nodes = np.delete(np.arange(len(self._pool)), node)
+        there = np.concatenate([self._place[others], nodes])
+        others = np.concatenate([others, np.full_like(nodes, _NOWHERE)])
         if not len(mine) or not len(there):
             return False
         pool, pools = self._pool[node], self._pool[there]
-        taken = self._sizes[:, mine].sum(axis=2)
-        here = (self._load[:, node, None] - taken[:, :, pool])[:, :, None]
-        here = here + self._sizes[:, others, pool][:, None, :]
+        here = self._load[:, node, None] - self._sizes[:, mine, pool]
+        here = here[:, :, None] + self._sizes[:, others, pool][:, None, :]
         away = (self._load[:, there] - self._sizes[:, others, pools])[:, None, :]
-        away = away + taken[:, :, pools]
+        away = away + self._sizes[:, mine[:, None], pools]
         over = _over(self._load)
         gain = self._weight[node] * (over[node] - _over(here))
         gain += self._weight[there] * (over[there] - _over(away))

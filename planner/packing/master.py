@@ -12,7 +12,7 @@ from functools import cached_property
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.node_packing.cutting import Cut
-from planner.packing.node_packing.gpu_patterns import OPENED
+from planner.packing.node_packing.shared_gpus import OPENED
 from planner.packing.problem import WHOLE, Choice, Pool, Problem, RunWindow, Shape
 from planner.packing.solvers.program import Program
 
@@ -97,8 +97,6 @@ class MasterProgram:
     """(pool, quarter) -> GPUs that pieces take parts of, counted like pieces of `OPENED`."""
     shared: dict[PoolInQuarter, int] = field(default_factory=dict)
     """(pool, quarter) -> variable: those of them that pieces share by memory."""
-    room_rows: set[int] = field(default_factory=set)
-    """Rows of cores, of memory and of cuts: where room makes layouts easier."""
     demand_rows: list[int] = field(default_factory=list)
     traffic_rows: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Rows `traffic` -> the demands whose units share it."""
@@ -168,7 +166,6 @@ class MasterProgram:
             self,
             problem=problem,
             program=Program([*self.program.variables], [*self.program.rows]),
-            room_rows={*self.room_rows},
             elastic=dict(self.elastic),
             traffic_cuts=dict(self.traffic_cuts),
         )
@@ -327,21 +324,14 @@ class MasterProgram:
     def add_cut(self, pool: Pool, cut: Cut) -> None:
         """State a cut for every pool of the same kind of node, in every quarter."""
         weight = dict(zip(cut.shapes, cut.weights, strict=True))
-        parts = any(shape.part != WHOLE for shape in cut.shapes)
         for number, quarter in self.usages:
             other = self.problem.pools[number]
-            alike = (other.gpu_type, other.node) == (pool.gpu_type, pool.node)
-            if parts:
-                alike &= (other.divisions, other.shared_mb) == (pool.divisions, pool.shared_mb)
-            if not alike:
-                continue
-            load: Terms = defaultdict(float)
-            opened = self.opened.get((number, quarter))
-            for usage in (*self.usages[number, quarter], *([opened] if opened else ())):
-                usage.weigh(load, usage.span or weight.get(usage.shape, 0.0))
-            if any(load.values()):
-                row = self.capacity_row("cutting", number, quarter, load, tightens=True)
-                self.room_rows.add(row)
+            if (other.gpu_type, other.node) == (pool.gpu_type, pool.node):
+                load: Terms = defaultdict(float)
+                for usage in self.on_nodes(number, quarter):
+                    usage.weigh(load, usage.span or weight.get(usage.shape, 0.0))
+                if any(load.values()):
+                    self.capacity_row("cutting", number, quarter, load, tightens=True)
 
 
 def _gpu_hours(choice: Choice) -> int:

@@ -498,6 +498,17 @@ class Problem:
         nodes = tuple(supply.unit_cost_cents for supply in self.supplies)
         return nodes, tuple(demand.move_cents for demand in self.demands)
 
+    @property
+    def least_cents(self) -> int:
+        """No plan costs less: nothing, less all that may be had for nodes that are let go."""
+        let_go = sum(
+            min(0, cents or 0) * (supply.maximum or 0)
+            for supply in self.supplies
+            if supply.releases
+            for cents in supply.unit_cost_cents
+        )
+        return min(0, self.fixed_cost_cents + let_go)
+
     def costs_at_most(self, cents: int) -> SpendLimit:
         """The limit that the net present cost is no more than this."""
         nodes, moves = self.prices

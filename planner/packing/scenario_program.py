@@ -16,8 +16,11 @@ from math import floor, isfinite
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
 from planner.packing.problem import Problem, SpendLimit, Supply
 from planner.packing.search import rooted
-from planner.packing.solvers.program import Program
+from planner.packing.solvers.program import Program, Variable
 from planner.packing.solvers.solver import Outcome, solve_integer
+
+_ROUNDED = 1e-3
+"""Of a cent: what the objective of a solver may be below a whole number."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -164,7 +167,7 @@ def hedged(
         taken = {key: round(answer.values[index]) for key, index in joined.ordered.items()}
         orders = tuple(Order(*key, nodes) for key, nodes in sorted(taken.items()) if nodes)
     bounded = means and isfinite(answer.bound)
-    bound_cents = floor(answer.bound * CENTS_PER_UNIT) + joined.beside_cents if bounded else 0
+    bound_cents = floor(answer.bound * CENTS_PER_UNIT + _ROUNDED) if bounded else 0
     return Hedged(answer.outcome, orders, bound_cents)
 
 
@@ -175,8 +178,6 @@ class _Joined:
         self._futures = futures
         self.program = Program()
         self.relaxed: set[int] = set()
-        self.beside_cents = 0
-        """The least that is in all means whatever is chosen, and left out of the objective."""
         self._starts = [self._stand(future.master) for future in futures]
         keys = {key for future in futures for key in future.entering}
         self.ordered = {
@@ -211,19 +212,18 @@ class _Joined:
         """Minimize the greatest of the means: a row `mean` for each."""
         if not means:
             return
-        beside = [self._beside_cents(mean) for mean in means]
-        self.beside_cents = min(beside)
-        greatest = self.program.variable("greatest mean", cost=1.0)
-        for mean, cents in zip(means, beside, strict=True):
+        least_cents = min(future.master.problem.least_cents for future in self._futures)
+        least_cents += min(0, *(mean.others_cents for mean in means))
+        greatest = len(self.program.variables)
+        self.program.variables.append(
+            Variable("greatest mean", least_cents / CENTS_PER_UNIT, None, 1.0, integer=False)
+        )
+        for mean in means:
             terms = {greatest: -1.0}
+            fixed_cents = mean.others_cents
             for place in mean.futures:
                 start, master = self._starts[place], self._futures[place].master
+                fixed_cents += master.problem.fixed_cost_cents
                 for index, variable in enumerate(master.program.variables):
                     terms[start + index] = variable.cost / mean.of
-            right = (self.beside_cents - cents) / CENTS_PER_UNIT
-            self.program.row("mean", terms, "<=", right)
-
-    def _beside_cents(self, mean: Mean) -> int:
-        """What a mean holds whatever is chosen, rounded down."""
-        problems = (self._futures[place].master.problem for place in mean.futures)
-        return (sum(one.fixed_cost_cents for one in problems) + mean.others_cents) // mean.of
+            self.program.row("mean", terms, "<=", -fixed_cents / mean.of / CENTS_PER_UNIT)

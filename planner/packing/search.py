@@ -27,7 +27,6 @@ from planner.packing.formulation.variants import (
     at_random,
     on_cheapest_gpus,
     with_at_least,
-    with_reserve,
 )
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.layouts import Layouts
@@ -55,12 +54,9 @@ _MANY_DEMANDS = 300
 _TIE_GAP, _TIE_NODES, _LEAST_S = 0.01, 200, 0.1
 """How far a choice among whole units is pursued: to 1 %, or so many nodes of the solver's tree; and
 for how long at the least."""
-_RESERVED_GAP = 0.3
-"""Of the asked gap: how far nodes with a reserve may be from the fewest."""
-_RESERVES = (0.005, 0.01, 0.02, 0.04, 0.08)
-"""Shares of host cores and memory left free, in turn, where units fit only on paper without."""
-_NODES = 500
-"""Of the solver's tree, for each of these."""
+_RESERVED_GAP, _NODES = 0.3, 500
+"""Of the asked gap: how far nodes with a reserve may be from the fewest; and of the solver's tree,
+for each of these."""
 _FIRST_FIT_S, _FIRST_PLAN_S, _ANY_PLAN = 5.0, 5.0, 1.0
 """Seconds of work beyond the limit, for first-fit; then, where there is no plan yet, for any plan;
 and the gap at which any will do."""
@@ -414,16 +410,11 @@ class Search:
     def _reserve(self) -> None:
         """Count more nodes than are needed on paper, as long as that is cheaper than the plan.
 
-        First a share of all stays free, and at last there is a node more where units did not fit,
-        or one run less where nodes come and go, or none more can be had and there is no plan yet.
+        There is a node more where units did not fit, or one run less where nodes come and go, or
+        none more can be had and there is no plan yet.
         """
         if self._unlike:
             return
-        for share in _RESERVES:
-            units = self._master.unit_variables
-            values = self._cheaper(with_reserve(self._master, share), units)
-            if not values or self._on_nodes(values):
-                break
         nodes: dict[PoolInQuarter, int] = {}
         runs: dict[PoolInQuarter, int] = {}
         full = False
@@ -434,7 +425,7 @@ class Search:
                 else:
                     nodes[key] = more
             program = with_at_least(self._master, nodes, most_runs=runs)
-            values = self._cheaper(program, frozenset())
+            values = self._cheaper(program)
             if not values and nodes and self._found.cost_cents is None:
                 nodes, full = {}, True
                 continue
@@ -467,7 +458,7 @@ class Search:
                 found.keep(tuple(values), found.packings)
             idle = idle + 1 if found.cost_cents == cost else 0
 
-    def _cheaper(self, program: Program, relaxed: frozenset[int]) -> _Values:
+    def _cheaper(self, program: Program) -> _Values:
         """A solution of a variant of the master program that costs less than the plan so far."""
         if self._closed() or not self._in_time():
             return ()
@@ -476,7 +467,6 @@ class Search:
             time_limit_s=self._left_s() * _BOUND_TIME,
             relative_gap=self._asked_gap * _RESERVED_GAP,
             node_limit=_NODES,
-            relaxed=relaxed,
         )
         cost = self._found.cost_cents
         if not answer.values or (cost is not None and self._found.cents(answer.objective) >= cost):

@@ -208,7 +208,7 @@ class _Triage:
     def _by_name(self, found: Incumbent, levels: Mapping[int, Level]) -> Incumbent:
         """A plan of the same jobs in number, and of the same cost, that keeps the first by name."""
         self._kept.append(self._problem.costs_at_most(_cost(self._problem, found)))
-        for block in _blocks(_open(self._problem, self._classes, levels), self._problem):
+        for block in _blocks(_open(self._classes, levels), self._problem):
             total = sum(weight * _nodes(found, (supply,)) for supply, weight in block.items())
             if self._left_s() < 0:
                 break
@@ -273,24 +273,15 @@ def _most(supply: Supply) -> int:
     return (supply.maximum or 0) * sum(cents is not None for cents in supply.unit_cost_cents)
 
 
-def _open(problem: Problem, classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
-    """Supplies of classes some of whose like give way and some do not, by name of their jobs.
-
-    Where all that may start later do, it is open how much later.
-    """
+def _open(classes: Sequence[Class], levels: Mapping[int, Level]) -> Iterator[int]:
+    """Supplies of classes some of whose like give way, by name of their jobs."""
     by_name = sorted(classes, key=lambda one: (-one.priority, one.names))
-    every = {(step.priority, step.way): step.most for step in _steps(problem, classes)}
     ways: tuple[_Way, ...] = ("dropped", "short", "delayed")
     for way in ways:
         for one in by_name:
-            supply, given = _counting(one, way), getattr(levels[one.priority], way)
-            if supply is None or not given:
-                continue
-            every_one = given == every[one.priority, way]
-            if way == "delayed":
-                yield from one.other_start[every_one:-1]
-            elif not every_one:
-                yield supply
+            supply = _counting(one, way)
+            if supply is not None and getattr(levels[one.priority], way):
+                yield from one.other_start if way == "delayed" else (supply,)
 
 
 def _blocks(supplies: Iterable[int], problem: Problem) -> Iterator[dict[int, int]]:

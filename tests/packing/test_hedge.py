@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from planner.packing.incumbent import Infeasible
+from planner.packing.problem import Supply
 from planner.packing.scenario_program import Mean, Order, future_of, hedged, holding
 from planner.packing.solvers.solver import Outcome
 from tests.packing.draws import draw
@@ -116,6 +117,17 @@ def test_futures_outside_the_program_cost_what_they_cost_at_the_least(one_node):
     quiet = one_node(1)
     found = asked([quiet], [Mean((0,), 5 * CHEAP, 2)])
     assert found.bound_cents == (quiet.fixed_cost_cents + 6 * CHEAP) // 2
+
+
+def test_what_owned_nodes_bring_that_are_sold_may_be_more_than_all_that_is_paid(one_node):
+    """The bound was that nothing is received."""
+    quiet = one_node(1)
+    sale = Supply("fleet", "sell", 0, 3, (-4 * CHEAP,))
+    pools = (replace(quiet.pools[0], owned=3),)
+    found = asked(
+        [replace(quiet, pools=pools, supplies=(*quiet.supplies, sale))], [Mean((0,), 0, 1)]
+    )
+    assert found.bound_cents == CHEAP - 3 * 4 * CHEAP
 
 
 def test_what_comes_late_in_one_future_is_the_same_order(build):

@@ -36,7 +36,8 @@ def test_a_unit_takes_no_more_there_than_its_share_of_the_node(build, on_b, take
 
 
 def test_a_pinned_unit_and_one_over_several_nodes_wait_for_a_node_of_their_own_type(build):
-    pools = [build.pool("a"), build.pool("b")]
+    """Also where one node of another type would hold all of it."""
+    pools = [build.pool("a"), build.pool("b", node=(16, 80, 800_000))]
     stays = pinned(build.units(1, ("a", 4, 0, 0), ("b", 4, 0, 0)), "node-a/main")
     spanning = build.units(1, ("a", 16, 0, 0), ("b", 16, 0, 0))
     problem = build.problem(pools, [], [stays, spanning])

@@ -204,7 +204,7 @@ def stand_ins(problem: Problem, demand: Demand, choice: Choice) -> Iterator[tupl
         for pool in group.pools:
             mine = problem.pools[pool]
             nodes = mine.nodes_taken(choice.shape) if mine.gpu_type == choice.gpu_type else None
-            if nodes in (0, 1) and not choice.shape.stays and choice.shape.part == WHOLE:
+            if nodes in (0, 1) and choice.shape.part == WHOLE:
                 for other in group.pools:
                     ways = _ways_on(problem.pools[other], demand, choice)
                     if any(

@@ -199,7 +199,6 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
     than half of the quarter, only one can follow no other).
     """
     node = master.problem.pools[key[0]].node
-    runs = [usage.asked.run for usage in usages if usage.asked.is_run]
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
         sizes = [(usage.span, _size(usage.shape, resource)) for usage in usages]
         if resource != "gpus" and not any(span or size for span, size in sizes):
@@ -212,9 +211,7 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
                     usage.weigh(load, weight, 1.0)
                 parts = [name, "dual" * (order > 0), resource, f"{order}" * (order > 0)]
                 label = "-".join(filter(None, parts))
-                row = master.capacity_row(label, *key, load, tightens=label != resource)
-                if order == 0 and (runs or resource != "gpus"):
-                    master.room_rows.add(row)
+                master.capacity_row(label, *key, load, tightens=label != resource)
 
 
 def _times(

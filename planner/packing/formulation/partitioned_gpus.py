@@ -12,25 +12,50 @@ from collections.abc import Callable, Iterable, Mapping
 
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.cutting import Cut, CuttingStock
-from planner.packing.node_packing.gpu_patterns import state_opened
-from planner.packing.node_packing.shared_gpus import gpu_of
+from planner.packing.node_packing.dual_feasible import weights_by_order
+from planner.packing.node_packing.shared_gpus import fillings, gpu_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
 
 
 def add_opened(master: MasterProgram) -> None:
-    """Count the GPUs that parts are taken of; where one is partitioned, by how it is."""
+    """Count the GPUs that parts are taken of: where one is partitioned, by how it is."""
     for key, usages in master.usages.items():
         pieces: dict[Part, Terms] = defaultdict(lambda: defaultdict(float))
         for usage in usages:
             if usage.shape.part != WHOLE:
                 usage.weigh(pieces[usage.shape.part], 1.0)
-        pool, place = master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
-        opened, shared = state_opened(master.program, pool, pieces, place)
-        if shared is not None:
-            master.shared[key] = shared
-            opened.append(shared)
+        opened = _partitioned(master, key, pieces)
+        if any(not part.profile for part in pieces):
+            opened.append(_shared(master, key))
         if opened:
             master.open_gpus(key, opened)
+
+
+def _partitioned(
+    master: MasterProgram, key: PoolInQuarter, pieces: Mapping[Part, Terms]
+) -> list[int]:
+    """Variables of the GPUs that are partitioned, by their fullest fillings: rows `parts`."""
+    program, pool, place = master.program, master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
+    profiles = sorted(part for part in pieces if part.profile)
+    fills = {
+        fill: program.variable(f"opened{place}", integer=True) for fill in fillings(pool, profiles)
+    }
+    for part in profiles:
+        load = {index: -float(dict(fill).get(part, 0)) for fill, index in fills.items()}
+        program.row(f"parts{place}", load | pieces[part], "<=", 0.0)
+    return [*fills.values()]
+
+
+def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
+    """The variable of the GPUs that are shared by memory: rows `shared` and `dual-shared`."""
+    master.shared[key] = master.program.variable(f"shared[{key[0]},{key[1]}]", integer=True)
+    usages = _shares(master, key)
+    sizes = [(0, usage.shape.part.memory_mb, 1) for usage in usages]
+    offered = master.problem.pools[key[0]].shared_mb
+    for order, weights in weights_by_order(sizes, offered, 1):
+        name = f"dual-shared-{order}" if order else "shared"
+        _row(master, name, key, zip(usages, weights, strict=True), tightens=order > 0)
+    return master.shared[key]
 
 
 def cut_shared(

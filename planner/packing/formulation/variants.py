@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.moves import stay_rewards
@@ -96,24 +95,6 @@ def gpu_prices(problem: Problem) -> dict[str, float]:
         worth = min(offered, default=0) / pool.node.gpus / CENTS_PER_UNIT
         prices[pool.gpu_type] = min(worth, prices.get(pool.gpu_type, worth))
     return prices
-
-
-def with_reserve(master: MasterProgram, share: float) -> Program:
-    """The program in which a share of every pool's cores and memory must stay free.
-
-    Where pieces run for some hours, a share of its GPU-hours too.
-    """
-    service = {index for terms in master.in_service.values() for index in terms}
-    service |= set(master.usable.values())
-    rows = list(master.program.rows)
-    for number in master.room_rows:
-        row = rows[number]
-        terms = tuple(
-            (index, factor * (1 - share) if index in service else factor)
-            for index, factor in row.terms
-        )
-        rows[number] = replace(row, terms=terms, right=row.right * (1 - share))
-    return Program(master.program.variables, rows)
 
 
 def with_at_least(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from planner.packing.node_packing.gpu_patterns import state_opened
 from planner.packing.node_packing.greedy import (
     Packed,
     Pattern,
@@ -20,51 +19,26 @@ from planner.packing.node_packing.greedy import (
     fullest_first_fit,
     least_slack,
     nodes_in,
-    shares,
 )
-from planner.packing.problem import WHOLE, Part, Pool, Shape
+from planner.packing.problem import Shape
 from planner.packing.solvers.linear import LinearMaster
 from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import SolverMode, solve_integer
+from planner.packing.solvers.solver import solve_integer
 
 _TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 
 
 class Pricing:
-    """Fillings of one node; of a `pool` whose GPUs are divided, also by parts of them."""
+    """Fillings of one node."""
 
-    def __init__(
-        self,
-        node: Shape,
-        shapes: Sequence[Shape],
-        active: Sequence[int],
-        most: Sequence[int] | None = None,
-        pool: Pool | None = None,
-    ) -> None:
-        """`active` are the shapes that may be used, `most` says how often each may be at most."""
-        self._effort: SolverMode = "usual" if pool else "branching"
+    def __init__(self, node: Shape, shapes: Sequence[Shape], active: Sequence[int]) -> None:
+        """`active` are the shapes that may be used."""
         self._program = Program()
-        self._used = {
-            index: self._program.variable(
-                "used", upper=None if most is None else most[index], integer=True
-            )
-            for index in active
-        }
-        opened: list[int] = []
-        if pool:
-            pieces: dict[Part, dict[int, float]] = defaultdict(dict)
-            for index, variable in self._used.items():
-                pieces[shapes[index].part][variable] = 1.0
-            partitioned, shared = state_opened(self._program, pool, pieces)
-            opened = [*partitioned, *([] if shared is None else [shared])]
-        loads = (
-            {i: shapes[k].whole_gpus / node.gpus for k, i in self._used.items()},
-            {i: shapes[k].cpus / max(node.cpus, 1) for k, i in self._used.items()},
-            {i: shapes[k].memory_mb / max(node.memory_mb, 1) for k, i in self._used.items()},
-        )
-        loads[0].update(dict.fromkeys(opened, 1 / node.gpus))
-        for load in loads:
-            self._program.row("fits", {i: share for i, share in load.items() if share}, "<=", 1.0)
+        self._used = {index: self._program.variable("used", integer=True) for index in active}
+        for resource in ("gpus", "cpus", "memory_mb"):
+            offered = max(getattr(node, resource), 1)
+            shares = {i: getattr(shapes[k], resource) / offered for k, i in self._used.items()}
+            self._program.row("fits", shares, "<=", 1.0)
 
     def best(self, prices: Mapping[int, float]) -> tuple[float, Pattern]:
         """What no filling is worth more than, and a good one."""
@@ -74,7 +48,7 @@ class Pricing:
             time_limit_s=_TIME_S,
             relative_gap=_GAP,
             node_limit=_NODES,
-            effort=self._effort,
+            effort="branching",
         )
         pattern = tuple(
             (index, units)
@@ -176,16 +150,11 @@ class CuttingStock:
             found[least] += sum(units[number] for number in cell)
         return sorted(found.items())
 
-    def _relaxed(
-        self, usage: Sequence[float], nodes: float, most: Sequence[int] | None = None
-    ) -> Relaxation:
-        """Solve the fractional packing until it is known whether it takes more than `nodes`.
-
-        No pattern has more than `most` pieces of a shape, where that is given.
-        """
+    def _relaxed(self, usage: Sequence[float], nodes: float) -> Relaxation:
+        """Solve the fractional packing until it is known whether it takes more than `nodes`."""
         active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
         row = {index: number for number, index in enumerate(active)}
-        pricing = self._pricing(active, most)
+        pricing = Pricing(self._node, self.shapes, active)
         restricted = LinearMaster([usage[index] for index in active])
         columns: dict[Pattern, None] = {}
 
@@ -195,11 +164,9 @@ class CuttingStock:
                 restricted.add([(row[index], units) for index, units in pattern])
 
         for index in active:
-            alone = self._most_of(index)
-            add(((index, min(alone, most[index]) if most else alone),))
+            add(((index, self._most_of(index)),))
         for pattern in self._patterns:
-            held = pattern if most is None else [(i, n) for i, n in pattern if n <= most[i]]
-            if len(held) == len(pattern) and all(index in row for index, _ in pattern):
+            if all(index in row for index, _ in pattern):
                 add(pattern)
         best: tuple[float, dict[int, float]] = (0.0, {})
         values: list[float] = []
@@ -210,11 +177,6 @@ class CuttingStock:
             if objective <= nodes * (1 + _TOLERANCE):
                 break
             prices = {index: max(duals[row[index]], 0.0) for index in active}
-            guessed = self._guessed(prices, most)
-            if guessed not in columns and _value(guessed, prices) > 1 + _TOLERANCE:
-                add(guessed)
-                self._remember([(guessed, 1)])
-                continue
             ceiling, pattern = pricing.best(prices)
             worth = max(1.0, ceiling)
             if objective / worth > best[0]:
@@ -231,20 +193,6 @@ class CuttingStock:
         used = ((column, value) for column, value in zip(columns, values, strict=False))
         return Relaxation(best[1], best[0], tuple(entry for entry in used if entry[1] > _TOLERANCE))
 
-    def _guessed(self, prices: Mapping[int, float], most: Sequence[int] | None) -> Pattern:
-        """A node filled with what is worth most for what it takes: often good enough a pattern."""
-        allowed = most or [self._node.gpus] * len(self.shapes)
-        worth = {
-            index: price / max(shares(self.shapes[index], self._node))
-            for index, price in prices.items()
-            if price
-        }
-        order = sorted(worth, key=lambda index: (-worth[index], index))
-        return fill(self._node, self.shapes, [allowed], order)
-
-    def _pricing(self, active: Sequence[int], most: Sequence[int] | None) -> Pricing:
-        return Pricing(self._node, self.shapes, active, most)
-
     def _keep(self, pattern: Pattern) -> None:
         """Remember a priced pattern if it is one of the real node, and not by rounding alone."""
         held = [(self.shapes[index], units) for index, units in pattern]
@@ -254,20 +202,6 @@ class CuttingStock:
             and sum(shape.memory_mb * units for shape, units in held) <= self._node.memory_mb
         ):
             self._remember([(pattern, 1)])
-
-    def exactly(self, chosen: Iterable[tuple[Pattern, int]], counts: Sequence[int]) -> Packed:
-        """Patterns used so often, less the units that nobody asked for."""
-        left = list(counts)
-        packed: dict[Pattern, int] = defaultdict(int)
-        for pattern, times in chosen:
-            for _ in range(times):
-                kept = tuple((index, min(units, left[index])) for index, units in pattern)
-                kept = tuple((index, units) for index, units in kept if units)
-                for index, units in kept:
-                    left[index] -= units
-                if kept:
-                    packed[kept] += 1
-        return Packed(tuple(packed.items()))
 
     def _remember(self, packed: Iterable[tuple[Pattern, int]]) -> None:
         for pattern, _ in packed:
@@ -357,12 +291,7 @@ def _value(pattern: Pattern, prices: Mapping[int, float]) -> float:
 def _fits_inside(inner: Shape, outer: Shape) -> bool:
     """Whether a piece fits wherever another one does."""
     return (
-        inner.gpus <= outer.gpus
-        and inner.cpus <= outer.cpus
-        and inner.memory_mb <= outer.memory_mb
-        and inner.part.profile == outer.part.profile
-        and inner.part.memory_mb <= outer.part.memory_mb
-        and (inner.part == WHOLE) == (outer.part == WHOLE)
+        inner.gpus <= outer.gpus and inner.cpus <= outer.cpus and inner.memory_mb <= outer.memory_mb
     )
 
 

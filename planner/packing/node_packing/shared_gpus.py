@@ -1,4 +1,7 @@
-"""Lays out pieces that take parts of GPUs: first onto GPUs, then these GPUs onto nodes.
+"""Pieces that take parts of GPUs, partitions or shares of memory: onto GPUs, and these onto nodes.
+
+A GPU is *opened* for parts. What fits it is told by its fullest fillings alone: whatever fits is
+part of one of them. Partitions fit where a division has them all; shares fit by their memory.
 
 A GPU with its pieces is, to a node, one GPU with the cores and the host memory of them all: from
 there on it is a shape like any other, and the cutting stock lays it out.
@@ -8,48 +11,79 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import cycle, islice
+from functools import lru_cache
 from operator import mul
 
 from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.gpu_patterns import Fill, fewest, fillings
 from planner.packing.node_packing.greedy import Packed, Pattern, fullest_first_fit, nodes_in
 from planner.packing.node_packing.greedy import shares as shares_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
+from planner.packing.solvers.program import Program
+from planner.packing.solvers.solver import solve_integer
+
+OPENED = Shape(1, 0, 0)
+"""An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
 
 _SCARCITY = 8
 """Power by which the load of a resource counts: the scarcest ones matter most."""
 _MANY = 100
 """Shares of memory beyond which first-fit decides how many GPUs they take."""
 
+_TIME_S = 5.0
+"""For the fewest GPUs that hold some partitions."""
+
+Fill = tuple[tuple[Part, int], ...]
+"""What one GPU holds: (part, pieces), sorted."""
 Held = tuple[Shape, ...]
 """The pieces on one GPU, sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrangement:
-    """Pieces on the GPUs that they share, which are shapes beside those of whole GPUs."""
-
-    whole: int
-    """Shapes of whole GPUs; they come first."""
-    held: tuple[Held, ...]
-    """What each kind of shared GPU holds."""
-    asked: list[int]
-    """Pieces of each shape of the stock."""
-    stock: CuttingStock
-
-    def with_bundles(self, packed: Packed) -> Packed:
-        """The same layout, with what the shared GPUs hold."""
-        return Packed(
-            tuple((_indexed(pattern, self.whole), n) for pattern, n in packed.patterns),
-            self.held,
-        )
+def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
+    """Partitions of these profiles that one GPU has, where no division has more of them."""
+    known = {part.profile: part for part in profiles}
+    held = {
+        tuple(sorted(Counter(known[name] for name, _ in one.slots if name in known).items()))
+        for one in pool.divisions
+    }
+    fills = sorted(held - {()})
+    return tuple(
+        fill for fill in fills if not any(fill != other and _covers(other, fill) for other in fills)
+    )
 
 
-def on_fewest_gpus(pool: Pool, pieces: Mapping[Shape, int]) -> list[Held]:
-    """Pieces with parts by the GPUs that they share, on as few of these as were found."""
-    return [held for held in _alike(_fewest_opened(pool, pieces), pieces) if held]
+def _covers(fill: Fill, wanted: Fill) -> bool:
+    holds = dict(fill)
+    return all(count <= holds.get(part, 0) for part, count in wanted)
+
+
+@lru_cache(maxsize=1024)
+def _fewest(fills: tuple[Fill, ...], wanted: Fill) -> tuple[tuple[Fill, int], ...]:
+    """Fills, and how often each is used, that hold what is wanted on the fewest GPUs."""
+    program = Program()
+    used = {fill: program.variable("used", cost=1.0, integer=True) for fill in fills}
+    for part, count in wanted:
+        terms = {index: float(dict(fill).get(part, 0)) for fill, index in used.items()}
+        program.row("held", terms, ">=", count)
+    values = solve_integer(program, time_limit_s=_TIME_S, effort="branching").values
+    times = {fill: round(values[index]) for fill, index in used.items()} if values else {}
+    return tuple((fill, number) for fill, number in times.items() if number)
+
+
+def starts(pool: Pool, profiles: Sequence[str]) -> tuple[int, ...]:
+    """The first memory slice of each of these partitions of one GPU; 0 for no partition.
+
+    Raises ValueError where no division of the GPU has them all.
+    """
+    wanted = Counter(profile for profile in profiles if profile)
+    for division in pool.divisions if wanted else ():
+        free: dict[str, list[int]] = defaultdict(list)
+        for profile, start in division.slots:
+            free[profile].append(start)
+        if all(len(free[profile]) >= count for profile, count in wanted.items()):
+            return tuple(free[profile].pop(0) if profile else 0 for profile in profiles)
+    if wanted:
+        raise ValueError(f"no division of {pool.gpu_type} has the partitions {sorted(wanted)}")
+    return (0,) * len(profiles)
 
 
 def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
@@ -62,7 +96,7 @@ def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
     fills = [*_fewest_shared(pool, shares)] if shares else []
     if profiles:
         holds = fillings(pool, [part for part, _ in profiles])
-        fills += [fill for fill, times in fewest(holds, profiles) for _ in range(times)]
+        fills += [fill for fill, times in _fewest(holds, profiles) for _ in range(times)]
     return fills
 
 
@@ -100,17 +134,26 @@ def lay_out_bundles(
     """Pieces with parts, beside pieces of whole GPUs, on so many nodes; None where that fails.
 
     No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
-    pieces of each.
+    pieces of each. First-fit comes first; else parts are on the fewest GPUs.
     """
     first = first_fit_with_parts(pool, whole, pieces)
     if nodes_in(first.patterns) <= nodes and first.opened() <= most_opened:
         return first
-    room = _room(pool, whole, nodes, most_opened)
-    for arrangement in _arrangements(pool, whole, pieces, room, go_on):
-        packed = arrangement.stock.pack(arrangement.asked, nodes)
-        if isinstance(packed, Packed):
-            return arrangement.with_bundles(packed)
-    return None
+    shapes, asked = whole
+    fills = _fewest_opened(pool, pieces)
+    seated = sum(number for fill in fills for _, number in fill)
+    if seated < sum(pieces.values()) or len(fills) > most_opened:
+        return None
+    bundles = sorted(Counter(held for held in _alike(fills, pieces) if held).items())
+    gpus = [_size(held) for held, _ in bundles]
+    if not all(_fits(pool.node, gpu) for gpu in gpus):
+        return None
+    stock = CuttingStock(pool.node, (*shapes, *gpus), go_on)
+    packed = stock.pack([*asked, *(times for _, times in bundles)], nodes)
+    if not isinstance(packed, Packed):
+        return None
+    patterns = tuple((_indexed(pattern, len(shapes)), times) for pattern, times in packed.patterns)
+    return Packed(patterns, tuple(held for held, _ in bundles))
 
 
 def first_fit_with_parts(
@@ -231,40 +274,6 @@ def _node_filled(
     return wholes, [tuple(sorted(held)) for held in opened]
 
 
-def _room(
-    pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], nodes: int, most_opened: float
-) -> int:
-    """GPUs that may be opened at the most."""
-    held = sum(shape.gpus * number for shape, number in zip(*whole, strict=True))
-    return int(min(nodes * pool.node.gpus - held, most_opened))
-
-
-def _arrangements(
-    pool: Pool,
-    whole: tuple[Sequence[Shape], Sequence[int]],
-    pieces: Mapping[Shape, int],
-    room: int,
-    go_on: Callable[[], bool],
-) -> Iterator[Arrangement]:
-    """Ways to put pieces on few GPUs."""
-    shapes, asked = whole
-    fills = _fewest_opened(pool, pieces)
-    seated = sum(number for fill in fills for _, number in fill)
-    if seated < sum(pieces.values()) or len(fills) > room:
-        return
-    wider = list(islice(cycle(fills), min(room, sum(pieces.values()))))
-    tried: set[tuple[tuple[Held, int], ...]] = set()
-    for held in (_alike(fills, pieces), _even(pool, fills, pieces), _even(pool, wider, pieces)):
-        bundles = tuple(sorted(Counter(one for one in held if one).items()))
-        gpus = tuple(_size(one) for one, _ in bundles)
-        if bundles in tried or not all(_fits(pool.node, gpu) for gpu in gpus):
-            continue
-        tried.add(bundles)
-        units = [*asked, *(times for _, times in bundles)]
-        stock = CuttingStock(pool.node, (*shapes, *gpus), go_on)
-        yield Arrangement(len(shapes), tuple(one for one, _ in bundles), units, stock)
-
-
 def _fits(node: Shape, size: Shape) -> bool:
     return size.cpus <= node.cpus and size.memory_mb <= node.memory_mb
 
@@ -292,23 +301,3 @@ def _alike(fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
             del waiting[part][-number:]
         held.append(tuple(sorted(mine)))
     return held
-
-
-def _even(pool: Pool, fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
-    """The pieces that ask most of the host first, each beside those that ask the least."""
-    cpus, memory_mb = max(pool.node.cpus, 1), max(pool.node.memory_mb, 1)
-
-    def weight(shape: Shape) -> float:
-        return shape.cpus / cpus + shape.memory_mb / memory_mb
-
-    room = [dict(fill) for fill in fills]
-    loads = [0.0] * len(fills)
-    held: list[list[Shape]] = [[] for _ in fills]
-    for shape in sorted(pieces, key=lambda shape: (-weight(shape), shape)):
-        for _ in range(pieces[shape]):
-            open_to = (gpu for gpu, left in enumerate(room) if left.get(shape.part))
-            gpu = min(open_to, key=lambda gpu: (loads[gpu], gpu))
-            room[gpu][shape.part] -= 1
-            loads[gpu] += weight(shape)
-            held[gpu].append(shape)
-    return [tuple(sorted(one)) for one in held]

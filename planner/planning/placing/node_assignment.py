@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
-from planner.packing.node_packing.gpu_patterns import starts
+from planner.packing.node_packing.shared_gpus import starts
 from planner.packing.problem import WHOLE, Part, Pool, Problem, Shape
 from planner.packing.solution import Bundle, Layout, Member
 from planner.planning.placing.fleet import Fleet
