@@ -6,9 +6,10 @@ Page 1 of both says what to sign by when, what it costs, what else there is, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from planner.costs import CAPEX, NOT_PAID
 from planner.planning.ledger.traced import TracedFigure, total, where
 from planner.planning.plan import Plan
 from planner.planning.words import some_of
@@ -19,6 +20,7 @@ from planner.reporting.document import (
     Cell,
     Document,
     Fields,
+    Figure,
     Heading,
     Paragraph,
     Table,
@@ -48,6 +50,13 @@ from planner.reporting.traced import RelatedResults, Section, TracedPlan, number
 _QUARTERS = 8
 """A table of more of them counts years."""
 _JOBS_NAMED = 8
+_PRESENT: tuple[int, ...] = ()
+"""Stands for no quarter, but for the present value."""
+_WORDS = (
+    "A node is a server with several GPUs, the processors that models run on; a job is a model that "
+    "is tuned or served. The net present cost is all that is paid, later money counted less, without "
+    "what the servers are still worth at the end."
+)
 _CASE = (
     ("Requested by", "owner"),
     ("Objective", "objective"),
@@ -61,21 +70,23 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
     """All that a decision needs, on one sheet of paper."""
     yield Paragraph(purchases.ask_sentence(traced.plan), tone="strong")
     yield Paragraph(options.why_recommended(traced))
+    yield Paragraph(_WORDS, tone="faint")
     yield from options.cheaper_warnings(traced)
     illustrative = [line.offer for _, line in traced.bill if line.illustrative]
+    illustrative += [use.api for use in traced.plan.apis if use.illustrative]
     illustrative += purchases.unquoted_sales(traced.plan)
     if illustrative:
         names = listed(list(dict.fromkeys(illustrative)))
         yield Paragraph(
-            f"Prices of {names} are illustrative and no quotes: put quotes into the scenario "
-            "and plan again before this is approved.",
+            f"Prices of {names} are illustrative, not quotes: put quotes into the scenario and "
+            "plan again before this is approved.",
             tone="warning",
         )
     yield _sites(traced)
     if traced.bill:
         yield purchases.orders_table(traced, purchases.ORDERS_ON_PAGE_1)
     yield _paid(traced)
-    yield options.options_brief(traced)
+    yield from options.options_brief(traced)
     yield from sensitivity.flips_table(traced)
     yield Fields((*cost.money_rows(traced), *_case(traced)))
 
@@ -125,26 +136,48 @@ def _sites(traced: TracedPlan) -> Table:
 
 
 def _paid(traced: TracedPlan) -> Table:
-    """Money by quarter, or by year where there are many."""
-    accounts = traced.accounts
+    """Money by quarter, or by year where there are many, and how it comes to the net present cost."""
+    costs, read = traced.plan.costs, traced.read
     when: list[tuple[str, tuple[int, ...]]] = [
         (label, (place,)) for place, label in enumerate(traced.plan.quarters)
     ]
     if len(when) > _QUARTERS:
-        when = [(year.label, year.quarters) for year in accounts.years]
-    kinds = (
-        ("Capital", accounts.capex),
-        ("Running cost, rents included", accounts.opex),
-        ("Both", accounts.paid),
-    )
+        when = [(year.label, year.quarters) for year in traced.accounts.years]
+
+    def cell(lines: Sequence[int], chosen: tuple[int, ...]) -> Figure:
+        known = (
+            traced.accounts.line(line, chosen)
+            if chosen
+            else read.at(f"costs[{line}].present_cents")
+            for line in lines
+        )
+        return traced.figure(total(known), "usd", "how-cost" if chosen else "how-proof")
+
+    def named(title: str, lines: Sequence[int]) -> str:
+        return f"{title} ({listed([costs[line].name for line in lines])})"
+
+    every = range(len(costs))
+    paid = [line for line in every if costs[line].name not in NOT_PAID]
+    capital = [line for line in paid if costs[line].name in CAPEX]
+    running = [line for line in paid if line not in capital]
+    weighed = [line for line in every if line not in paid]
+    columns = (*when, ("Sum", tuple(traced.quarters)), ("Present value", _PRESENT))
+    rows = [
+        (named("Capital", capital), capital),
+        (named("Running cost", running), running),
+        ("All that is paid", paid if weighed else []),
+        (named("Counted, not paid", weighed), weighed),
+    ]
     return table(
-        kinds,
-        ("Paid, USD", "text", lambda kind: kind[0]),
-        *columns_for(
-            (*when, ("Sum", tuple(traced.quarters))),
-            lambda kind, chosen: traced.figure(kind[1](chosen), "usd", "how-cost"),
-        ),
-        caption="Money paid, not discounted",
+        [(title, lines) for title, lines in rows if lines],
+        ("USD", "text", lambda row: row[0]),
+        *columns_for(columns, lambda row, chosen: cell(row[1], chosen)),
+        sums={
+            "USD": "Net cost",
+            **{title: cell(every, chosen) for title, chosen in columns},
+        },
+        caption="Money by quarter, not discounted; the present value of the net cost is the net "
+        "present cost",
     )
 
 

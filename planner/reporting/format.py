@@ -21,6 +21,8 @@ _LONG_HOURS = 72
 _CODE_BEGINS, _CODE_ENDS = "\x0e", "\x0f"
 _CODE = re.compile(f"{_CODE_BEGINS}(.*?){_CODE_ENDS}")
 
+_QUOTED = re.compile("`([^`\n]+)`")
+
 _ONE_OF = {
     "GPUs": "GPU",
     "adapters": "adapter",
@@ -299,6 +301,11 @@ def code(text: str) -> str:
     words, a name say, is no more than that.
     """
     return f"{_CODE_BEGINS}{text}{_CODE_ENDS}"
+
+
+def with_code(text: str) -> str:
+    """The planner's own words, as a warning of a plan is, in which backticks stand around code."""
+    return _QUOTED.sub(f"{_CODE_BEGINS}\\1{_CODE_ENDS}", text)
 
 
 def code_and_words(text: str) -> list[str]:

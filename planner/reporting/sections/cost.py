@@ -157,10 +157,6 @@ def _how_residual(traced: TracedPlan) -> str:
 
 def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     """For page 1: what is within the net present cost, and beside it what is not."""
-    accounts = traced.accounts
-    if accounts.residual is not None:
-        title = "Residual value at the end, which the net present cost counts off, USD"
-        yield title, traced.figure(accounts.residual, "usd", _how_residual(traced))
     if traced.plan.spare_cost is not None:
         yield "Of the net present cost, for all spare nodes together, USD", spare_total(traced)
     yield from optimism_rows(traced)

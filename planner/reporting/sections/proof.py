@@ -34,6 +34,7 @@ from planner.reporting.format import (
     percent,
     shortened,
     usd,
+    with_code,
 )
 from planner.reporting.sections.jobs import deciding_steps, kept_candidates
 from planner.reporting.sections.variants import risk_rows
@@ -94,7 +95,8 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
     """
     alike: dict[tuple[str, ...], list[Note]] = defaultdict(list)
     for note in notes:
-        alike[_kind(note, whole=whole)].append(note)
+        told = note.model_copy(update={"text": with_code(note.text)})
+        alike[_kind(told, whole=whole)].append(told)
     for (kind, *_), group in alike.items():
         first = group[0]
         told_apart = dict.fromkeys((_BY_RULE.sub("", note.text), note.origin) for note in group)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from planner.costs import NOT_PAID
 from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.planning.ledger.traced import TracedFigure
 from planner.planning.plan import Acquisition, HourlyUse, NodeRelease, Plan
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
@@ -66,6 +68,13 @@ def nodes_of(line: Acquisition) -> str:
     """`3 × PowerEdge XE9680 (h100-80gb-sxm)`, `70 node-hours of …` of nodes that come and go."""
     times = " of" if line.step_hours else " ×"
     return f"{nodes_text(line.count, line.step_hours)}{times} {line.product} ({line.gpu_type})"
+
+
+def price_kind(line: Acquisition) -> str:
+    """How firm a price is: `illustrative`, `quote`, or `price list`."""
+    if line.illustrative:
+        return "illustrative"
+    return "quote" if line.price_origin.startswith("quote ") else "price list"
 
 
 def price_source(line: Acquisition) -> str:
@@ -236,29 +245,31 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
     left = len(traced.orders) - len(orders)
     more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
-    first = {one.line: one for one in traced.capacity.first_orders()}
 
-    def days(place: int, name: str) -> Cell:
-        known = getattr(first.get(place), name, None)
+    def days(place: int, of: Callable[[int], TracedFigure | None]) -> Cell:
+        known = of(place)
         return "" if known is None else traced.figure(known, "count", "how-margins")
 
     def what(place: int) -> str:
         line = lines[place]
-        return (
-            f"{action_of(line.kind, step_hours=line.step_hours)} {nodes_of(line)} by {line.offer}"
-        )
+        return f"{action_of(line.kind, line.term_quarters, line.step_hours)} {nodes_of(line)}"
 
+    capacity = traced.capacity
+    counted = (("Days left", capacity.days_to_order), (_OF_SALE, capacity.days_of_sale))
+    whole = {"Order by": "Sum", "USD": traced.at("acquisitions[*].total_cents", "usd", "how-bill")}
     return table(
         (place for place, _ in orders),
         ("Order by", "name", traced.order_by),
         ("What to sign", "text", what),
+        ("Offer", "text", lambda place: lines[place].offer),
         ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
-        *columns_for((("Days left", "days"), (_OF_SALE, "days_of_sale")), days),
-        caption="Orders, the most urgent first; the first of each offer with the days by which its "
-        f"approval or delivery may be late{more}",
-        without=() if any(one.days_of_sale for one in first.values()) else (_OF_SALE,),
+        ("Price", "name", lambda place: price_kind(lines[place])),
+        *columns_for(counted, days),
+        sums=whole if not left and len(orders) > 1 else {},
+        caption=f"Orders, the most urgent first, with the days left to sign each{more}",
+        without=() if any(line.end_of_sale for _, line in orders) else (_OF_SALE,),
     )
 
 
@@ -382,7 +393,9 @@ def _for_how_much(plan: Plan) -> str:
     cents = plan.proof.cost_cents
     if cents < 0:
         return f"with {money_short(-cents)} more received than paid in present value {span}{priced}"
-    return f"for {money_short(cents)} net present cost {span}{priced}"
+    paid = sum(line.total_cents for line in plan.costs if line.name not in NOT_PAID)
+    told = f" ({money_short(paid)} to pay)" if paid != cents else ""
+    return f"for {money_short(cents)} net present cost {span}{told}{priced}"
 
 
 def _what(plan: Plan) -> str:

@@ -30,6 +30,7 @@ from planner.reporting.format import (
     hours,
     listed,
     percent,
+    with_code,
     with_unit,
 )
 from planner.sizing.calibration import Calibration
@@ -186,7 +187,7 @@ def sizing_document(
     if sizing.refused_parts:
         blocks += [Heading("Parts of a GPU that it does not take"), _parts(sizing.refused_parts)]
     if sizing.warnings:
-        blocks += [Heading("Warnings"), Bullets(sizing.warnings, tone="warning")]
+        blocks += [Heading("Warnings"), Bullets(tuple(map(with_code, sizing.warnings)), "warning")]
     if sizing.assumptions:
         blocks += [Heading("Assumptions"), Bullets(sizing.assumptions)]
     if sums:
