@@ -53,9 +53,9 @@ _JOBS_NAMED = 8
 _PRESENT: tuple[int, ...] = ()
 """Stands for no quarter, but for the present value."""
 _WORDS = (
-    "A node is a server with several GPUs, the processors that models run on; a job is a model that "
-    "is tuned or served. The net present cost is all that is paid, later money counted less, without "
-    "what the servers are still worth at the end."
+    "A node is a server with several GPUs, the processors that models run on; a job is a model "
+    "that is tuned or served. The net present cost is all that is paid, later money counted less, "
+    "without what the servers are still worth at the end."
 )
 _CASE = (
     ("Requested by", "owner"),
@@ -136,7 +136,7 @@ def _sites(traced: TracedPlan) -> Table:
 
 
 def _paid(traced: TracedPlan) -> Table:
-    """Money by quarter, or by year where there are many, and how it comes to the net present cost."""
+    """Money by quarter, or by year where there are many, down to the net present cost."""
     costs, read = traced.plan.costs, traced.read
     when: list[tuple[str, tuple[int, ...]]] = [
         (label, (place,)) for place, label in enumerate(traced.plan.quarters)

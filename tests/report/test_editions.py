@@ -79,13 +79,13 @@ def test_page_1_says_what_to_sign_by_when_and_at_which_site(plan):
     first = page_1(drawn)
     assert "| dc-east | 3 | 1 | 0 | 1 | 3 |" in first
     assert "| **All** | **3** | **1** | **1** | **1** | **4** |" in first
-    assert "| 2027-01-07 | buy 1 × PowerEdge XE9680 (h200-141gb-sxm) by h200-buy | dc-ea" in first
+    assert "| 2027-01-07 | buy: 1 × PowerEdge XE9680 (h200-141gb-sxm), offer h200-buy | dc" in first
     paid = [
         sum(line.cents[at] for line in plan.costs if line.name != "residual value") / 100
         for at in range(len(plan.quarters))
     ]
     told = " | ".join(f"{one:,.0f}" for one in (*paid, sum(paid)))
-    assert f"| Both | {told} |" in first
+    assert f"| All that is paid | {told} |" in first
     assert "| 2027Q3 | Retire: 1 × xe9680-h100 at dc-east (east) |" in drawn
 
 
@@ -104,7 +104,7 @@ def test_page_1_holds_a_recommendation_with_what_the_other_ways_come_to(plan, be
 def test_the_switching_value_of_a_sensitivity_that_ran_is_on_page_1(plan, beside):
     first = page_1(markdown.render(justification_document(plan, beside)))
     assert (
-        "| xe9680-h200, bought (h200-buy) | +9.5 % | planned anew, the plan turns: another" in first
+        "| Price of xe9680-h200, bought (h200-buy) | +9.5 % | planned anew, the plan turns" in first
     )
     growth = beside.sensitivity.swings[1].model_copy(update={"name": "growth"})
     moved = beside.sensitivity.model_copy(update={"swings": (growth,)})

@@ -465,7 +465,7 @@ def test_prices_of_the_bill_that_no_quote_stands_behind_are_warned_of_on_page_1(
     for line, told in ((bought, True), (quoted, False)):
         changed = plan.model_copy(update={"acquisitions": (rented, line, *others)})
         drawn = markdown.render(make(changed)).partition("## 2.")[0]
-        assert (f"Prices of {line.offer} are illustrative and no quotes" in drawn) == told
+        assert (f"Prices of {line.offer} are illustrative, not quotes" in drawn) == told
 
 
 def test_the_ask_names_the_first_order_whatever_it_is_for(plan):

@@ -512,11 +512,10 @@ def why_recommended(traced: TracedPlan) -> str:
     """Why this plan and no other."""
     plan = traced.plan
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
+    told = f"Recommended because it {kept}, and no plan that the scenario allows does so for less"
     if plan.proof.status != "proved":
-        return (
-            f"Recommended as the best plan found that {kept}; that none costs less is not proved."
-        )
-    return f"Recommended because it {kept}, and no other plan that the scenario allows does so for less."
+        told = f"Recommended as the best plan found that {kept}; that none costs less is not proved"
+    return f"{told}."
 
 
 def _where() -> Paragraph:

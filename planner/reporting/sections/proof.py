@@ -95,8 +95,8 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
     """
     alike: dict[tuple[str, ...], list[Note]] = defaultdict(list)
     for note in notes:
-        told = note.model_copy(update={"text": with_code(note.text)})
-        alike[_kind(told, whole=whole)].append(told)
+        marked = note.model_copy(update={"text": with_code(note.text)})
+        alike[_kind(marked, whole=whole)].append(marked)
     for (kind, *_), group in alike.items():
         first = group[0]
         told_apart = dict.fromkeys((_BY_RULE.sub("", note.text), note.origin) for note in group)

@@ -70,13 +70,6 @@ def nodes_of(line: Acquisition) -> str:
     return f"{nodes_text(line.count, line.step_hours)}{times} {line.product} ({line.gpu_type})"
 
 
-def price_kind(line: Acquisition) -> str:
-    """How firm a price is: `illustrative`, `quote`, or `price list`."""
-    if line.illustrative:
-        return "illustrative"
-    return "quote" if line.price_origin.startswith("quote ") else "price list"
-
-
 def price_source(line: Acquisition) -> str:
     """`price book shipped`, `quote 4711`: what a price is from, without the pages behind it."""
     return line.price_origin.partition(": ")[0]
@@ -252,20 +245,22 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
 
     def what(place: int) -> str:
         line = lines[place]
-        return f"{action_of(line.kind, line.term_quarters, line.step_hours)} {nodes_of(line)}"
+        act = action_of(line.kind, line.term_quarters, line.step_hours)
+        return f"{act}: {nodes_of(line)}, offer {line.offer}"
 
     capacity = traced.capacity
     counted = (("Days left", capacity.days_to_order), (_OF_SALE, capacity.days_of_sale))
-    whole = {"Order by": "Sum", "USD": traced.at("acquisitions[*].total_cents", "usd", "how-bill")}
+    whole: dict[str, Cell] = {
+        "Order by": "Sum",
+        "USD": traced.at("acquisitions[*].total_cents", "usd", "how-bill"),
+    }
     return table(
         (place for place, _ in orders),
         ("Order by", "name", traced.order_by),
         ("What to sign", "text", what),
-        ("Offer", "text", lambda place: lines[place].offer),
         ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
-        ("Price", "name", lambda place: price_kind(lines[place])),
         *columns_for(counted, days),
         sums=whole if not left and len(orders) > 1 else {},
         caption=f"Orders, the most urgent first, with the days left to sign each{more}",

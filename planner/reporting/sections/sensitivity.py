@@ -399,10 +399,10 @@ def _prices(
                 continue
             at = traced.figure(meets.by, "margin", "how-margins")
             left = "–" if meets.left is None else traced.figure(meets.left, "usd", "how-margins")
-            yield float(meets.by.value), (name, at, _then(traced, price, meets), left)
+            yield float(meets.by.value), (name, at, _then(traced, meets), left)
 
 
-def _then(traced: TracedPlan, price: Price, meets: Meets) -> str:
+def _then(traced: TracedPlan, meets: Meets) -> str:
     if meets.budget is not None:
         return f"exceeds the budget for {_budget(traced, meets.budget)}"
     return "renting a node that is used in all hours is cheaper than buying it"
