@@ -238,7 +238,7 @@ def quarterly_document(
 
 
 def _need(traced: TracedPlan) -> Iterator[Block]:
-    """Who needs what, how far it goes beyond what is owned, and how long runs take."""
+    """Who needs what, how far it goes beyond what is owned, and what that is known from."""
     if shared := [job.name for job in traced.plan.jobs if job.replicas]:
         told = f"Of {', '.join(shared)}, as many run as take the traffic."
         yield Paragraph(told, tone="faint")
@@ -246,13 +246,8 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     yield from jobs.stated_table(traced)
     yield from capacity.forecast_section(traced)
     yield from _shortage(traced)
-    yield from titled(
-        (
-            ("What needs rest on", sizing.evidence_section(traced.plan)),
-            ("How long runs take", serving.runs_section(traced)),
-        ),
-        3,
-    )
+    evidence = sizing.evidence_section(traced.plan)
+    yield from titled((("Evidence behind the needs", evidence),), 3)
 
 
 def _shortage(traced: TracedPlan) -> Iterator[Block]:
@@ -338,7 +333,8 @@ def _changes(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _demand(traced: TracedPlan) -> Iterator[Block]:
-    yield jobs.demand_table(traced, held=True)
+    yield jobs.demand_table(traced)
+    yield jobs.held_table(traced)
     yield from _shortage(traced)
 
 

@@ -507,7 +507,7 @@ def test_a_job_that_gives_way_still_asks_for_what_it_asks(plan, short):
     assert plan.jobs[0].units[last] == 0
     need = markdown.render(justification_document(short))
     assert re.search(r"\| batch-inference \|.*\| 1 \| 1 \| 1 \|\n", need)
-    assert "GPUs owned, and GPUs needed for the jobs that are kept;" in need
+    assert "GPUs needed for the jobs that are kept beside those owned." in need
     names = ", ".join(job.name for job in short.shortage.jobs)
     told = f"- Jobs that give way, and what would keep each: {names}, section 2\n"
     assert told in need.partition("## 2.")[0]

@@ -22,7 +22,15 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import Style, listed, memory, percent, quarter_span, range_of
+from planner.reporting.format import (
+    Style,
+    listed,
+    memory,
+    percent,
+    quarter_runs,
+    quarter_span,
+    range_of,
+)
 from planner.reporting.sections.cost import spare_rows
 from planner.reporting.sections.jobs import some_share
 from planner.reporting.traced import TracedPlan
@@ -49,9 +57,9 @@ def gpus_table(traced: TracedPlan) -> Table:
         ("With this plan", "number", lambda at: count(capacity.in_service(at))),
         ("Usable", "number", lambda at: count(capacity.usable(at))),
         ("Left", "number", lambda at: count(capacity.usable(at) - capacity.needed(at))),
-        caption=f"GPUs owned, and GPUs needed{_for_kept(traced.plan)}; a gap below zero is room to "
-        "spare, though perhaps of a GPU type that the jobs cannot use; usable is without spare "
-        "nodes",
+        caption=f"GPUs needed{_for_kept(traced.plan)} beside those owned. Gap: needed less owned; "
+        "below zero there is room, perhaps of a GPU type that the jobs cannot use. Usable: without "
+        "spare nodes. Left: usable less needed",
     )
 
 
@@ -96,6 +104,8 @@ def existing_section(traced: TracedPlan) -> Iterator[Block]:
         yield pools_table(traced, on)
     else:
         yield Paragraph("No owned node is kept on." if owned else "Nothing is owned yet.")
+    if not owned:
+        return
     yield Fields(
         (
             ("Measured use of the GPUs owned: allocated, active, useful", Blank("monitoring")),
@@ -233,6 +243,8 @@ def exhaustion(traced: TracedPlan) -> str:
         label = plan.quarters[exhausted]
         short = traced.figure(capacity.short(exhausted), "count").text
         told = f"The owned GPUs no longer suffice in {label}: jobs hold {short} more."
+        if not any(node.origin == "owned" for node in plan.nodes):
+            told = f"No GPU is owned; jobs hold {short} in {label}."
     by_type = [
         f"{gpu_type} in {plan.quarters[place]}"
         for gpu_type in sorted({pool.gpu_type for pool in plan.pools})
@@ -254,13 +266,20 @@ def forecast_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def alarms_section(traced: TracedPlan) -> Iterator[Block]:
-    """Pools without a free GPU, and orders that are due."""
+    """Pools without a free GPU, orders that are due, and the pool that is used the least."""
     plan, told = traced.plan, []
+    each = {facts.node_type: facts.gpus for facts in plan.node_types}
     for pool in plan.pools:
-        use = zip(plan.quarters, pool.gpus, pool.gpus_used, strict=True)
-        full = [label for label, gpus, used in use if gpus and gpus == used]
+        use = zip(plan.quarters, pool.gpus, pool.gpus_used, pool.nodes_spare, strict=True)
+        full = [
+            label
+            for label, gpus, used, spare in use
+            if gpus and gpus == used + spare * each[pool.node_type]
+        ]
         if full:
-            told.append(f"{pool.node_type} @ {pool.site} has no free GPU in {listed(full)}.")
+            beside = " beside its spare nodes" if any(pool.nodes_spare) else ""
+            runs = quarter_runs(plan.quarters, full)
+            told.append(f"{pool.node_type} @ {pool.site} has no free GPU{beside} in {runs}.")
     told += [
         f"{line.offer} for {line.quarter} must be ordered by {line.order_by}, before or on the day "
         "of this plan."
@@ -269,4 +288,18 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
     ]
     if told:
         yield Bullets(tuple(told), tone="warning")
+    shares = [
+        (used / hours, pool, label)
+        for pool in plan.pools
+        for label, hours, used in zip(
+            plan.quarters, pool.gpu_hours, pool.gpu_hours_used, strict=True
+        )
+        if hours
+    ]
+    if shares:
+        least, pool, label = min(shares, key=lambda one: one[0])
+        yield Paragraph(
+            f"Used the least: {pool.node_type} @ {pool.site} in {label}, where jobs hold "
+            f"{percent(least, 0)} of its GPU-hours."
+        )
     yield Fields((("Use above which an alarm is raised, and who answers it", Blank()),))

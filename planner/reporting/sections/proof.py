@@ -475,11 +475,6 @@ _HOW = {
         "Charges",
         "The net present cost of each pool and quarter is shared by the GPUs held there.",
     ),
-    "how-runs": (
-        "Runs",
-        "How long a run holds its GPUs follows from the rules under time/, as the sums of the job "
-        "show.",
-    ),
     "how-serving": (
         "Traffic and latency",
         "Requests per second are those of the scenario at the peak; what a replica is planned for "

@@ -275,35 +275,16 @@ def later_orders(traced: TracedPlan) -> Iterator[Table]:
 
 
 def milestones_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders that page 1 has not, what leaves service and when, and what acceptance still needs."""
+    """Orders that page 1 has not, and what acceptance still needs."""
     yield from later_orders(traced)
     if not traced.bill:
         yield Paragraph("There is nothing to order.")
-    leaving = sorted(_leaving(traced.plan))
-    if leaving:
-        yield table(
-            leaving,
-            ("Start of", "name", lambda row: row[0]),
-            ("Leaves service", "text", lambda row: row[1]),
-        )
     yield Fields(
         (
             ("Acceptance test", Blank("of each node, before it is paid")),
             ("Review after the purchase", Blank("date and owner")),
         )
     )
-
-
-def _leaving(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Nodes that are in service no longer, by the quarter from which on: retired, or given back."""
-    gone: Counter[tuple[str, str, str, str, str]] = Counter()
-    for node in plan.nodes:
-        after = plan.quarters.index(node.in_service[-1]) + 1 if node.in_service else 0
-        if 0 < after < len(plan.quarters) and not node.hours:
-            act = "Retire" if node.origin == "owned" else "Give back"
-            gone[plan.quarters[after], act, node.node_type, node.site, node.entry] += 1
-    for (quarter, act, node_type, site, entry), count in sorted(gone.items()):
-        yield quarter, f"{act}: {count:,} × {node_type} at {site} ({entry})"
 
 
 def procurement_section(traced: TracedPlan) -> Iterator[Block]:

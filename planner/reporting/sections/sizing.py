@@ -105,7 +105,7 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
         ("GPUs", "number", lambda row: f"{sum(gpus for _, gpus, _ in row[1]):,}"),
         ("Mean error", "number", lambda row: _error([told for told, _, _ in row[1]])),
         ("For example", "text", lambda row: listed(sorted({name for *_, name in row[1]})[:2])),
-        caption="The mean error is that of the runs near a figure (docs/accuracy.md)",
+        caption="Mean error: of the predictions for the measured runs nearest (docs/accuracy.md)",
     )
 
 
