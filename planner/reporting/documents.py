@@ -70,7 +70,6 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
     """All that a decision needs, on one sheet of paper."""
     yield Paragraph(purchases.ask_sentence(traced.plan), tone="strong")
     yield Paragraph(options.why_recommended(traced))
-    yield Paragraph(_WORDS, tone="faint")
     yield from options.cheaper_warnings(traced)
     illustrative = [line.offer for _, line in traced.bill if line.illustrative]
     illustrative += [use.api for use in traced.plan.apis if use.illustrative]
@@ -217,6 +216,7 @@ def justification_document(
     opening: list[Block] = [Heading(f"Justification: {plan.scenario}", 1)]
     if plan.description:
         opening.append(Paragraph(" ".join(plan.description.split())))
+    opening.append(Paragraph(_WORDS, tone="faint"))
     shown = _JUSTIFICATION_IN_SHORT if edition == "short" else _JUSTIFICATION
     sections = {key: _JUSTIFICATION[key] for key in shown}
     appendices = ("jobs", "how", "rules", "since")
@@ -356,11 +356,6 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((("Power and space", sites.sites_section(traced)),), 3)
 
 
-def _options_by_quarter(traced: TracedPlan) -> Iterator[Block]:
-    yield from options.options_section(traced)
-    yield from titled((("Cost by quarter", cost.cost_by_quarter(traced)),), 3)
-
-
 def _orders(traced: TracedPlan) -> Iterator[Block]:
     """What is acquired at which price, who orders it, and what is let go."""
     yield from purchases.bill_section(traced, full=False)
@@ -377,14 +372,14 @@ _QUARTERLY: dict[str, Section] = {
     "need": ("Demand", _demand),
     "services": ("Services", _services),
     "facility": ("Resources", _resources),
-    "options": ("Options, and doing nothing", _options_by_quarter),
+    "options": ("Options, and doing nothing", options.options_section),
     "orders": ("Orders, and nodes let go", _orders),
     "alarms": ("Thresholds and alarms", capacity.alarms_section),
     "assumptions": (
         "Assumptions and risks",
         lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
     ),
-    "provenance": ("Provenance", proof.provenance_section),
+    "provenance": ("Provenance", lambda traced: proof.provenance_section(traced, files=False)),
     "how": ("How figures come about", proof.how_section),
 }
 _QUARTERLY_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")

@@ -11,6 +11,7 @@ import planner
 from planner.reporting import excel, markdown
 from planner.reporting.document import Figure, Fold, Table, cell_text
 from planner.reporting.documents import justification_document, quarterly_document
+from planner.reporting.sections.options import cheaper_text, is_cheaper
 
 ADDED_ANEW = ("rate", "share", "per_cent", "points", "margin")
 """Styles of figures of which a sum is no sum: prices of a unit, and shares."""
@@ -119,3 +120,36 @@ def test_units_on_an_api_are_asked_for_and_its_illustrative_price_is_named():
     drawn = markdown.render(justification_document(plan))
     assert re.search(r"\| rare \| serving of [^|]* \| 1 \| 1 \|\n", drawn)
     assert "hosted are illustrative, not quotes" in drawn.partition("## 2.")[0]
+
+
+def test_a_pool_is_full_where_only_its_spare_nodes_are_free(plan):
+    (first, *others), after = plan.pools, plan.quarters[-1]
+    each = next(one.gpus for one in plan.node_types if one.node_type == first.node_type)
+    kept = first.model_copy(
+        update={
+            "nodes_spare": tuple(1 for _ in plan.quarters),
+            "gpus_used": tuple(gpus - each for gpus in first.gpus),
+        }
+    )
+    drawn = markdown.render(quarterly_document(plan.model_copy(update={"pools": (kept, *others)})))
+    told = f"{first.node_type} @ {first.site}: no GPU beside its spare nodes is free all quarter"
+    assert f"{told} in {plan.quarters[0]}–{after[-2:]}; jobs hold at least " in drawn
+    assert f"{told} " not in markdown.render(quarterly_document(plan))
+    assert "Used the least: " in drawn
+
+
+def test_an_option_that_keeps_more_for_as_much_is_warned_of(beside):
+    found = beside.alternatives
+    fewer = found.others[0].figures.model_copy(
+        update={"cost_cents": found.cheapest.cost_cents, "short": (), "dropped": ()}
+    )
+    more = found.cheapest.model_copy(
+        update={"short": ("chat",), "dropped": ("chat",), "short_by_priority": ((50, 1, 0),)}
+    )
+    one = found.others[0].model_copy(update={"figures": fewer})
+    assert is_cheaper(fewer, more)
+    assert not is_cheaper(more, fewer)
+    assert not is_cheaper(fewer, fewer)
+    assert cheaper_text(one, more).startswith(
+        f"There is a way to keep more for as much: {one.name}"
+    )

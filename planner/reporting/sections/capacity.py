@@ -58,8 +58,7 @@ def gpus_table(traced: TracedPlan) -> Table:
         ("Usable", "number", lambda at: count(capacity.usable(at))),
         ("Left", "number", lambda at: count(capacity.usable(at) - capacity.needed(at))),
         caption=f"GPUs needed{_for_kept(traced.plan)} beside those owned. Gap: needed less owned; "
-        "below zero there is room, perhaps of a GPU type that the jobs cannot use. Usable: without "
-        "spare nodes. Left: usable less needed",
+        "room below zero may be of GPU types that the jobs cannot use. Usable: without spare nodes",
     )
 
 
@@ -243,14 +242,14 @@ def exhaustion(traced: TracedPlan) -> str:
         label = plan.quarters[exhausted]
         short = traced.figure(capacity.short(exhausted), "count").text
         told = f"The owned GPUs no longer suffice in {label}: jobs hold {short} more."
-        if not any(node.origin == "owned" for node in plan.nodes):
-            told = f"No GPU is owned; jobs hold {short} in {label}."
     by_type = [
         f"{gpu_type} in {plan.quarters[place]}"
         for gpu_type in sorted({pool.gpu_type for pool in plan.pools})
         if (place := capacity.exhausted_of(gpu_type)) is not None
     ]
-    if by_type:
+    if not any(node.origin == "owned" for node in plan.nodes):
+        told = "No GPU is owned."
+    elif by_type:
         told += f" By GPU type, spare nodes counted, they first fall short: {listed(by_type)}."
     if plan.hourly:
         apart = traced.figure(traced.read.sum("hourly[*].gpu_hours"), "count").text
@@ -269,17 +268,29 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
     """Pools without a free GPU, orders that are due, and the pool that is used the least."""
     plan, told = traced.plan, []
     each = {facts.node_type: facts.gpus for facts in plan.node_types}
+    shares: list[tuple[float, str]] = []
     for pool in plan.pools:
-        use = zip(plan.quarters, pool.gpus, pool.gpus_used, pool.nodes_spare, strict=True)
+        name = f"{pool.node_type} @ {pool.site}"
+        held = {
+            at: used / hours
+            for at, (used, hours) in enumerate(
+                zip(pool.gpu_hours_used, pool.gpu_hours, strict=True)
+            )
+            if hours
+        }
+        shares += [(share, f"{name} in {plan.quarters[at]}") for at, share in held.items()]
         full = [
-            label
-            for label, gpus, used, spare in use
-            if gpus and gpus == used + spare * each[pool.node_type]
+            at
+            for at in held
+            if pool.gpus[at] == pool.gpus_used[at] + pool.nodes_spare[at] * each[pool.node_type]
         ]
         if full:
             beside = " beside its spare nodes" if any(pool.nodes_spare) else ""
-            runs = quarter_runs(plan.quarters, full)
-            told.append(f"{pool.node_type} @ {pool.site} has no free GPU{beside} in {runs}.")
+            when = quarter_runs(plan.quarters, [plan.quarters[at] for at in full])
+            told.append(
+                f"{name}: no GPU{beside} is free all quarter in {when}; jobs hold at least "
+                f"{percent(min(held[at] for at in full), 0)} of its GPU-hours there."
+            )
     told += [
         f"{line.offer} for {line.quarter} must be ordered by {line.order_by}, before or on the day "
         "of this plan."
@@ -288,18 +299,7 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
     ]
     if told:
         yield Bullets(tuple(told), tone="warning")
-    shares = [
-        (used / hours, pool, label)
-        for pool in plan.pools
-        for label, hours, used in zip(
-            plan.quarters, pool.gpu_hours, pool.gpu_hours_used, strict=True
-        )
-        if hours
-    ]
     if shares:
-        least, pool, label = min(shares, key=lambda one: one[0])
-        yield Paragraph(
-            f"Used the least: {pool.node_type} @ {pool.site} in {label}, where jobs hold "
-            f"{percent(least, 0)} of its GPU-hours."
-        )
+        least, where = min(shares)
+        yield Paragraph(f"Used the least: {where}, {percent(least, 0)} of its GPU-hours.")
     yield Fields((("Use above which an alarm is raised, and who answers it", Blank()),))

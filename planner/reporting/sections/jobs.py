@@ -372,8 +372,8 @@ def held_table(traced: TracedPlan) -> Table:
         range(len(plan.jobs))[:_JOBS_SHOWN],
         ("Job", "text", traced.job),
         *columns_for(((plan.quarters[quarter], quarter) for quarter in traced.columns), gpus),
-        caption="GPUs of which each job holds anything at any hour, by quarter"
-        + ("; a GPU that several share counts for each" if some_share(plan) else ""),
+        caption="GPUs that each job holds, by quarter"
+        + (", shared ones counted for each" if some_share(plan) else ""),
     )
 
 

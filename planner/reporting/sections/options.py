@@ -261,7 +261,7 @@ _COLUMNS = {
     "Difference, USD": _Shown("number", "1"),
     "More": _Shown("number", "list"),
     "Acquired": _Shown(
-        "text", "list, report", "nodes that enter service, a rented one anew in each quarter"
+        "text", "list, report", "nodes that enter service, rented ones in each quarter"
     ),
     "Nodes": _Shown("number", "list"),
     "Bought, USD": _Shown("number", "report"),
@@ -468,7 +468,7 @@ def options_brief(traced: TracedPlan) -> Iterator[Block]:
     found = traced.beside.alternatives
     shown = {one.name for one in options}
     short = tuple(
-        f"{one.name}: {some_of(one.figures.short, _MOST_NAMED)}"
+        f"{some_of(one.figures.short, _MOST_NAMED)} ({one.name})"
         for one in (found.others if found else ())
         if one.figures and one.figures.short and one.name in shown
     )

@@ -220,7 +220,6 @@ VERDICTS = {
 }
 """What a second opinion means."""
 
-_HASH_SHOWN = 12
 _FEW_FILES = 8
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
@@ -258,11 +257,7 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
             ("SHA-256", "text", lambda row: row[2]),
         )
         return
-    scenarios = ", ".join(
-        f"{path} (SHA-256 {digest[:_HASH_SHOWN]}…)"
-        for role, path, digest in made_by.files
-        if role in _QUESTION
-    )
+    scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
     others = Counter(role for role, _, _ in made_by.files if role not in _QUESTION)
     counted = (
         count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
@@ -360,10 +355,10 @@ def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
         yield f"{', '.join(shared)}{page}".strip(), told
 
 
-def provenance_section(traced: TracedPlan) -> Iterator[Block]:
+def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
     """What was proved and checked, from which files and changes, by which versions."""
     plan = traced.plan
-    yield from proof_section(traced)
+    yield from proof_section(traced, files=files)
     if changed := traced.beside.changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")

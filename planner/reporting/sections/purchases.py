@@ -263,7 +263,7 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
         *columns_for(counted, days),
         sums=whole if not left and len(orders) > 1 else {},
-        caption=f"Orders, the most urgent first, with the days left to sign each{more}",
+        caption=f"Orders, the most urgent first{more}",
         without=() if any(line.end_of_sale for _, line in orders) else (_OF_SALE,),
     )
 

@@ -119,10 +119,10 @@ def sites_section(
         )
 
     told = f"Taken by all nodes in service, spare ones too{off}, power by nameplate (U: rack units)"
-    yield by_site(taken, f"{told}{'; before: by what is owned already' if full else ''}")
+    yield by_site(taken, f"{told}{'; before: by owned nodes' if full else ''}")
     if full:
-        told = "Nodes in service, their mean draw under load, the heat of their nameplate power"
-        yield by_site(_DRAWN, f"{told}, and their network ports")
+        told = "Nodes in service, their mean draw, heat by nameplate, and network ports"
+        yield by_site(_DRAWN, told)
     lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
@@ -314,8 +314,7 @@ def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
                 ),
                 lambda one, limit: takes(one, limit.need, limit_style(limit)),
             ),
-            caption="What arrives and leaves at the start of a quarter, and what these nodes take "
-            "together, power by nameplate",
+            caption="Arrivals and departures, and what these nodes take, power by nameplate",
         )
 
 
