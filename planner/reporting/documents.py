@@ -6,9 +6,10 @@ Page 1 of both says what to sign by when, what it costs, what else there is, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from planner.costs import CAPEX, NOT_PAID
 from planner.planning.ledger.traced import TracedFigure, total, where
 from planner.planning.plan import Plan
 from planner.planning.words import some_of
@@ -19,6 +20,7 @@ from planner.reporting.document import (
     Cell,
     Document,
     Fields,
+    Figure,
     Heading,
     Paragraph,
     Table,
@@ -48,6 +50,13 @@ from planner.reporting.traced import RelatedResults, Section, TracedPlan, number
 _QUARTERS = 8
 """A table of more of them counts years."""
 _JOBS_NAMED = 8
+_PRESENT: tuple[int, ...] = ()
+"""Stands for no quarter, but for the present value."""
+_WORDS = (
+    "A node is a server with several GPUs, the processors that models run on; a job is a model "
+    "that is tuned or served. The net present cost is all that is paid, later money counted less, "
+    "without what the servers are still worth at the end."
+)
 _CASE = (
     ("Requested by", "owner"),
     ("Objective", "objective"),
@@ -63,19 +72,20 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
     yield Paragraph(options.why_recommended(traced))
     yield from options.cheaper_warnings(traced)
     illustrative = [line.offer for _, line in traced.bill if line.illustrative]
+    illustrative += [use.api for use in traced.plan.apis if use.illustrative]
     illustrative += purchases.unquoted_sales(traced.plan)
     if illustrative:
         names = listed(list(dict.fromkeys(illustrative)))
         yield Paragraph(
-            f"Prices of {names} are illustrative and no quotes: put quotes into the scenario "
-            "and plan again before this is approved.",
+            f"Prices of {names} are illustrative, not quotes: put quotes into the scenario and "
+            "plan again before this is approved.",
             tone="warning",
         )
     yield _sites(traced)
     if traced.bill:
         yield purchases.orders_table(traced, purchases.ORDERS_ON_PAGE_1)
     yield _paid(traced)
-    yield options.options_brief(traced)
+    yield from options.options_brief(traced)
     yield from sensitivity.flips_table(traced)
     yield Fields((*cost.money_rows(traced), *_case(traced)))
 
@@ -125,26 +135,48 @@ def _sites(traced: TracedPlan) -> Table:
 
 
 def _paid(traced: TracedPlan) -> Table:
-    """Money by quarter, or by year where there are many."""
-    accounts = traced.accounts
+    """Money by quarter, or by year where there are many, down to the net present cost."""
+    costs, read = traced.plan.costs, traced.read
     when: list[tuple[str, tuple[int, ...]]] = [
         (label, (place,)) for place, label in enumerate(traced.plan.quarters)
     ]
     if len(when) > _QUARTERS:
-        when = [(year.label, year.quarters) for year in accounts.years]
-    kinds = (
-        ("Capital", accounts.capex),
-        ("Running cost, rents included", accounts.opex),
-        ("Both", accounts.paid),
-    )
+        when = [(year.label, year.quarters) for year in traced.accounts.years]
+
+    def cell(lines: Sequence[int], chosen: tuple[int, ...]) -> Figure:
+        known = (
+            traced.accounts.line(line, chosen)
+            if chosen
+            else read.at(f"costs[{line}].present_cents")
+            for line in lines
+        )
+        return traced.figure(total(known), "usd", "how-cost" if chosen else "how-proof")
+
+    def named(title: str, lines: Sequence[int]) -> str:
+        return f"{title} ({listed([costs[line].name for line in lines])})"
+
+    every = range(len(costs))
+    paid = [line for line in every if costs[line].name not in NOT_PAID]
+    capital = [line for line in paid if costs[line].name in CAPEX]
+    running = [line for line in paid if line not in capital]
+    weighed = [line for line in every if line not in paid]
+    columns = (*when, ("Sum", tuple(traced.quarters)), ("Present value", _PRESENT))
+    rows = [
+        (named("Capital", capital), capital),
+        (named("Running cost", running), running),
+        ("All that is paid", paid if weighed else []),
+        (named("Counted, not paid", weighed), weighed),
+    ]
     return table(
-        kinds,
-        ("Paid, USD", "text", lambda kind: kind[0]),
-        *columns_for(
-            (*when, ("Sum", tuple(traced.quarters))),
-            lambda kind, chosen: traced.figure(kind[1](chosen), "usd", "how-cost"),
-        ),
-        caption="Money paid, not discounted",
+        [(title, lines) for title, lines in rows if lines],
+        ("USD", "text", lambda row: row[0]),
+        *columns_for(columns, lambda row, chosen: cell(row[1], chosen)),
+        sums={
+            "USD": "Net cost",
+            **{title: cell(every, chosen) for title, chosen in columns},
+        },
+        caption="Money by quarter, not discounted; the present value of the net cost is the net "
+        "present cost",
     )
 
 
@@ -184,6 +216,7 @@ def justification_document(
     opening: list[Block] = [Heading(f"Justification: {plan.scenario}", 1)]
     if plan.description:
         opening.append(Paragraph(" ".join(plan.description.split())))
+    opening.append(Paragraph(_WORDS, tone="faint"))
     shown = _JUSTIFICATION_IN_SHORT if edition == "short" else _JUSTIFICATION
     sections = {key: _JUSTIFICATION[key] for key in shown}
     appendices = ("jobs", "how", "rules", "since")
@@ -205,7 +238,7 @@ def quarterly_document(
 
 
 def _need(traced: TracedPlan) -> Iterator[Block]:
-    """Who needs what, how far it goes beyond what is owned, and how long runs take."""
+    """Who needs what, how far it goes beyond what is owned, and what that is known from."""
     if shared := [job.name for job in traced.plan.jobs if job.replicas]:
         told = f"Of {', '.join(shared)}, as many run as take the traffic."
         yield Paragraph(told, tone="faint")
@@ -213,13 +246,8 @@ def _need(traced: TracedPlan) -> Iterator[Block]:
     yield from jobs.stated_table(traced)
     yield from capacity.forecast_section(traced)
     yield from _shortage(traced)
-    yield from titled(
-        (
-            ("What needs rest on", sizing.evidence_section(traced.plan)),
-            ("How long runs take", serving.runs_section(traced)),
-        ),
-        3,
-    )
+    evidence = sizing.evidence_section(traced.plan)
+    yield from titled((("Evidence behind the needs", evidence),), 3)
 
 
 def _shortage(traced: TracedPlan) -> Iterator[Block]:
@@ -305,7 +333,8 @@ def _changes(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _demand(traced: TracedPlan) -> Iterator[Block]:
-    yield jobs.demand_table(traced, held=True)
+    yield jobs.demand_table(traced)
+    yield jobs.held_table(traced)
     yield from _shortage(traced)
 
 
@@ -327,11 +356,6 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((("Power and space", sites.sites_section(traced)),), 3)
 
 
-def _options_by_quarter(traced: TracedPlan) -> Iterator[Block]:
-    yield from options.options_section(traced)
-    yield from titled((("Cost by quarter", cost.cost_by_quarter(traced)),), 3)
-
-
 def _orders(traced: TracedPlan) -> Iterator[Block]:
     """What is acquired at which price, who orders it, and what is let go."""
     yield from purchases.bill_section(traced, full=False)
@@ -348,14 +372,14 @@ _QUARTERLY: dict[str, Section] = {
     "need": ("Demand", _demand),
     "services": ("Services", _services),
     "facility": ("Resources", _resources),
-    "options": ("Options, and doing nothing", _options_by_quarter),
+    "options": ("Options, and doing nothing", options.options_section),
     "orders": ("Orders, and nodes let go", _orders),
     "alarms": ("Thresholds and alarms", capacity.alarms_section),
     "assumptions": (
         "Assumptions and risks",
         lambda traced: (*proof.assumptions_section(traced), *proof.risks_section(traced)),
     ),
-    "provenance": ("Provenance", proof.provenance_section),
+    "provenance": ("Provenance", lambda traced: proof.provenance_section(traced, files=False)),
     "how": ("How figures come about", proof.how_section),
 }
 _QUARTERLY_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")

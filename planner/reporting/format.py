@@ -21,6 +21,9 @@ _LONG_HOURS = 72
 _CODE_BEGINS, _CODE_ENDS = "\x0e", "\x0f"
 _CODE = re.compile(f"{_CODE_BEGINS}(.*?){_CODE_ENDS}")
 
+_QUOTED = re.compile(r"`([a-z_]+(?:\.[a-z_]+)*(?:: [a-z]+)?)`")
+"""A key of a scenario, perhaps with its value, as the planner writes it: `kind: hourly`."""
+
 _ONE_OF = {
     "GPUs": "GPU",
     "adapters": "adapter",
@@ -301,6 +304,14 @@ def code(text: str) -> str:
     return f"{_CODE_BEGINS}{text}{_CODE_ENDS}"
 
 
+def with_code(text: str) -> str:
+    """A warning of a plan, in which keys of the scenario stand between backticks, with them marked.
+
+    What else stands between backticks may be a part of a name, and stays as it is.
+    """
+    return _QUOTED.sub(f"{_CODE_BEGINS}\\1{_CODE_ENDS}", text)
+
+
 def code_and_words(text: str) -> list[str]:
     """The text in parts: words and code in turn, words first."""
     return _CODE.split(text)
@@ -352,7 +363,7 @@ WRITTEN: Mapping[Style, WrittenStyle] = {
     "rate": WrittenStyle(
         100,
         lambda dollars: _rounded(dollars, 2 if abs(dollars) >= _DIME or not dollars else 4),
-        "#,##0.00##",
+        "[=0]0.00;[<0.1]0.0000;#,##0.00",
     ),
     "count": WrittenStyle(1, lambda number: _rounded(number, 0), "#,##0"),
     "share": WrittenStyle(1, lambda share: f"{_rounded(share * 100, 1)} %", "0.0 %"),
@@ -360,7 +371,7 @@ WRITTEN: Mapping[Style, WrittenStyle] = {
     "margin": WrittenStyle(
         1, lambda share: f"{_signed(_rounded(share * 100, 1))} %", "+0.0 %;-0.0 %;0.0 %"
     ),
-    "kw": WrittenStyle(1000, lambda kw: _trimmed(kw, 3), "#,##0.000"),
+    "kw": WrittenStyle(1000, lambda kw: _trimmed(kw, 3), "#,##0.0##"),
     "gb": WrittenStyle(1000, lambda gb: _trimmed(gb, 1), "#,##0.0"),
     "hours": WrittenStyle(1, lambda hours: _rounded(hours, 0), "#,##0"),
     "weeks": WrittenStyle(

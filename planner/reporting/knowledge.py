@@ -158,38 +158,24 @@ def entry_document(catalog: Catalog, id_: str) -> Document:
     return tuple(blocks)
 
 
-def _facts(catalog: Catalog, entry: BaseModel) -> tuple[Block, ...]:
+def _facts(catalog: Catalog, entry: BaseModel) -> Iterator[Block]:
     """Each fact with its own source, or all with the one that the whole entry names."""
     facts = [fact for fact in _walk("", entry) if fact[0] not in _ABOUT_THE_WHOLE]
-    whole = getattr(entry, "source", None)
-    if whole is not None:
-        return _facts_of_one_source(catalog, entry, facts, whole)
-    notes = tuple(
-        f"{_label(name)}: {origin.note}" for name, _, origin in facts if origin and origin.note
-    )
-    rows = table(
+    whole, own = getattr(entry, "source", None), getattr(entry, "note", None)
+    yield table(
         facts,
         ("Fact", "name", lambda fact: _label(fact[0])),
         ("Value", "text", lambda fact: fact[1]),
         ("Basis", "name", lambda fact: fact[2].basis if fact[2] else ""),
         ("Source", "text", lambda fact: catalog.source_text(fact[2].source) if fact[2] else ""),
+        without=() if whole is None else ("Basis", "Source"),
     )
-    own = getattr(entry, "note", None)
-    every_note = (*((own,) if own else ()), *notes)
-    return (rows, Bullets(every_note)) if every_note else (rows,)
-
-
-def _facts_of_one_source(
-    catalog: Catalog, entry: BaseModel, facts: Sequence[_Fact], source: str
-) -> tuple[Block, ...]:
-    basis, note = getattr(entry, "basis", ""), getattr(entry, "note", None)
-    rows = table(
-        facts,
-        ("Fact", "name", lambda fact: _label(fact[0])),
-        ("Value", "text", lambda fact: fact[1]),
-    )
-    origin = Paragraph(f"Source of all ({basis}): {catalog.source_text(source)}")
-    return (rows, origin, Paragraph(f"Note: {note}")) if note else (rows, origin)
+    if whole is not None:
+        basis = getattr(entry, "basis", "")
+        yield Paragraph(f"Source of all ({basis}): {catalog.source_text(whole)}")
+    notes = [f"{_label(name)}: {one.note}" for name, _, one in facts if one and one.note]
+    if every := (*((own,) if own else ()), *notes):
+        yield Bullets(every)
 
 
 def _walk(prefix: str, entry: BaseModel) -> Iterator[_Fact]:

@@ -68,7 +68,7 @@ def _parts(traced: TracedPlan, detail: Detail) -> dict[str, Iterable[Block]]:
         "Schedule": placement.schedule_section(plan, lines),
         "Shared GPUs": placement.shared_section(plan, lines),
         "Jobs": jobs.jobs_section(traced, detail.jobs, full=False),
-        "What needs rest on": sizing.evidence_section(plan),
+        "Evidence behind the needs": sizing.evidence_section(plan),
         "Traffic and latency": serving.traffic_section(traced),
         "APIs": serving.apis_section(traced),
         "Utilization": capacity.utilization_section(traced),

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from planner.inputs.base import Frozen
 from planner.planning.ledger.accounts import Accounts, Capacity
-from planner.planning.ledger.traced import FigureReader, TracedFigure
+from planner.planning.ledger.traced import FigureReader, TracedFigure, total
 from planner.planning.plan import Acquisition, Plan
 from planner.reporting.document import (
     Block,
@@ -130,8 +130,11 @@ class TracedPlan(TracedFile):
         return self._titles[key].partition(".")[0]
 
     def asked(self, job: int, quarter: int) -> TracedFigure:
-        """Units that a job asks for, also where it gives way."""
-        return self.read.at(f"{self._asked[job]}[{quarter}]")
+        """Units that a job asks for, also where it gives way, and those that APIs answer."""
+        stem, apis = self._asked[job], range(len(self.plan.jobs[job].on_apis))
+        on_apis = (f"jobs[{job}].on_apis[{api}][1][{quarter}]" for api in apis)
+        places = [f"{stem}[{quarter}]", *(on_apis if stem.startswith("jobs") else ())]
+        return total(map(self.read.at, places))
 
     @cached_property
     def _asked(self) -> tuple[str, ...]:

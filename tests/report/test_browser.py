@@ -65,7 +65,9 @@ def test_a_table_sorts_by_the_value_of_its_figures(opened):
 def test_a_figure_tells_its_sum_to_the_keyboard(opened):
     page = opened()
     page.locator("dd a.n").first.focus()
-    assert page.locator("#trace").inner_text() == "plan.json: 0 - costs[1].present_cents"
+    assert page.locator("#trace").inner_text() == (
+        "plan.json: sum(costs[*].present_cents) / sum(pools[*].gpu_hours_used[*])"
+    )
 
 
 def test_a_job_opens_where_its_name_leads(opened):

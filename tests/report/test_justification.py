@@ -461,7 +461,7 @@ def test_prices_of_the_bill_that_no_quote_stands_behind_are_warned_of_on_page_1(
     for line, told in ((bought, True), (quoted, False)):
         changed = plan.model_copy(update={"acquisitions": (rented, line, *others)})
         drawn = markdown.render(make(changed)).partition("## 2.")[0]
-        assert (f"Prices of {line.offer} are illustrative and no quotes" in drawn) == told
+        assert (f"Prices of {line.offer} are illustrative, not quotes" in drawn) == told
 
 
 def test_the_ask_names_the_first_order_whatever_it_is_for(plan):
@@ -503,7 +503,7 @@ def test_a_job_that_gives_way_still_asks_for_what_it_asks(plan, short):
     assert plan.jobs[0].units[last] == 0
     need = markdown.render(justification_document(short))
     assert re.search(r"\| batch-inference \|.*\| 1 \| 1 \| 1 \|\n", need)
-    assert "GPUs owned, and GPUs needed for the jobs that are kept;" in need
+    assert "GPUs needed for the jobs that are kept beside those owned." in need
     names = ", ".join(job.name for job in short.shortage.jobs)
     told = f"- Jobs that give way, and what would keep each: {names}, section 2\n"
     assert told in need.partition("## 2.")[0]

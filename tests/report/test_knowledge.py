@@ -97,7 +97,7 @@ def test_each_figure_of_an_entry_shows_basis_source_and_note():
     node = render(entry_document(CATALOG, "xe9680-h200"), TerminalOptions(160))
     assert re.search(r"price, USD +357,000", node)
     assert "Source of all (derived): Public on-demand prices" in node
-    assert "Note: about; low trust" in node
+    assert "about; low trust" in node
 
 
 def test_every_entry_can_be_shown():

@@ -319,8 +319,8 @@ def test_the_plan_says_what_the_utilization_of_runs_costs():
     plan = planned({"cloud": HOURLY}, {"one": run(90)}, policies=nine_tenths)
     assert plan.utilization_cents == 10 * HOUR_USD * 100
     assert "90.0 % of the hours" in told(plan)
-    assert "costs $400.00 here, as proved" in told(plan)
+    assert "would cost $400.00 less, as proved" in told(plan)
     bought = planned({"buy": BUY}, {"one": run(90)}, policies=nine_tenths)
     assert bought.utilization_cents == 0
-    assert "costs nothing here, as proved" in told(bought)
+    assert "would cost as much, as proved" in told(bought)
     assert planned({"cloud": HOURLY}, {"one": run(90)}).utilization_cents is None

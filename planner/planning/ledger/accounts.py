@@ -286,17 +286,6 @@ class LimitMargin(NamedTuple):
         return self.allowed - self.taken
 
 
-class FirstOrder(NamedTuple):
-    """The first order of an offer."""
-
-    line: int
-    """Place of `acquisitions`."""
-    days: TracedFigure
-    """From the day of the plan."""
-    days_of_sale: TracedFigure | None
-    """From then to the last day of an order; None: there is none."""
-
-
 class Capacity:
     """GPUs and nodes, what they take of sites, and what is left under limits that are no money.
 
@@ -518,19 +507,6 @@ class Capacity:
         needs = (self.each(name, need) for name in sorted(types))
         return min(filter(None, needs), key=lambda one: one.value, default=None)
 
-    def first_orders(self) -> Iterator[FirstOrder]:
-        """The first order of each offer, the most urgent first."""
-        found = []
-        for place, line in self._first_lines().values():
-            order_by, stem = date.fromisoformat(line.order_by), f"acquisitions[{place}]"
-            days = (order_by - date.fromisoformat(self._plan.as_of)).days
-            sale = None
-            if line.end_of_sale is not None:
-                left = (date.fromisoformat(line.end_of_sale) - order_by).days
-                sale = _days(left, f"{stem}.end_of_sale", f"{stem}.order_by")
-            found.append(FirstOrder(place, _days(days, f"{stem}.order_by", "as_of"), sale))
-        yield from sorted(found, key=lambda order: order.days.value)
-
     def _first_lines(self) -> dict[str, tuple[int, Acquisition]]:
         """By offer, its line with the first order."""
         lines = sorted(
@@ -541,7 +517,21 @@ class Capacity:
             found.setdefault(line.offer, (place, line))
         return found
 
+    def days_to_order(self, line: int) -> TracedFigure:
+        """From the day of the plan to the last on which a line of the bill may be ordered."""
+        order_by = self._plan.acquisitions[line].order_by
+        return _days(order_by, f"acquisitions[{line}].order_by", self._plan.as_of, "as_of")
 
-def _days(value: int, later: str, earlier: str) -> TracedFigure:
-    """From one day to another."""
-    return TracedFigure(Fraction(value), later) - TracedFigure(Fraction(0), earlier)
+    def days_of_sale(self, line: int) -> TracedFigure | None:
+        """From then to the last day on which it is sold; None where that has no end."""
+        bought, stem = self._plan.acquisitions[line], f"acquisitions[{line}]"
+        if bought.end_of_sale is None:
+            return None
+        end, order_by = f"{stem}.end_of_sale", f"{stem}.order_by"
+        return _days(bought.end_of_sale, end, bought.order_by, order_by)
+
+
+def _days(later: str, later_place: str, earlier: str, earlier_place: str) -> TracedFigure:
+    """From one day to another, as ISO dates, each with its place in plan.json."""
+    days = (date.fromisoformat(later) - date.fromisoformat(earlier)).days
+    return TracedFigure(Fraction(days), later_place) - TracedFigure(Fraction(0), earlier_place)

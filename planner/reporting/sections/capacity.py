@@ -22,7 +22,15 @@ from planner.reporting.document import (
     columns_for,
     table,
 )
-from planner.reporting.format import Style, listed, memory, percent, quarter_span, range_of
+from planner.reporting.format import (
+    Style,
+    listed,
+    memory,
+    percent,
+    quarter_runs,
+    quarter_span,
+    range_of,
+)
 from planner.reporting.sections.cost import spare_rows
 from planner.reporting.sections.jobs import some_share
 from planner.reporting.traced import TracedPlan
@@ -49,9 +57,8 @@ def gpus_table(traced: TracedPlan) -> Table:
         ("With this plan", "number", lambda at: count(capacity.in_service(at))),
         ("Usable", "number", lambda at: count(capacity.usable(at))),
         ("Left", "number", lambda at: count(capacity.usable(at) - capacity.needed(at))),
-        caption=f"GPUs owned, and GPUs needed{_for_kept(traced.plan)}; a gap below zero is room to "
-        "spare, though perhaps of a GPU type that the jobs cannot use; usable is without spare "
-        "nodes",
+        caption=f"GPUs needed{_for_kept(traced.plan)} beside those owned. Gap: needed less owned; "
+        "room below zero may be of GPU types that the jobs cannot use. Usable: without spare nodes",
     )
 
 
@@ -96,6 +103,8 @@ def existing_section(traced: TracedPlan) -> Iterator[Block]:
         yield pools_table(traced, on)
     else:
         yield Paragraph("No owned node is kept on." if owned else "Nothing is owned yet.")
+    if not owned:
+        return
     yield Fields(
         (
             ("Measured use of the GPUs owned: allocated, active, useful", Blank("monitoring")),
@@ -238,7 +247,9 @@ def exhaustion(traced: TracedPlan) -> str:
         for gpu_type in sorted({pool.gpu_type for pool in plan.pools})
         if (place := capacity.exhausted_of(gpu_type)) is not None
     ]
-    if by_type:
+    if not any(node.origin == "owned" for node in plan.nodes):
+        told = "No GPU is owned."
+    elif by_type:
         told += f" By GPU type, spare nodes counted, they first fall short: {listed(by_type)}."
     if plan.hourly:
         apart = traced.figure(traced.read.sum("hourly[*].gpu_hours"), "count").text
@@ -254,13 +265,32 @@ def forecast_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def alarms_section(traced: TracedPlan) -> Iterator[Block]:
-    """Pools without a free GPU, and orders that are due."""
+    """Pools without a free GPU, orders that are due, and the pool that is used the least."""
     plan, told = traced.plan, []
+    each = {facts.node_type: facts.gpus for facts in plan.node_types}
+    shares: list[tuple[float, str]] = []
     for pool in plan.pools:
-        use = zip(plan.quarters, pool.gpus, pool.gpus_used, strict=True)
-        full = [label for label, gpus, used in use if gpus and gpus == used]
+        name = f"{pool.node_type} @ {pool.site}"
+        held = {
+            at: used / hours
+            for at, (used, hours) in enumerate(
+                zip(pool.gpu_hours_used, pool.gpu_hours, strict=True)
+            )
+            if hours
+        }
+        shares += [(share, f"{name} in {plan.quarters[at]}") for at, share in held.items()]
+        full = [
+            at
+            for at in held
+            if pool.gpus[at] == pool.gpus_used[at] + pool.nodes_spare[at] * each[pool.node_type]
+        ]
         if full:
-            told.append(f"{pool.node_type} @ {pool.site} has no free GPU in {listed(full)}.")
+            beside = " beside its spare nodes" if any(pool.nodes_spare) else ""
+            when = quarter_runs(plan.quarters, [plan.quarters[at] for at in full])
+            told.append(
+                f"{name}: no GPU{beside} is free all quarter in {when}; jobs hold at least "
+                f"{percent(min(held[at] for at in full), 0)} of its GPU-hours there."
+            )
     told += [
         f"{line.offer} for {line.quarter} must be ordered by {line.order_by}, before or on the day "
         "of this plan."
@@ -269,4 +299,7 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
     ]
     if told:
         yield Bullets(tuple(told), tone="warning")
+    if shares:
+        least, where = min(shares)
+        yield Paragraph(f"Used the least: {where}, {percent(least, 0)} of its GPU-hours.")
     yield Fields((("Use above which an alarm is raised, and who answers it", Blank()),))

@@ -35,6 +35,7 @@ from planner.reporting.format import (
     shortened,
     signed_percent,
     usd,
+    with_code,
 )
 from planner.reporting.sections.purchases import action_of
 from planner.reporting.traced import TracedFile
@@ -359,8 +360,8 @@ def _outcomes(known: TracedFile, title: str, key: str, compared: Comparison) -> 
 
 
 def _warnings(compared: Comparison, most: int) -> Iterator[Block]:
-    lines = [f"- {text}" for text in compared.warnings_gone]
-    lines += [f"+ {text}" for text in compared.warnings_new]
+    lines = [f"- {with_code(text)}" for text in compared.warnings_gone]
+    lines += [f"+ {with_code(text)}" for text in compared.warnings_new]
     if lines:
         yield Bullets(tuple(lines[:most]), "warning")
         yield from rest(len(lines) - most, "row", _IN_FILE)

@@ -54,7 +54,7 @@ def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
     lines = traced.plan.costs
     yield Bullets(tuple(f"{line.name}: {line.explanation}" for line in lines if line.explanation))
     yield from _budgets(traced)
-    yield from _break_evens(traced, full=False)
+    yield from _break_evens(traced)
 
 
 def cost_section(traced: TracedPlan) -> Iterator[Block]:
@@ -68,12 +68,9 @@ def cost_section(traced: TracedPlan) -> Iterator[Block]:
     yield from paid_chart(traced)
     counted = {_NETWORK} if any(line.name == "network" for line in traced.plan.costs) else set()
     left = [name for name in _NOT_IN_THE_INPUTS if name not in counted]
-    yield Fields((*_headlines(traced), ("In no input, and in no sum", Blank("; ".join(left)))))
-    parts = (
-        ("Buying against renting", _break_evens(traced)),
-        ("After the horizon", _beyond(traced)),
-    )
-    yield from titled(parts, 3)
+    lacking = ("In no input, and in no sum", Blank("; ".join(left)))
+    yield Fields((*_headlines(traced), *_afterwards(traced), lacking))
+    yield from titled((("Buying against renting", _break_evens(traced)),), 3)
 
 
 def _of_sales(plan: Plan) -> str:
@@ -117,37 +114,18 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     yield from spare_rows(traced)
 
 
-def _beyond(traced: TracedPlan) -> Iterator[Block]:
-    """How long what is bought lives on after the horizon, and what running it then costs."""
-    plan, read = traced.plan, traced.read
-    bought = [place for place, line in traced.bill if line.kind == "buy"]
-    last = traced.quarters[-1]
+def _afterwards(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
+    """What running the nodes that are bought costs after the horizon; nothing where none is."""
+    plan, last = traced.plan, traced.quarters[-1]
     running = [
         place for place, line in enumerate(plan.costs) if line.name in _GO_ON and line.cents[last]
     ]
-    if not bought or "useful_life_years" not in {setting.name for setting in plan.settings}:
-        return
-    life = read.at("settings[name=useful_life_years].value")
-
-    def left(place: int) -> Cell:
-        served = len(plan.quarters) - plan.quarters.index(plan.acquisitions[place].quarter)
-        years = life - TracedFigure(Fraction(served), str(served)) / _A_YEAR
-        return traced.figure(years, "number", "how-settings") if years.value > 0 else "none"
-
-    yield table(
-        bought,
-        ("Bought", "text", lambda place: plan.acquisitions[place].offer),
-        ("In service from", "name", lambda place: plan.acquisitions[place].quarter),
-        ("Nodes", "number", traced.each("acquisitions[{}].count", "count", "how-bill")),
-        ("Life left after the horizon, years", "number", left),
-    )
-    if running:
-        cents = total(read.at(f"costs[{place}].cents[{last}]") for place in running)
+    if running and any(line.kind == "buy" for _, line in traced.bill):
+        cents = total(traced.read.at(f"costs[{place}].cents[{last}]") for place in running)
         names = listed([plan.costs[place].name for place in running])
-        title = (
-            f"Running what is then in service, a year ({names} as in {plan.quarters[last]}), USD"
-        )
-        yield Fields(((title, traced.figure(cents * _A_YEAR, "usd", "how-cost")),))
+        title = f"Running all nodes after the horizon, a year ({names} as in "
+        title += f"{plan.quarters[last]}), USD"
+        yield title, traced.figure(cents * _A_YEAR, "usd", "how-cost")
 
 
 def _how_residual(traced: TracedPlan) -> str:
@@ -157,10 +135,6 @@ def _how_residual(traced: TracedPlan) -> str:
 
 def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     """For page 1: what is within the net present cost, and beside it what is not."""
-    accounts = traced.accounts
-    if accounts.residual is not None:
-        title = "Residual value at the end, which the net present cost counts off, USD"
-        yield title, traced.figure(accounts.residual, "usd", _how_residual(traced))
     if traced.plan.spare_cost is not None:
         yield "Of the net present cost, for all spare nodes together, USD", spare_total(traced)
     yield from optimism_rows(traced)
@@ -254,22 +228,12 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
         )
 
 
-def _break_evens(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
-    """`full` with purchases that no offer to rent stands beside."""
+def _break_evens(traced: TracedPlan) -> Iterator[Block]:
+    """Purchases that an offer to rent stands beside."""
     compared = traced.plan.break_evens
-    bought = {(line.offer, line.node_type) for _, line in traced.bill if line.kind == "buy"}
-    known = {one.offer for one in compared}
-    lacking = sorted(one for one in bought if full and one[0] not in known)
-    offers = [*((one.offer, one.node_type) for one in compared), *lacking]
-
-    def cell(row: int, name: str) -> Cell:
-        there = row < len(compared)
-        return traced.at(f"break_evens[{row}].{name}", "usd", "how-break-even") if there else _NONE
 
     def from_use(row: int, style: Style) -> Cell:
         """Where renting becomes dearer: in hours, or as a share of all."""
-        if row >= len(compared):
-            return _NONE
         if compared[row].hours > compared[row].quarter_hours:
             return "renting is cheaper at any use" if style == "hours" else _NONE
         hours = traced.read.at(f"break_evens[{row}].hours")
@@ -277,21 +241,26 @@ def _break_evens(traced: TracedPlan, *, full: bool = True) -> Iterator[Block]:
             hours /= traced.read.at(f"break_evens[{row}].quarter_hours")
         return traced.figure(hours, style, "how-break-even")
 
-    def against(row: int) -> Cell:
-        there = row < len(compared)
-        return compared[row].rent if there else Blank(f"an offer to rent {offers[row][1]}")
-
     columns: tuple[tuple[str, Style], ...] = (
         ("Break-even, h a quarter", "hours"),
         ("Of all hours", "share"),
     )
-    if offers:
+    if compared:
         yield table(
-            range(len(offers)),
-            ("Offer", "text", lambda row: f"{offers[row][0]} ({offers[row][1]})"),
-            ("Against", "text", against),
-            ("From", "name", lambda row: compared[row].quarter if row < len(compared) else _NONE),
-            *columns_for((("Bought, USD", "buy_cents"), ("Rented, USD", "rent_cents")), cell),
+            range(len(compared)),
+            ("Offer", "text", lambda row: f"{compared[row].offer} ({compared[row].node_type})"),
+            ("Against", "text", lambda row: compared[row].rent),
+            ("From", "name", lambda row: compared[row].quarter),
+            (
+                "Bought, USD",
+                "number",
+                traced.each("break_evens[{}].buy_cents", "usd", "how-break-even"),
+            ),
+            (
+                "Rented, USD",
+                "number",
+                traced.each("break_evens[{}].rent_cents", "usd", "how-break-even"),
+            ),
             *columns_for(columns, from_use),
             caption="Net present cost of one node to the end of the horizon, and the use from "
             "which on buying is cheaper than renting by the hour",

@@ -21,6 +21,7 @@ from planner.reporting.format import (
     quarter_span,
     range_of,
     usd,
+    with_code,
 )
 from planner.reporting.sections.jobs import parts_held, share_of, taken
 from planner.reporting.sections.proof import VERDICTS
@@ -188,7 +189,10 @@ def explanation_document(told: Explanation) -> Document:
         blocks.append(Paragraph(_LEADS, tone="faint"))
         blocks += sums.of(candidate.trace)
     if told.sizing.warnings:
-        blocks += [Heading("Warnings"), Bullets(told.sizing.warnings, tone="warning")]
+        blocks += [
+            Heading("Warnings"),
+            Bullets(tuple(map(with_code, told.sizing.warnings)), "warning"),
+        ]
     if told.sizing.assumptions:
         blocks += [Heading("Assumptions"), Bullets(told.sizing.assumptions)]
     return (*blocks, *sums.sources())

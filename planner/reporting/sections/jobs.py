@@ -37,7 +37,6 @@ from planner.sizing.candidate import Candidate, DerivationStep, Rejection
 _DERIVED_NAMED = 5
 _TAG, _WHY_NOT = "Tag, USD", "Why not"
 _JOBS_SHOWN = 1000
-_QUARTERS_OF_GPUS = 4
 _DECIDING = {
     "memory_gb",
     "peak_gb_per_gpu",
@@ -341,34 +340,40 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-def demand_table(traced: TracedPlan, *, held: bool = False) -> Table:
-    """Units of each job by quarter; `held` with the GPUs that it holds, of many quarters two."""
-    plan, columns = traced.plan, traced.columns
-    places = range(min(len(plan.jobs), _JOBS_SHOWN))
+def demand_table(traced: TracedPlan) -> Table:
+    """Units of each job by quarter."""
+    plan = traced.plan
     caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
-    caption += "; GPUs held, wholly or in part" if held else ""
-    if len(plan.jobs) > len(places):
-        caption += f"; the first {len(places):,} of {len(plan.jobs):,} jobs"
-    ends = columns if len(columns) <= _QUARTERS_OF_GPUS else (columns[0], columns[-1])
+    if len(plan.jobs) > _JOBS_SHOWN:
+        caption += f"; the first {_JOBS_SHOWN:,} of {len(plan.jobs):,} jobs"
+    return table(
+        range(len(plan.jobs))[:_JOBS_SHOWN],
+        ("Job", "text", traced.job),
+        ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
+        ("Team", "text", lambda at: plan.jobs[at].team or "–"),
+        *columns_for(
+            ((plan.quarters[quarter], quarter) for quarter in traced.columns),
+            lambda at, quarter: traced.figure(traced.asked(at, quarter), "count", "how-need"),
+        ),
+        caption=caption,
+        without=() if any(job.team for job in plan.jobs) else ("Team",),
+    )
+
+
+def held_table(traced: TracedPlan) -> Table:
+    """GPUs that each job holds, by quarter."""
+    plan = traced.plan
 
     def gpus(at: int, quarter: int) -> Cell:
         known = traced.capacity.held(plan.jobs[at].name, quarter)
         return traced.figure(known, "count", "how-use")
 
     return table(
-        places,
+        range(len(plan.jobs))[:_JOBS_SHOWN],
         ("Job", "text", traced.job),
-        ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
-        ("Team", "text", lambda at: plan.jobs[at].team or "–"),
-        *columns_for(
-            ((plan.quarters[quarter], quarter) for quarter in columns),
-            lambda at, quarter: traced.figure(traced.asked(at, quarter), "count", "how-need"),
-        ),
-        *columns_for(
-            ((f"GPUs {plan.quarters[quarter]}", quarter) for quarter in ends if held), gpus
-        ),
-        caption=caption,
-        without=() if any(job.team for job in plan.jobs) else ("Team",),
+        *columns_for(((plan.quarters[quarter], quarter) for quarter in traced.columns), gpus),
+        caption="GPUs that each job holds, by quarter"
+        + (", shared ones counted for each" if some_share(plan) else ""),
     )
 
 

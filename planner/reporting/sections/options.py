@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from planner.planning.ledger.traced import NOTHING, TracedFigure, total, where
 from planner.planning.plan import Plan
+from planner.planning.words import some_of
 from planner.reporting.document import (
     Blank,
     Block,
@@ -95,15 +96,16 @@ def same_nodes(one: PlanSummary, other: PlanSummary) -> bool:
 
 
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
-    """Whether a plan costs less than another and keeps as many jobs, the important ones first."""
+    """Whether a plan keeps as many jobs for less, or more for no more, the important ones first."""
     if one is None or one.cost_cents is None or plan.cost_cents is None:
         return False
-    keeps = len(one.short) <= len(plan.short) and _what_comes_first(one, plan)[0] <= 0
-    return keeps and one.cost_cents < plan.cost_cents
+    more = _what_comes_first(one, plan)[0]
+    keeps = len(one.short) <= len(plan.short) and more <= 0
+    return keeps and (one.cost_cents, more) < (plan.cost_cents, 0)
 
 
 def cheaper_ones(found: Alternatives) -> list[AlternativePlan]:
-    """Those that cost less than the cheapest and keep as many jobs.
+    """Those that keep as many jobs as the cheapest for less, or more for no more.
 
     They may do what the scenario does not allow; or, without settings, the cheapest is not proved.
     """
@@ -113,8 +115,7 @@ def cheaper_ones(found: Alternatives) -> list[AlternativePlan]:
 def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
     """By how much, and what the scenario would have to allow."""
     costs = (one.figures.cost_cents or 0) if one.figures else 0
-    less = money_short((plan.cost_cents or 0) - costs)
-    told = f"There is a cheaper way to keep as many jobs: {one.name}, for {less} less"
+    told = _better(one.name, (plan.cost_cents or 0) - costs)
     if not one.settings:
         why = "is proved to a gap" if plan.result == "proved" else "is not proved"
         return f"{told}. It takes nothing that the scenario does not allow: the cheapest {why}."
@@ -122,6 +123,13 @@ def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
         f"{told}, with what the scenario does not allow: {_settings(one)} ({one.objective}). "
         "Allow that, if you can, and plan again."
     )
+
+
+def _better(name: str, cents: int) -> str:
+    """What an option is that keeps as many jobs for so much less, or more for as much."""
+    if not cents:
+        return f"There is a way to keep more for as much: {name}"
+    return f"There is a cheaper way to keep as many jobs: {name}, for {money_short(cents)} less"
 
 
 def _settings(one: AlternativePlan) -> str:
@@ -253,7 +261,7 @@ _COLUMNS = {
     "Difference, USD": _Shown("number", "1"),
     "More": _Shown("number", "list"),
     "Acquired": _Shown(
-        "text", "list, report", "nodes that enter service, a rented one anew in each quarter"
+        "text", "list, report", "nodes that enter service, rented ones in each quarter"
     ),
     "Nodes": _Shown("number", "list"),
     "Bought, USD": _Shown("number", "report"),
@@ -453,9 +461,19 @@ def _options(traced: TracedPlan) -> list[_Option]:
     return options
 
 
-def options_brief(traced: TracedPlan) -> Table:
-    """For page 1: what each option costs more, which jobs it leaves short, and how much is free."""
-    return _options_table(_of_page_1(traced, _options(traced)), "1")
+def options_brief(traced: TracedPlan) -> Iterator[Block]:
+    """For page 1: what each option costs more, how much is free, and which jobs give way."""
+    options = _of_page_1(traced, _options(traced))
+    yield _options_table(options, "1")
+    found = traced.beside.alternatives
+    shown = {one.name for one in options}
+    short = tuple(
+        f"{some_of(one.figures.short, _MOST_NAMED)} ({one.name})"
+        for one in (found.others if found else ())
+        if one.figures and one.figures.short and one.name in shown
+    )
+    if short:
+        yield Paragraph(f"Jobs that would give way: {'; '.join(short)}.")
 
 
 def _of_page_1(traced: TracedPlan, options: Sequence[_Option]) -> list[_Option]:
@@ -494,8 +512,7 @@ def why_recommended(traced: TracedPlan) -> str:
     """Why this plan and no other."""
     plan = traced.plan
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
-    told = f"Recommended because it {kept}, and no plan that the scenario allows and that does so "
-    told += "costs less"
+    told = f"Recommended because it {kept}, and no plan that the scenario allows does so for less"
     if plan.proof.status != "proved":
         told = f"Recommended as the best plan found that {kept}; that none costs less is not proved"
     return f"{told}."
@@ -548,9 +565,6 @@ def cheaper_warnings(traced: TracedPlan) -> Iterator[Paragraph]:
     for name, plan in traced.beside.plans.items():
         other = summary_of(plan)
         if is_cheaper(other, here):
-            less = money_short((here.cost_cents or 0) - (other.cost_cents or 0))
-            yield Paragraph(
-                f"There is a cheaper way to keep as many jobs: {name}, for {less} less, with what "
-                "was asked there and not here. Adopt that, if you can.",
-                "warning",
-            )
+            told = _better(name, (here.cost_cents or 0) - (other.cost_cents or 0))
+            told += ", with what was asked there and not here. Adopt that, if you can."
+            yield Paragraph(told, "warning")

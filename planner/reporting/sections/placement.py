@@ -134,9 +134,9 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
     share = next((one.value for one in plan.settings if one.name == "run_utilization"), 1.0)
     if drawn and plan.utilization_cents is not None:
         yield Paragraph(
-            f"Runs make progress in {percent(share)} of the hours for which they hold their GPUs "
-            "(policies.run_utilization). That they do not in all of them costs "
-            f"{usd(plan.utilization_cents) if plan.utilization_cents else 'nothing'} here, as "
+            f"Runs make progress in {percent(share)} of the hours in which they hold their GPUs "
+            "(policies.run_utilization). If they did in all of them, the plan would cost "
+            f"{f'{usd(plan.utilization_cents)} less' if plan.utilization_cents else 'as much'}, as "
             "proved."
         )
 

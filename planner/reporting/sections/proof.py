@@ -34,6 +34,7 @@ from planner.reporting.format import (
     percent,
     shortened,
     usd,
+    with_code,
 )
 from planner.reporting.sections.jobs import deciding_steps, kept_candidates
 from planner.reporting.sections.variants import risk_rows
@@ -100,7 +101,8 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
     """
     alike: dict[tuple[str, ...], list[Note]] = defaultdict(list)
     for note in notes:
-        alike[_kind(note, whole=whole)].append(note)
+        marked = note.model_copy(update={"text": with_code(note.text)})
+        alike[_kind(marked, whole=whole)].append(marked)
     for (kind, *_), group in alike.items():
         first = group[0]
         told_apart = dict.fromkeys((_BY_RULE.sub("", note.text), note.origin) for note in group)
@@ -224,7 +226,6 @@ VERDICTS = {
 }
 """What a second opinion means."""
 
-_HASH_SHOWN = 12
 _FEW_FILES = 8
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
@@ -262,11 +263,7 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
             ("SHA-256", "text", lambda row: row[2]),
         )
         return
-    scenarios = ", ".join(
-        f"{path} (SHA-256 {digest[:_HASH_SHOWN]}…)"
-        for role, path, digest in made_by.files
-        if role in _QUESTION
-    )
+    scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
     others = Counter(role for role, _, _ in made_by.files if role not in _QUESTION)
     counted = (
         count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
@@ -364,10 +361,10 @@ def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
         yield f"{', '.join(shared)}{page}".strip(), told
 
 
-def provenance_section(traced: TracedPlan) -> Iterator[Block]:
+def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
     """What was proved and checked, from which files and changes, by which versions."""
     plan = traced.plan
-    yield from proof_section(traced)
+    yield from proof_section(traced, files=files)
     if changed := traced.beside.changed:
         told = f"Not as it was when this plan was made: {'; '.join(changed)}."
         yield Paragraph(told, tone="warning")
@@ -478,11 +475,6 @@ _HOW = {
     "how-teams": (
         "Charges",
         "The net present cost of each pool and quarter is shared by the GPUs held there.",
-    ),
-    "how-runs": (
-        "Runs",
-        "How long a run holds its GPUs follows from the rules under time/, as the sums of the job "
-        "show.",
     ),
     "how-serving": (
         "Traffic and latency",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from planner.costs import NOT_PAID
 from planner.inputs.scenario.quarter import WEEK_HOURS
+from planner.planning.ledger.traced import TracedFigure
 from planner.planning.plan import Acquisition, HourlyUse, NodeRelease, Plan
 from planner.planning.words import nodes_text, some_of
 from planner.reporting.document import (
@@ -236,18 +238,22 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
     left = len(traced.orders) - len(orders)
     more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
-    first = {one.line: one for one in traced.capacity.first_orders()}
 
-    def days(place: int, name: str) -> Cell:
-        known = getattr(first.get(place), name, None)
+    def days(place: int, of: Callable[[int], TracedFigure | None]) -> Cell:
+        known = of(place)
         return "" if known is None else traced.figure(known, "count", "how-margins")
 
     def what(place: int) -> str:
         line = lines[place]
-        return (
-            f"{action_of(line.kind, step_hours=line.step_hours)} {nodes_of(line)} by {line.offer}"
-        )
+        act = action_of(line.kind, line.term_quarters, line.step_hours)
+        return f"{act}: {nodes_of(line)}, offer {line.offer}"
 
+    capacity = traced.capacity
+    counted = (("Days left", capacity.days_to_order), (_OF_SALE, capacity.days_of_sale))
+    whole: dict[str, Cell] = {
+        "Order by": "Sum",
+        "USD": traced.at("acquisitions[*].total_cents", "usd", "how-bill"),
+    }
     return table(
         (place for place, _ in orders),
         ("Order by", "name", traced.order_by),
@@ -255,10 +261,10 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
         ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", "how-bill")),
-        *columns_for((("Days left", "days"), (_OF_SALE, "days_of_sale")), days),
-        caption="Orders, the most urgent first; the first of each offer with the days by which its "
-        f"approval or delivery may be late{more}",
-        without=() if any(one.days_of_sale for one in first.values()) else (_OF_SALE,),
+        *columns_for(counted, days),
+        sums=whole if not left and len(orders) > 1 else {},
+        caption=f"Orders, the most urgent first{more}",
+        without=() if any(line.end_of_sale for _, line in orders) else (_OF_SALE,),
     )
 
 
@@ -269,35 +275,16 @@ def later_orders(traced: TracedPlan) -> Iterator[Table]:
 
 
 def milestones_section(traced: TracedPlan) -> Iterator[Block]:
-    """Orders that page 1 has not, what leaves service and when, and what acceptance still needs."""
+    """Orders that page 1 has not, and what acceptance still needs."""
     yield from later_orders(traced)
     if not traced.bill:
         yield Paragraph("There is nothing to order.")
-    leaving = sorted(_leaving(traced.plan))
-    if leaving:
-        yield table(
-            leaving,
-            ("Start of", "name", lambda row: row[0]),
-            ("Leaves service", "text", lambda row: row[1]),
-        )
     yield Fields(
         (
             ("Acceptance test", Blank("of each node, before it is paid")),
             ("Review after the purchase", Blank("date and owner")),
         )
     )
-
-
-def _leaving(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Nodes that are in service no longer, by the quarter from which on: retired, or given back."""
-    gone: Counter[tuple[str, str, str, str, str]] = Counter()
-    for node in plan.nodes:
-        after = plan.quarters.index(node.in_service[-1]) + 1 if node.in_service else 0
-        if 0 < after < len(plan.quarters) and not node.hours:
-            act = "Retire" if node.origin == "owned" else "Give back"
-            gone[plan.quarters[after], act, node.node_type, node.site, node.entry] += 1
-    for (quarter, act, node_type, site, entry), count in sorted(gone.items()):
-        yield quarter, f"{act}: {count:,} × {node_type} at {site} ({entry})"
 
 
 def procurement_section(traced: TracedPlan) -> Iterator[Block]:
@@ -382,7 +369,9 @@ def _for_how_much(plan: Plan) -> str:
     cents = plan.proof.cost_cents
     if cents < 0:
         return f"with {money_short(-cents)} more received than paid in present value {span}{priced}"
-    return f"for {money_short(cents)} net present cost {span}{priced}"
+    paid = sum(line.total_cents for line in plan.costs if line.name not in NOT_PAID)
+    told = f" ({money_short(paid)} to pay)" if paid != cents else ""
+    return f"for {money_short(cents)} net present cost {span}{told}{priced}"
 
 
 def _what(plan: Plan) -> str:

@@ -321,7 +321,9 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
         style, quarter = _ROOMS[room.what][1], traced.plan.quarters[room.quarter]
         left = traced.figure(room.left, style, "how-margins")
         takes = traced.figure(_one(room), style, "how-margins").text
-        flips.append((_title(room), left, f"is left in {quarter}; one more node takes {takes}"))
+        flips.append(
+            (_title(room), left, f"is all that is left in {quarter}; one more node takes {takes}")
+        )
     anew = "planned anew where it says so" if found else "worked out from the plan as it is"
     yield from [
         table(
@@ -329,8 +331,8 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
             ("What would flip the decision", "text", lambda row: row[0]),
             ("How far", "number", lambda row: row[1]),
             ("Then", "text", lambda row: row[2]),
-            caption=f"Switching values, the nearest first, {anew}; then the tightest limit that is "
-            "no money",
+            caption=f"Switching values, the nearest first, {anew}; last, the tightest limit other "
+            "than money",
         )
     ][: len(flips)]
 
@@ -356,22 +358,22 @@ def margins_section(traced: TracedPlan) -> Iterator[Block]:
     rows = sorted(_prices(traced, found), key=lambda row: (row[0] < 0, abs(row[0])))
     if rows:
         yield Paragraph(
-            "How far each price may move by itself, at the latest, before this plan breaks a "
-            "budget or is no longer the cheaper way. Worked out from the plan as it is, every job "
-            "and every node kept; the plan may turn sooner, to other nodes."
+            "How far each price may move by itself, at most, before this plan exceeds a budget or "
+            "is no longer the cheaper way. Worked out from the plan as it is, with every job and "
+            "every node kept; planned anew, it may turn to other nodes sooner."
         )
         yield table(
             (cells for _, cells in rows),
-            ("Price of", "text", lambda row: row[0]),
-            ("At the latest", "number", lambda row: row[1]),
+            ("Price", "text", lambda row: row[0]),
+            ("At most", "number", lambda row: row[1]),
             ("Then", "text", lambda row: row[2]),
             ("Left until then, USD", "number", lambda row: row[3]),
             caption="Prices, the nearest limit first; below zero is down",
         )
     elif found is None:
         yield Paragraph(
-            "No budget stands against a price, and nothing that is bought could be rented: only "
-            "planning anew tells where a price makes another plan the cheaper one."
+            "No budget limits a price, and nothing that is bought could be rented: only planning "
+            "anew tells at which price another plan becomes the cheaper one."
         )
     yield from _rooms(traced)
 
@@ -397,15 +399,13 @@ def _prices(
                 continue
             at = traced.figure(meets.by, "margin", "how-margins")
             left = "–" if meets.left is None else traced.figure(meets.left, "usd", "how-margins")
-            yield float(meets.by.value), (name, at, _then(traced, price, meets), left)
+            yield float(meets.by.value), (name, at, _then(traced, meets), left)
 
 
-def _then(traced: TracedPlan, price: Price, meets: Meets) -> str:
+def _then(traced: TracedPlan, meets: Meets) -> str:
     if meets.budget is not None:
-        return f"breaks the {_budget(traced, meets.budget)}"
-    if price.kind == "buy":
-        return "one node, used in all hours, is cheaper rented"
-    return "one node, used in all hours, is cheaper rented than bought"
+        return f"exceeds the budget for {_budget(traced, meets.budget)}"
+    return "renting a node that is used in all hours is cheaper than buying it"
 
 
 def _after(turn: SwitchingPoint) -> str:
@@ -416,20 +416,20 @@ def _after(turn: SwitchingPoint) -> str:
 
 
 def _budget(traced: TracedPlan, place: int) -> str:
-    """`capital of 2027Q3`."""
+    """`capital in 2027Q3`, `running cost over the horizon`."""
     budget = traced.plan.budgets[place]
-    return f"{_SPENDS[budget.spend]} of {budget.quarter or 'the horizon'}"
+    return f"{_SPENDS[budget.spend]} {f'in {budget.quarter}' if budget.quarter else 'in all'}"
 
 
 def _name(traced: TracedPlan, price: Price) -> str:
-    """`xe9680-h200, bought (buy-h200-dublin)`."""
+    """`Price of xe9680-h200, bought (buy-h200-dublin)`."""
     if price.cost is not None:
-        return price.kind.capitalize()
+        return f"Price of {price.kind}"
     how = _KINDS[price.kind]
     if price.node_type is None:
-        return f"everything that is {how}, together"
+        return f"All prices of what is {how}, together"
     offers = sorted({traced.plan.acquisitions[place].offer for place in price.lines})
-    return f"{price.node_type}, {how} ({listed(offers)})"
+    return f"Price of {price.node_type}, {how} ({listed(offers)})"
 
 
 def _swing(traced: TracedPlan, price: Price, found: Sensitivity | None) -> tuple[int, Swing] | None:
@@ -472,6 +472,6 @@ def _rooms(traced: TracedPlan) -> Iterator[Table]:
                 ),
                 cell,
             ),
-            caption="Limits that are no money, in the quarter in which the least is left; power is "
+            caption="Limits other than money, in the quarter in which the least is left; power is "
             "by nameplates",
         )

@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.planning.ledger.traced import TracedFigure
 from planner.planning.plan import ApiComparison, Plan, PlannedJob
 from planner.reporting.document import Block, Cell, Paragraph, columns_for, rest, table
 from planner.reporting.format import Style, copies_of, percent, quarter_runs, usd
@@ -34,7 +33,7 @@ def apis_section(traced: TracedPlan) -> Iterator[Block]:
             ("Quarters", "text", lambda at: _quarters(plan, at)),
             ("M tokens", "number", traced.each("apis[{}].million_tokens[*]", "count", _APIS)),
             ("Paid, USD", "number", traced.each("apis[{}].cents[*]", "usd", _APIS)),
-            ("Present value", "number", traced.each("apis[{}].present_cents", "usd", _APIS)),
+            ("Present value, USD", "number", traced.each("apis[{}].present_cents", "usd", _APIS)),
             caption="Requests that APIs answer, at mean traffic; what they keep to of latency is "
             "theirs to promise",
         )
@@ -88,7 +87,7 @@ _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
 """Beyond which nobody asks when traffic will have grown."""
 _MANY_ROWS = 200
-_HOW, _RUNS = "how-serving", "how-runs"
+_HOW = "how-serving"
 
 
 class _Row(NamedTuple):
@@ -121,7 +120,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     at = " or ".join(f"{one}th" for one in sorted({row.serving.percentile for row in rows}))
     yield Paragraph(
         "Requests per second at the peak, and what the replicas are planned for at the most "
-        f"(Takes). Times in ms are expected at the {at} percentile at the peak of the busiest "
+        f"(Takes). Times are expected at the {at} percentile at the peak of the busiest "
         "quarter: an estimate by the rules under serving/, not a measurement. Full is when growth "
         "as in the last quarters takes up what is left.",
         tone="faint",
@@ -144,8 +143,8 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("Req/s", "number", lambda row: figure(row, f"peaks[{row.quarters[-1]}]")),
         ("Takes", "number", takes),
         ("Replicas", "number", _copies),
-        ("TTFT", "number", lambda row: figure(row, "ttft_ms")),
-        ("TPOT", "number", lambda row: figure(row, "tpot_ms")),
+        ("TTFT, ms", "number", lambda row: figure(row, "ttft_ms")),
+        ("TPOT, ms", "number", lambda row: figure(row, "tpot_ms")),
         ("Full", "text", lambda row: _full(plan, row)),
     )
     if told := at_full_rate(row.candidate for row in rows):
@@ -192,44 +191,6 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
 
 def _copies(row: _Row) -> str:
     return copies_of(row.replicas, row.candidate.gpus, row.candidate.prefill_gpus)
-
-
-def runs_section(traced: TracedPlan) -> Iterator[Block]:
-    """How long each run takes, on what, and what that comes to at the mean; nothing without any."""
-    plan, read, each = traced.plan, traced.read, traced.accounts.per_gpu_hour
-    found: list[tuple[int, str, Candidate]] = []
-    for place, job in enumerate(plan.jobs[:_MANY_ROWS]):
-        every = enumerate(plan.sizings[job.sizing].candidates)
-        ways = {one.way: (at, one) for at, one in every}
-        for at, one in (ways[way] for way, _ in job.ways):
-            if one.planned_hours is not None:
-                found.append((place, f"sizings[{job.sizing}].candidates[{at}]", one))
-    first = {place: one for place, _, one in reversed(found)}
-
-    def runs(row: tuple[int, str, Candidate]) -> Cell:
-        if first[row[0]] is not row[2]:
-            return ""
-        times = read.sum(f"jobs[{row[0]}].units[*]") * read.at(f"jobs[{row[0]}].runs")
-        return traced.figure(times, "count", "how-need")
-
-    def gpu_hours(row: tuple[int, str, Candidate]) -> TracedFigure:
-        return read.at(f"{row[1]}.planned_hours") * read.at(f"{row[1]}.gpus")
-
-    def cost(row: tuple[int, str, Candidate]) -> Cell:
-        return traced.figure(gpu_hours(row) * each, "usd", _RUNS) if each else "–"
-
-    if found:
-        yield table(
-            found,
-            ("Job", "text", lambda row: plan.jobs[row[0]].name),
-            ("Runs", "number", runs),
-            ("Each on", "text", lambda row: f"{row[2].gpus:,} × {row[2].gpu_type}"),
-            ("Hours each", "number", traced.each("{1}.planned_hours", "count", _RUNS)),
-            ("GPU-hours each", "number", lambda row: traced.figure(gpu_hours(row), "hours", _RUNS)),
-            ("At the mean GPU-hour, USD", "number", cost),
-            caption="Runs over the horizon; their cost is at the mean net present cost of all "
-            "GPU-hours that jobs hold, of whatever node but those by the hour",
-        )
 
 
 def _rows(plan: Plan) -> Iterator[_Row]:

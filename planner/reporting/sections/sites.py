@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby
+from typing import NamedTuple
 
+from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.site import (
     HEIGHT,
     PORTS,
@@ -49,7 +51,7 @@ _DRAWN = ("Nodes", "kW mean", "Heat, kBTU/h", "Ports")
 """Titles of what stands in a table of its own, so that both print in the size of all others."""
 _UNTOLD = ("–", "not stated")
 """Cells that leave out a column of which no site tells more."""
-_BTU_PER_WH = TracedFigure(Fraction(3412, 1000), "3.412")
+_KBTU_PER_WH = TracedFigure(Fraction(3412, 10**6), "0.003412")
 
 
 def limits_of(plan: Plan) -> tuple[SiteLimit, ...]:
@@ -116,11 +118,11 @@ def sites_section(
             caption=caption,
         )
 
-    told = f"Taken by the nameplates of all nodes in service, owned and spare ones too{off}"
-    yield by_site(taken, f"{told}{'; before is what is owned already' if full else ''}")
+    told = f"Taken by all nodes in service, spare ones too{off}, power by nameplate (U: rack units)"
+    yield by_site(taken, f"{told}{'; before: by owned nodes' if full else ''}")
     if full:
-        told = "Nodes in service, their mean draw under load, the heat of their nameplate power"
-        yield by_site(_DRAWN, f"{told}, and their network ports")
+        told = "Nodes in service, their mean draw, heat by nameplate, and network ports"
+        yield by_site(_DRAWN, told)
     lacking = {name for site in sites for name in traced.capacity.without_nameplate(site)}
     if lacking:
         yield Paragraph(
@@ -132,6 +134,8 @@ def sites_section(
     yield from _estimated_figures(plan, shown + [("mean_power_kw", "mean draw")] * full)
     yield from _about(plan)
     yield from _racks(traced, most_racks)
+    if full:
+        yield from _comings_and_goings(traced)
 
 
 def _site_rows(
@@ -165,7 +169,7 @@ def _site_rows(
         yield "Racks", counted(f"{stem}.racks")
         most = capacity.after(site, quarter, POWER.need)
         yield "kW mean", shown(capacity.after(site, quarter, "mean_power_w"), "kw")
-        yield "Heat, kBTU/h", shown(most and most * _BTU_PER_WH, "kw")
+        yield "Heat, kBTU/h", shown(most and most * _KBTU_PER_WH, "tenths")
         yield "Ports", shown(capacity.after(site, quarter, PORTS.need), "count")
 
     found = [(label, dict(cells(quarter))) for quarter, label in enumerate(plan.quarters)]
@@ -264,6 +268,51 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
             caption="Which nodes stand in which rack and when, and its peak by nameplates",
         )
     yield from rest(len(held) - most, "rack", f", each in {code('nodes')} of plan.json")
+
+
+class _Change(NamedTuple):
+    """Nodes that arrive at a site, or leave it, in one way at the start of a quarter."""
+
+    quarter: int
+    site: str
+    act: str
+    node_type: str
+    entry: str
+
+
+def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
+    """By date and site, nodes that arrive and leave, but for those by the hour, and their needs."""
+    plan, changes = traced.plan, Counter[_Change]()
+    place = {label: at for at, label in enumerate(plan.quarters)}
+    for node in plan.nodes:
+        if not node.in_service or node.hours:
+            continue
+        what = (node.site, node.node_type, node.entry)
+        first, after = place[node.in_service[0]], place[node.in_service[-1]] + 1
+        if node.origin != "owned":
+            changes[_Change(first, what[0], "Arrive", *what[1:])] += 1
+        if after < len(plan.quarters):
+            act = "Sell" if node.sold else "Retire" if node.origin == "owned" else "Give back"
+            changes[_Change(after, what[0], act, *what[1:])] += 1
+
+    def takes(change: _Change, need: str, style: Style) -> Cell:
+        each = traced.capacity.each(change.node_type, need)
+        count = TracedFigure(Fraction(changes[change]), str(changes[change]))
+        return traced.figure(each * count, style, "how-site") if each else "?"
+
+    if changes:
+        yield table(
+            sorted(changes),
+            ("At", "name", lambda one: f"{Quarter.parse(plan.quarters[one.quarter]).start}"),
+            ("Site", "text", lambda one: one.site),
+            ("What", "text", lambda one: f"{one.act}: {changes[one]:,} × {one.node_type}"),
+            ("Entry", "text", lambda one: one.entry),
+            *columns_for(
+                ((limit_title(limit), limit) for limit in dict.fromkeys((*limits_of(plan), PORTS))),
+                lambda one, limit: takes(one, limit.need, limit_style(limit)),
+            ),
+            caption="Arrivals and departures, and what these nodes take, power by nameplate",
+        )
 
 
 def facility_section(traced: TracedPlan) -> Iterator[Block]:

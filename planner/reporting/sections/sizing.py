@@ -30,6 +30,7 @@ from planner.reporting.format import (
     hours,
     listed,
     percent,
+    with_code,
     with_unit,
 )
 from planner.sizing.calibration import Calibration
@@ -104,7 +105,7 @@ def evidence_section(plan: Plan) -> Iterator[Block]:
         ("GPUs", "number", lambda row: f"{sum(gpus for _, gpus, _ in row[1]):,}"),
         ("Mean error", "number", lambda row: _error([told for told, _, _ in row[1]])),
         ("For example", "text", lambda row: listed(sorted({name for *_, name in row[1]})[:2])),
-        caption="The mean error is that of the runs near a figure (docs/accuracy.md)",
+        caption="Mean error: of the predictions for the measured runs nearest (docs/accuracy.md)",
     )
 
 
@@ -186,7 +187,7 @@ def sizing_document(
     if sizing.refused_parts:
         blocks += [Heading("Parts of a GPU that it does not take"), _parts(sizing.refused_parts)]
     if sizing.warnings:
-        blocks += [Heading("Warnings"), Bullets(sizing.warnings, tone="warning")]
+        blocks += [Heading("Warnings"), Bullets(tuple(map(with_code, sizing.warnings)), "warning")]
     if sizing.assumptions:
         blocks += [Heading("Assumptions"), Bullets(sizing.assumptions)]
     if sums:
