@@ -8,8 +8,9 @@ from planner.errors import InputError
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.elsewhere import CALLED
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.reading.shape import CALLED, FieldTree
+from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.text import nearest
@@ -95,17 +96,27 @@ def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
             "{fixed: {gpus: 1, memory_gb: 64 GB}}",
             "write 64 alone, the unit stands in the key's name",
         ),
-        ("{fixed: {gpus: 1, memory_gb: 64 TB}}", "write a number alone, in the unit of the key"),
-        ("{fixed: {gpus: 1, memory_gb: 64 M}}", None),
+        ("{fixed: {gpus: 1, memory_gb: 64 TB}}", "write 64000, in the unit of the key"),
+        ("{fixed: {gpus: 1, memory_gb: 512G}}", "write 512 alone, the unit stands"),
+        ("{fixed: {gpus: 1, memory_gb: 64000M}}", "write 64, in the unit of the key"),
+        ("{fixed: {gpus: 1, memory_gb: n/a}}", "leave the line out where there is no figure"),
+        ("{fixed: {gpus: 1, memory_gb: 64-128}}", "one figure stands here: write 64 or 128"),
+        ("{fixed: {gpus: 1, memory_gb: ca. 64 GB}}", "write 64 alone, the unit stands"),
+        ("{fixed: {gpus: 1, memory_gb: 64 pints}}", "write a number alone, in the unit of the key"),
+        ("{fixed: {gpus: 1, cpus: 16 cores}}", "write 16 alone, the unit stands"),
+        ("{fixed: {gpus: 1}, move_cost_usd: 500/GPU}", "write a number alone, in the unit"),
+        ("{serve: {parameters_b: 70B}}", "write 70 alone, the unit stands"),
         (
             "{tune: {model: m, method: lora, deadline_hours: 48h}}",
             "write 48 alone, the unit stands",
         ),
         (
             "{tune: {model: m, method: lora, deadline_hours: 3 days}}",
-            "write a number alone, in the",
+            "write 72, in the unit of the key",
         ),
-        ("{tune: {model: m, method: lora, dataset_tokens: 3T}}", "write a number alone, in the"),
+        ("{tune: {model: m, method: lora, deadline_hours: 3M}}", None),
+        ("{tune: {model: m, method: lora, dataset_tokens: 3T}}", "write 3000000000000"),
+        ("{tune: {model: m, method: lora, dataset_tokens: 3M tokens}}", "write 3000000"),
         ("{tune: {model: m, method: lora, dataset_tokens: 3 Mio}}", "write 3000000"),
         ("{tune: {model: m, method: lora, dataset_tokens: 3k}}", "write 3000"),
         ("{tune: {model: m, method: lora, sequence: 0.5k}}", "write 512, or 500 if so many"),
@@ -142,12 +153,13 @@ def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
 
 def test_whatever_has_another_name_has_one_that_may_be_written():
     shape = FieldTree(ResolvedScenario)
-    sections = ((), ("tune",), ("tune", "parallelism"), ("serve",), ("serve", "load"))
+    serve = (("serve",), ("serve", "load"), ("serve", "speculative"))
+    sections = ((), ("tune",), ("tune", "parallelism"), *serve, ("run",))
     job_keys = [("jobs", "one", *more) for more in sections]
-    others = [("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
+    others = [(), ("sites", "one"), ("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]
     known = {key for path in paths for key in shape.keys(path)}
-    assert {name for names in CALLED.values() for name in names} <= known
+    assert {name.partition(":")[0] for names in CALLED.values() for name in names} <= known
 
 
 @pytest.mark.parametrize(
