@@ -186,17 +186,68 @@ def test_what_is_far_fetched_is_not_suggested(word, choices, meant):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("sort", "name", "hint"),
     [
-        ("h200 NVL", "write one of xe7740-h200-nvl, xe7745-h200-nvl"),
-        ("B300", "did you mean 'xe9780-b300'?"),
-        ("XE9680-H100", "did you mean 'xe9680-h100'?"),
+        ("node type", "h200 NVL", "write one of xe7740-h200-nvl, xe7745-h200-nvl"),
+        ("node type", "B300", "did you mean 'xe9780-b300'?"),
+        ("node type", "XE9680-H100", "did you mean 'xe9680-h100'?"),
+        ("node type", "Dell PowerEdge XE9680L (H200)", "did you mean 'xe9680l-h200'?"),
+        ("node type", "8x l4-24gb", "did you mean 'xe7740-l4'?"),
+        ("GPU type", "A100 40GB PCIe", "did you mean 'a100-40gb-pcie'?"),
+        ("GPU type", "NVIDIA A100-SXM4-80GB", "did you mean 'a100-80gb-sxm'?"),
+        ("GPU type", "A100-80G", "write one of a100-80gb-pcie, a100-80gb-sxm"),
+        ("GPU type", "MI300", "did you mean 'mi300x-192gb'?"),
+        ("GPU type", "h200-141gb-sxn", "did you mean 'h200-141gb-sxm'?"),
+        (
+            "GPU type",
+            "A10",
+            "`planner catalog list gpus` lists them, a file of your own may add one",
+        ),
+        ("model", "llama3.1:70b", "did you mean 'llama-3.1-70b'?"),
+        ("model", "TheBloke/Llama-2-7B-GPTQ", "did you mean 'llama-2-7b'?"),
     ],
 )
-def test_a_node_type_is_known_by_its_parts(name, hint):
+def test_a_product_is_known_by_the_words_of_its_name(sort, name, hint):
     catalog, _ = load_catalog()
+    known = {"node type": catalog.nodes, "GPU type": catalog.gpus, "model": catalog.models}
 
-    assert unknown_reference("node type", name, catalog.nodes, catalog)[1] == hint
+    assert unknown_reference(sort, name, known[sort], catalog)[1] == hint
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("1Q27", "2027Q1"),
+        ("Q3'27", "2027Q3"),
+        ("2027-08", "2027Q3"),
+        ("2027-11-30", "2027Q4"),
+        ("H1 2028", "2028Q1 (Q1 to Q4)"),
+        ("01.02.27", "2027Q1 (Q1 to Q4)"),
+    ],
+)
+def test_a_quarter_in_another_form_is_told_how_it_is_written(written, meant):
+    (finding,) = findings(job(f"{{fixed: {{gpus: 1}}, quarters: {written!r}}}"))
+
+    assert finding.message == f"{written!r} is not a calendar quarter, write it as {meant}"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("23.11.2026", "2026-11-23"),
+        ("11/23/2026", "2026-11-23"),
+        ("23/11/2026", "2026-11-23"),
+        ("2026/1/5", "2026-01-05"),
+        ("2026-11-23T00:00:00Z", "2026-11-23"),
+        ("20261123", "2026-11-23"),
+        ("03/04/2026", "YYYY-MM-DD"),
+        ("2026-11", "YYYY-MM-DD"),
+    ],
+)
+def test_a_date_in_another_form_is_told_how_it_is_written_unless_it_may_be_another(written, meant):
+    text = job("{fixed: {gpus: 1}}").replace("quarters: 4", f"quarters: 4, as_of: {written}")
+
+    assert findings(text)[0].message == f"{written!r} is not a date, write it as {meant}"
 
 
 def test_a_key_of_several_neighbours_is_sent_to_each():
