@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.checks.faults import unknown_reference
+from planner.inputs.checks.faults import fault_of_name
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.elsewhere import CALLED
@@ -99,7 +99,7 @@ def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
         ("{fixed: {gpus: 1, memory_gb: 64 TB}}", "write 64000, in the unit of the key"),
         ("{fixed: {gpus: 1, memory_gb: 512G}}", "write 512 alone, the unit stands"),
         ("{fixed: {gpus: 1, memory_gb: 64000M}}", "write 64, in the unit of the key"),
-        ("{fixed: {gpus: 1, memory_gb: n/a}}", "leave the line out where there is no figure"),
+        ("{fixed: {gpus: 1, memory_gb: n/a}}", "delete the line where there is none"),
         ("{fixed: {gpus: 1, memory_gb: 64-128}}", "one figure stands here: write 64 or 128"),
         ("{fixed: {gpus: 1, memory_gb: ca. 64 GB}}", "write 64 alone, the unit stands"),
         ("{fixed: {gpus: 1, memory_gb: 64 pints}}", "write a number alone, in the unit of the key"),
@@ -153,10 +153,18 @@ def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
 
 def test_whatever_has_another_name_has_one_that_may_be_written():
     shape = FieldTree(ResolvedScenario)
-    serve = (("serve",), ("serve", "load"), ("serve", "speculative"))
+    serve = [("serve", *key) for key in ((), ("load",), ("latency",), ("speculative",))]
     sections = ((), ("tune",), ("tune", "parallelism"), *serve, ("run",))
     job_keys = [("jobs", "one", *more) for more in sections]
-    others = [(), ("sites", "one"), ("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
+    others = [
+        (),
+        ("sites", "one"),
+        ("apis", "one"),
+        ("fleet", "one"),
+        ("offers", "one"),
+        ("horizon",),
+        ("finance",),
+    ]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]
     known = {key for path in paths for key in shape.keys(path)}
     assert {name.partition(":")[0] for names in CALLED.values() for name in names} <= known
@@ -209,9 +217,10 @@ def test_what_is_far_fetched_is_not_suggested(word, choices, meant):
 )
 def test_a_product_is_known_by_the_words_of_its_name(sort, name, hint):
     catalog, _ = load_catalog()
-    known = {"node type": catalog.nodes, "GPU type": catalog.gpus, "model": catalog.models}
+    fault = fault_of_name(sort, name, catalog)
 
-    assert unknown_reference(sort, name, known[sort], catalog)[1] == hint
+    assert fault is not None
+    assert fault[1] == hint
 
 
 @pytest.mark.parametrize(

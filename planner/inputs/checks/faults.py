@@ -221,7 +221,9 @@ def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tu
             yield path, value
         return
     step, rest = pattern[0], pattern[1:]
-    if isinstance(value, tuple) and step == _EACH:
+    if isinstance(value, str) and step == _EACH and not rest:
+        yield from ((path, name) for name in [value] if "," not in name)
+    elif isinstance(value, tuple) and step == _EACH:
         for position, item in enumerate(value):
             yield from _matches(item, rest, (*path, position))
     elif isinstance(value, dict) and step == _KEYS:

@@ -24,10 +24,6 @@ _DECIMAL_COMMA = re.compile(r"[-+]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 _DASHES = str.maketrans("−–", "--")
 _OTHER_MONEY = {"€", "£", "eur", "chf", "gbp", "jpy", "cny", "inr"}
 _LONGEST = 12
-_UNKNOWN = {
-    *("?", "n/a", "na", "none", "no limit", "open", "pending", "tba", "tbc", "tbd", "unknown"),
-    *("unlimited", "infinite", "infinity", "any", "auto", "default", "no"),
-}
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 _TIMES = {
@@ -50,6 +46,7 @@ _NAMES = {
     "min": "minute",
     **dict.fromkeys(("$", "dollar"), "usd"),
     "core": "cpu",
+    **dict.fromkeys(("rps", "qps"), "request"),
     "u": "unit",
     **{f"{letter}{more}": f"{letter}{more}b" for letter in "kmgt" for more in ("i", "")},
 }
@@ -69,12 +66,10 @@ _SIZES = tuple(
 """Units of a kind in the least of it; a quarter has 13 weeks, a year 52."""
 
 
-def figure_hint(value: str, key: str, *, whole: bool, optional: bool = False) -> str | None:
+def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
     """What a text that holds a figure should have been, under this key."""
     usual = normalize("NFKC", value).translate(_DASHES).strip()
     word = usual.casefold()
-    if optional and (word in _UNKNOWN or word.startswith("quote ")):
-        return "leave the line out where there is no figure"
     if word in _WORDS:
         return f"write {_WORDS.index(word) + 1}"
     if span := _BETWEEN.fullmatch(usual):
@@ -95,8 +90,10 @@ def figure_hint(value: str, key: str, *, whole: bool, optional: bool = False) ->
 def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str | None:
     """What a figure is in the unit of its key; it is stated in a currency and some units."""
     currency, *units = stated
-    if units == ["%"] and (whole or not pieces(key) & UNITS):
-        return f"write {figure}, it is no share" if whole else f"write {Decimal(figure) / 100:f}"
+    if whole and units == ["%"]:
+        return "a whole number stands here, no share"
+    if units in (["%"], ["percent"]) and not pieces(key) - {"per", "year"} & UNITS:
+        return f"write {Decimal(figure) / 100:f}"
     if "usd" in pieces(key) and {currency, *map(str.casefold, units)} & _OTHER_MONEY:
         return "all money is in USD: write a number alone, converted at your rate"
     if len(figure) <= _LONGEST and units:
@@ -113,8 +110,8 @@ def _in_units(figure: str, stated: list[str], key: str, *, whole: bool) -> str |
 def _unit(word: str) -> str:
     """A unit as it stands in the names of keys: `hrs` is `hour`."""
     one = word.strip(".").casefold()
-    one = one if len(one) < 3 else one.removesuffix("s")
-    return _NAMES.get(one, one)
+    alone = one if len(one) < 3 else one.removesuffix("s")
+    return _NAMES.get(one) or _NAMES.get(alone, alone)
 
 
 def _converted(figure: Decimal, units: list[str], key: str, *, whole: bool) -> str | None:

@@ -126,12 +126,14 @@ class FieldTree:
         keys = (key for key in self.keys(path[:-1]) if word in self.choices((*path[:-1], key)))
         return next(keys, None)
 
-    def meant(self, path: Path) -> list[str]:
+    def meant(self, path: Path, value: object = None) -> list[str]:
         """Give the keys that may have been meant by one that may not stand at its place."""
         known, key = self.keys(path[:-1]), str(path[-1])
         same = [name for name in known if name == key.casefold()]
         called = [name.partition(":")[0] for name in keys_for(key, known)]
-        return same or called or nearest(key, known, most=1)
+        near = nearest(key, known, most=1)
+        chosen = self.choosing(path, value) if isinstance(value, str) and not called else None
+        return same or called or ([chosen] if chosen and chosen not in near else near)
 
     def hint_for_unknown(self, path: Path, beside: Mapping[str, Any]) -> str:
         """Say where a key belongs or what it may have been meant to be: none that is there."""

@@ -12,10 +12,10 @@ from pydantic_core import ErrorDetails
 
 from planner.errors import Finding
 from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
-from planner.inputs.reading.elsewhere import values_for
+from planner.inputs.reading.elsewhere import is_nothing, values_for
 from planner.inputs.reading.figures import EXPONENT, figure_hint
 from planner.inputs.reading.shape import FieldTree
-from planner.inputs.text import count_of, described, did_you_mean, one_of, pieces
+from planner.inputs.text import count_of, described, nearest, one_of, pieces
 
 _MOST_HINTED = 200
 """Of so many mistakes it is asked what an unknown key may have been meant to be; it takes long."""
@@ -33,6 +33,7 @@ _FIGURE = re.compile(r"[0-9]+")
 """Within a word: `fp8` and `Q8_0` name a width."""
 _JOINED = re.compile(r"(\w+)\s*[:=]")
 """A key whose value follows without a blank, or after another sign."""
+_NO_LINE = "delete the line where there is none"
 _BY_NAME = "write each entry under a name of its own, without a dash: `NAME: {…}`"
 
 _WANTED = {
@@ -90,7 +91,7 @@ def told(document: YamlDocument, model: type[BaseModel], error: ValidationError)
         (*path[:-1], name)
         for path, mistake in clearest.items()
         if mistake.kind == _UNKNOWN
-        for name in shape.meant(path)
+        for name in shape.meant(path, mistake.value)
         if name not in document.value(path[:-1])
     }
     odd = {path for path, mistake in clearest.items() if _is_odd(shape, mistake)}
@@ -229,8 +230,9 @@ def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -
         return f"write {figures.pop()}"
     if meant := values_for(mistake.value, choices):
         return f"here that is {one_of([f'`{one}`' for one in meant])}"
-    if near := did_you_mean(said, choices):
-        return near
+    if near := nearest(said, choices, most=1):
+        is_number = isinstance(mistake.value, Decimal)
+        return f"write {near[0]}" if is_number else f"did you mean {near[0]!r}?"
     if beside := shape.choosing(mistake.path, said):
         return f"here that is `{beside}: {said}`"
     parts = [one for one in choices if pieces(one) <= pieces(said)]
@@ -247,8 +249,7 @@ def _choice_hint(path: Path, choices: list[str]) -> str | None:
 def _wrong_type(shape: FieldTree, mistake: _Mistake, wanted: str) -> tuple[str, str | None]:
     value = mistake.context.get("stated", mistake.value)
     if value is None:
-        none = "write `{}` where there is none" if wanted == "a mapping" else None
-        return f"is empty, it must be {wanted}", none
+        return f"is empty, it must be {wanted}", _nothing_meant(shape, mistake.path, wanted)
     if isinstance(value, str) and "number" in wanted and EXPONENT.fullmatch(value):
         return f"{described(value)} is beyond every number that is read here", None
     return f"{described(value)} is not {wanted}", _hint_for(shape, mistake, wanted, value)
@@ -256,6 +257,8 @@ def _wrong_type(shape: FieldTree, mistake: _Mistake, wanted: str) -> tuple[str, 
 
 def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -> str | None:
     """What a value of another type should have been, at this place."""
+    if isinstance(value, str) and is_nothing(value) and shape.is_optional(mistake.path):
+        return _NO_LINE
     if "number" in wanted:
         return _number_meant(shape, mistake.path, value, whole="whole" in wanted)
     if wanted == "a mapping":
@@ -270,6 +273,10 @@ def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -
             hint = f"put it in quotes: '{described(value)}'"
         case "text", (first, *_):
             hint = f"one stands here, such as {described(first)}"
+        case "a list", str() if (choices := shape.choices((*mistake.path, 0))) and (
+            value not in choices
+        ):
+            hint = f"a list of {', '.join(choices)} stands here"
         case "a list", str() | int() | Decimal():
             hint = f"write [{value}]"
         case "a list", dict() if keys := shape.keys((*mistake.path, 0)):
@@ -283,8 +290,7 @@ def _number_meant(shape: FieldTree, path: Path, value: object, *, whole: bool) -
     """The number that a text holds, or that stands nearest."""
     match value:
         case str():
-            key, optional = shape.key(path), shape.is_optional(path)
-            return figure_hint(value, key, whole=whole, optional=optional)
+            return figure_hint(value, shape.key(path), whole=whole)
         case Decimal() if value > 0:
             return f"write {int(value)} or {int(value) + 1}" if value > 1 else "write 1"
         case dict() | tuple():
@@ -301,7 +307,21 @@ def _mapping_meant(shape: FieldTree, path: Path, value: object) -> str | None:
         return f"write {{model: {value}}}"
     if keys:
         return f"its keys are {', '.join(keys)}"
-    return _BY_NAME if isinstance(value, tuple) and len(path) == 1 else None
+    if isinstance(value, tuple) and len(path) == 1:
+        return _BY_NAME
+    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        return f"write a value for each: {{{', '.join(f'{one}: …' for one in value)}}}"
+    return f"write it by name: {{NAME: {value}}}" if len(path) > 1 else None
+
+
+def _nothing_meant(shape: FieldTree, path: Path, wanted: str) -> str | None:
+    """What to write where a value is empty."""
+    if wanted == "a mapping" and len(path) == 1:
+        return "write `{}` where there is none"
+    if shape.is_optional(path):
+        return _NO_LINE
+    keys = shape.keys(path)
+    return f"its keys are {', '.join(keys)}" if keys else None
 
 
 def _one_figure(shape: FieldTree, path: Path) -> str:
