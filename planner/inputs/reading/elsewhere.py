@@ -203,7 +203,7 @@ _SAME_AS = {
 
 
 _NOTHING = {
-    *("", "?", "any", "auto", "default", "inf", "infinite", "infinity", "n/a", "na", "no limit"),
+    *("?", "any", "auto", "default", "inf", "infinite", "infinity", "n/a", "na", "no limit"),
     *("none", "null", "open", "pending", "tba", "tbc", "tbd", "unknown", "unlimited"),
 }
 """Words for a value that nobody has stated, or that there is none."""

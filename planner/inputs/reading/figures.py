@@ -78,6 +78,8 @@ def figure_hint(value: str, key: str, *, whole: bool) -> str | None:
         return None
     written = match["figure"].strip()
     if _DECIMAL_COMMA.fullmatch(written) and not _THOUSANDS.fullmatch(written):
+        if whole:
+            return "one whole number stands here, without a comma"
         return f"write {written.replace('.', '').replace(',', '.')}, with a decimal point"
     figure = re.sub(r"[,_' ]", "", written)
     if figure == value.strip():

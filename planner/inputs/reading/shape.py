@@ -159,6 +159,8 @@ class FieldTree:
         here = keys_for(str(path[-1]), known)
         if here and (value is not False or ":" not in here[0]):
             return f"here that is {one_of([f'`{name}`' for name in here])}"
+        if "set" in known and "." in str(path[-1]):
+            return "put it under `set:`"
         chosen = self.choosing(path, value) if isinstance(value, str) else None
         if chosen in known and chosen not in nearest(str(path[-1]), known):
             return f"here that is `{chosen}: {value}`"

@@ -311,6 +311,8 @@ def _mapping_meant(shape: FieldTree, path: Path, value: object) -> str | None:
         return _BY_NAME
     if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         return f"write a value for each: {{{', '.join(f'{one}: …' for one in value)}}}"
+    if "." in str(path[-1]):
+        return f"a change stands under a name of its own: `NAME: {{{path[-1]}: {value}}}`"
     return f"write it by name: {{NAME: {value}}}" if len(path) > 1 else None
 
 
