@@ -323,6 +323,18 @@ WORTH_A_LOOK = {
         job("fixed: {gpus: 1}\n    move_cost_usd: 300000"),
         "300,000 USD/move are far above the 1,000 USD/move",
     ),
+    "a used node for the price of ten": (
+        job("fixed: {gpus: 1}").replace("count: 1}", "count: 1, sale: {price_usd: 4000000}}"),
+        "is sold for $4,000,000, and costs $",
+    ),
+    "a day of the plan in another year": (
+        job("fixed: {gpus: 1}").replace("quarters: ", "as_of: 2020-01-01, quarters: ", 1),
+        "weeks before 2027Q1, so that all that is ordered arrives in time",
+    ),
+    "a context in thousands of tokens": (
+        job("serve: {model: llama-3.1-8b, context: 8, concurrency: 4}"),
+        "a context of 8 tokens is too short for a prompt and its answer",
+    ),
     "hardly a request a year": (
         job(
             "serve: {model: llama-3.1-8b, load: {requests_per_second: 0.000000001, "
