@@ -202,6 +202,19 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
     return jobs
 
 
+_NAMES_ELSEWHERE = {"job name", "job_name", "name", "project", "title", "use case", "workload"}
+"""What columns are called that name the job."""
+
+
+def _column_meant(head: str, known: Sequence[str]) -> str | None:
+    """Which columns the head of one may mean: those of several kinds of jobs, or the nearest."""
+    word = head.casefold()
+    if word in _NAMES_ELSEWHERE:
+        return f"did you mean {NAME!r}?"
+    ends = [one for one in known if one.rpartition(".")[2] == word.replace(" ", "_")]
+    return f"write one of {', '.join(ends)}" if len(ends) > 1 else key_meant(head, known)
+
+
 def _column_of_names(grid: Grid, columns: Columns) -> int:
     """Which column names the job; raises InputError for columns and mappings that say nothing."""
     known = sorted({NAME, *(".".join(path) for path in _leaves(()))})
@@ -219,7 +232,9 @@ def _column_of_names(grid: Grid, columns: Columns) -> int:
             findings.append(cell.finding("stands twice in the header", ours[0]))
         else:
             findings += (
-                cell.finding(f"{one!r} is no column of jobs", hint=key_meant(one, known) or hint)
+                cell.finding(
+                    f"{one!r} is no column of jobs", hint=_column_meant(one, known) or hint
+                )
                 for one in ours
                 if one not in known
             )

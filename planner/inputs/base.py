@@ -38,6 +38,11 @@ _IN_DETAIL = re.compile(r"[;:.] | \(|\.$")
 """Where the docstring of a field has said what it means."""
 WRITTEN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 """How a date is written, in one way alone."""
+_YEAR_FIRST = re.compile(
+    r"(20[0-9]{2})(?:[-/.]([0-9]{1,2})[-/.]|([0-9]{2}))([0-9]{1,2})(?:[T ].*)?$"
+)
+_YEAR_LAST = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})[./-](20[0-9]{2})")
+_MONTHS = 12
 _WRITTEN_PERCENT = re.compile(r"([-+]?[0-9]{1,9}(?:\.[0-9]{1,20})?)\s*%")
 
 
@@ -128,12 +133,26 @@ def plain_types(annotation: Any) -> list[Any]:  # noqa: ANN401 - whatever a fiel
     return [one for inner in get_args(annotation) for one in plain_types(inner)] or [annotation]
 
 
+def _day_meant(text: str) -> str:
+    """How a date is written, by the one that was meant where a text leaves no doubt."""
+    year, month, number = "YYYY", "MM", "DD"
+    if found := _YEAR_FIRST.match(text):
+        year, month, number = found[1], found[2] or found[3], found[4]
+    elif (found := _YEAR_LAST.fullmatch(text)) and (found[2] == "." or int(found[1]) > _MONTHS):
+        number, month, year = found[1], found[3], found[4]
+    elif found and int(found[3]) > _MONTHS:
+        month, number, year = found[1], found[3], found[4]
+    return f"{year}-{month.zfill(2)}-{number.zfill(2)}"
+
+
 def day(value: object) -> object:
     """A date is written in one way alone; what is no text stays for others to judge."""
+    if isinstance(value, int) and _YEAR_FIRST.fullmatch(str(value)):
+        value = str(value)
     if not isinstance(value, str):
         return value
     if not WRITTEN_DAY.fullmatch(value):
-        raise ValueError(f"{value!r} is not a date, write it as YYYY-MM-DD")
+        raise ValueError(f"{value!r} is not a date, write it as {_day_meant(value)}")
     try:
         read = date.fromisoformat(value)
     except ValueError:

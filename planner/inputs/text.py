@@ -152,7 +152,7 @@ UNITS = {
     *("w", "kw", "mw", "wh", "kwh", "mwh", "mb", "gb", "tb", "mib", "gib", "tib"),
     *("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days"),
     *("week", "weeks", "month", "months", "quarter", "year", "years"),
-    *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent"),
+    *("usd", "eur", "chf", "gbp", "cents", "node", "gpu", "percent", "1k", "million", "1m"),
 }
 """Words of a key that tell the unit of its figure."""
 _LOOK_ALIKE = str.maketrans(
@@ -274,7 +274,8 @@ def difference(one: str, other: str) -> str:
         return "case alone"
     if one.split() == other.split():
         return "spaces alone"
-    letter = foreign_letter(one) or foreign_letter(other)
+    signs = (character_name(sign) for sign in one + other if not sign.isascii())
+    letter = foreign_letter(one) or foreign_letter(other) or next(signs, None)
     return f"look-alike letters alone, such as {letter}" if letter else "what is hardly seen"
 
 

@@ -184,8 +184,9 @@ def _far_off(
 
 
 def _needs_of_nodes(inputs: Inputs) -> Iterator[Note]:
-    """Power and support of one node an order of magnitude from what such a node takes."""
+    """Power and support of one node far from what such a node takes, and sales for far more."""
     factor = inputs.rules.figure("far_off_need_factor")
+    above = inputs.rules.figure("far_off_price_factor")
     share = inputs.settings.support_share_per_year.value
     for path, entry in entries(inputs.scenario):
         node, listed = entry.node_type, inputs.catalog_of_files.nodes[entry.node_type]
@@ -194,6 +195,14 @@ def _needs_of_nodes(inputs: Inputs) -> Iterator[Note]:
         usual = {key: (one.value, "kW") for key, one in powers.items() if one}
         if bought is not None:
             usual["support_usd_per_year"] = (round(bought.usd * share, 2), "USD/year")
+        brings = entry.sale.price_usd if isinstance(entry, FleetEntry) and entry.sale else None
+        most = max(brings.values()) if isinstance(brings, dict) else brings
+        if most is not None and bought is not None and most > bought.usd * above:
+            yield Note(
+                text=f"one used {node} is sold for {price(most)}, and costs {price(bought.usd)} "
+                "new by the price book: the key takes USD of one node",
+                origin=f"{dotted(path)}.sale.price_usd",
+            )
         for key, (known, unit) in usual.items():
             own = getattr(entry, key, None)
             if own and known and not known <= own * factor <= known * factor**2:
@@ -457,9 +466,17 @@ def _beyond_context(name: str, job: Job, catalog: Catalog) -> Iterator[Note]:
 
 
 def _odd_dates(inputs: Inputs) -> Iterator[Note]:
-    """Prices that are old on the day of the plan, and stated ones that nobody knows yet."""
+    """A day of the plan long before it, prices that are old then, and those not known yet."""
     scenario = inputs.scenario
     as_of, apis = scenario.horizon.earliest_order, sorted(scenario.apis.items())
+    first = scenario.horizon.first_quarter
+    weeks = (first.start - as_of).days // 7
+    if weeks > inputs.rules.figure("long_lead_time_weeks"):
+        yield Note(
+            text=f"the day of the plan, {as_of}, lies {weeks:,} weeks before {first}, so that all "
+            "that is ordered arrives in time: a slip of the year?",
+            origin="horizon.as_of",
+        )
     dated = [
         *(
             ("offers", one.name, one.price_date, scenario.offers[one.name].price_date)

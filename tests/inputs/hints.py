@@ -80,7 +80,7 @@ class Place(NamedTuple):
     def name(self, name):
         """Put a name where one is not known: for a value, an item or a key, or within a path."""
         around, last = self.around, self.last
-        if around[last] == self.unknown:
+        if not self.unknown or around[last] == self.unknown:
             around[last] = name
         else:
             key = str(last).replace(self.unknown, name)
@@ -172,7 +172,7 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
     r"write one of ([^,]+).*": Place.name,
     r"one of ([^,]+).*": Place.write,
     r"one stands here, such as '(.+)'": Place.write,
-    r"known here: .*": Place.leave_unknown_key_out,
+    r"(?:known here|nothing here is like it): .*": Place.leave_unknown_key_out,
     r"(?:leave it out|delete it|(?:write a value or )?delete the line).*": Place.leave_out,
     r"leave the (?:offer|entry) out": Place.leave_entry_out,
     r"state `replicas` in place of `load`, or leave the entry out": Place.leave_entry_out,
@@ -202,7 +202,7 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
     r"memory is in GB of 10\^9 bytes: .* is (.+)": Place.write,
     r"put it in quotes: (.+)": Place.write,
     r"write (\{.+\}), and list the source .*: `(sources: .+)`": Place.with_source,
-    r"write `?(\[.+\]|\{\}|[\d.]+|refuse)`?(?:,| for| alone)?.*": Place.write,
+    r"write `?(\[.+\]|\{(?:model: [\w-]+)?\}|[\d.]+|refuse)`?(?:,| for| alone)?.*": Place.write,
     r"write ('~'|'7'|'true')": Place.as_text,
     r"owned there: (\S+) .*": Place.write,
     r"let it move \(`pinned: false`\), .*": Place.let_move,
@@ -213,6 +213,9 @@ TO_FOLLOW: dict[str, Callable[..., None]] = {
 IN_TEXT = {
     r"use spaces": lambda text: text.expandtabs(4),
     r"delete the tag": lambda text: re.sub(r"!!\S+ ", "", text),
+    r"delete this sign": lambda text: text.replace("}}", "}"),
+    r"part entries with commas": lambda text: text.replace("8b m", "8b, m"),
+    r"write a quote within it twice, or .*": lambda text: text.replace("b's", "b''s"),
     r"delete the character": lambda text: re.sub("[\u202e\u200b]", "", text),
 }
 """What a hint says of a file that cannot be read, and how that is done to its text."""
@@ -231,7 +234,10 @@ BY_THE_WRITER = (
     r"write the quarter in which they entered service",
     r"state sites\.\S+\.racks, or .*|name it in one of them: .*",
     r"all money is in USD: .*|`planner catalog list \w+` lists them, .*",
-    r"here that is `\w+: \w+`|state mean and percentiles of the same requests",
+    r"its (?:keys|items) are .*|one figure stands here.*|a whole number stands here, no share",
+    r"write a value for each: .*|a list of .* stands here|one that is read here has .*",
+    r"put it in quotes, or begin the list on a line of its own",
+    r"here that is `\w+: [\w-]+`|state mean and percentiles of the same requests",
     r"write the day on which the price was asked|type a plain space or colon in its place",
     r"take a smaller model of the same family|raise `context`, or leave it out",
     r"count the weights of the checkpoint|count all tokens of (?:the data set|a day), .*",

@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.checks.faults import unknown_reference
+from planner.inputs.checks.faults import fault_of_name
 from planner.inputs.load import load_catalog
 from planner.inputs.reading.diagnostics import validate
+from planner.inputs.reading.elsewhere import CALLED
 from planner.inputs.reading.reader import parse_document
-from planner.inputs.reading.shape import CALLED, FieldTree
+from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.text import nearest
@@ -95,17 +96,27 @@ def test_what_is_called_otherwise_or_belongs_elsewhere_is_told(written, hint):
             "{fixed: {gpus: 1, memory_gb: 64 GB}}",
             "write 64 alone, the unit stands in the key's name",
         ),
-        ("{fixed: {gpus: 1, memory_gb: 64 TB}}", "write a number alone, in the unit of the key"),
-        ("{fixed: {gpus: 1, memory_gb: 64 M}}", None),
+        ("{fixed: {gpus: 1, memory_gb: 64 TB}}", "write 64000, in the unit of the key"),
+        ("{fixed: {gpus: 1, memory_gb: 512G}}", "write 512 alone, the unit stands"),
+        ("{fixed: {gpus: 1, memory_gb: 64000M}}", "write 64, in the unit of the key"),
+        ("{fixed: {gpus: 1, memory_gb: n/a}}", "delete the line where there is none"),
+        ("{fixed: {gpus: 1, memory_gb: 64-128}}", "one figure stands here: write 64 or 128"),
+        ("{fixed: {gpus: 1, memory_gb: ca. 64 GB}}", "write 64 alone, the unit stands"),
+        ("{fixed: {gpus: 1, memory_gb: 64 pints}}", "write a number alone, in the unit of the key"),
+        ("{fixed: {gpus: 1, cpus: 16 cores}}", "write 16 alone, the unit stands"),
+        ("{fixed: {gpus: 1}, move_cost_usd: 500/GPU}", "write a number alone, in the unit"),
+        ("{serve: {parameters_b: 70B}}", "write 70 alone, the unit stands"),
         (
             "{tune: {model: m, method: lora, deadline_hours: 48h}}",
             "write 48 alone, the unit stands",
         ),
         (
             "{tune: {model: m, method: lora, deadline_hours: 3 days}}",
-            "write a number alone, in the",
+            "write 72, in the unit of the key",
         ),
-        ("{tune: {model: m, method: lora, dataset_tokens: 3T}}", "write a number alone, in the"),
+        ("{tune: {model: m, method: lora, deadline_hours: 3M}}", None),
+        ("{tune: {model: m, method: lora, dataset_tokens: 3T}}", "write 3000000000000"),
+        ("{tune: {model: m, method: lora, dataset_tokens: 3M tokens}}", "write 3000000"),
         ("{tune: {model: m, method: lora, dataset_tokens: 3 Mio}}", "write 3000000"),
         ("{tune: {model: m, method: lora, dataset_tokens: 3k}}", "write 3000"),
         ("{tune: {model: m, method: lora, sequence: 0.5k}}", "write 512, or 500 if so many"),
@@ -142,12 +153,21 @@ def test_a_key_of_other_tools_is_told_its_name_one_level_above_its_place_too():
 
 def test_whatever_has_another_name_has_one_that_may_be_written():
     shape = FieldTree(ResolvedScenario)
-    sections = ((), ("tune",), ("tune", "parallelism"), ("serve",), ("serve", "load"))
+    serve = [("serve", *key) for key in ((), ("load",), ("latency",), ("speculative",))]
+    sections = ((), ("tune",), ("tune", "parallelism"), *serve, ("run",))
     job_keys = [("jobs", "one", *more) for more in sections]
-    others = [("fleet", "one"), ("offers", "one"), ("horizon",), ("finance",)]
+    others = [
+        (),
+        ("sites", "one"),
+        ("apis", "one"),
+        ("fleet", "one"),
+        ("offers", "one"),
+        ("horizon",),
+        ("finance",),
+    ]
     paths = [*job_keys, ("jobs", "one", "fixed"), *others]
     known = {key for path in paths for key in shape.keys(path)}
-    assert {name for names in CALLED.values() for name in names} <= known
+    assert {name.partition(":")[0] for names in CALLED.values() for name in names} <= known
 
 
 @pytest.mark.parametrize(
@@ -174,17 +194,69 @@ def test_what_is_far_fetched_is_not_suggested(word, choices, meant):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("sort", "name", "hint"),
     [
-        ("h200 NVL", "write one of xe7740-h200-nvl, xe7745-h200-nvl"),
-        ("B300", "did you mean 'xe9780-b300'?"),
-        ("XE9680-H100", "did you mean 'xe9680-h100'?"),
+        ("node type", "h200 NVL", "write one of xe7740-h200-nvl, xe7745-h200-nvl"),
+        ("node type", "B300", "did you mean 'xe9780-b300'?"),
+        ("node type", "XE9680-H100", "did you mean 'xe9680-h100'?"),
+        ("node type", "Dell PowerEdge XE9680L (H200)", "did you mean 'xe9680l-h200'?"),
+        ("node type", "8x l4-24gb", "did you mean 'xe7740-l4'?"),
+        ("GPU type", "A100 40GB PCIe", "did you mean 'a100-40gb-pcie'?"),
+        ("GPU type", "NVIDIA A100-SXM4-80GB", "did you mean 'a100-80gb-sxm'?"),
+        ("GPU type", "A100-80G", "write one of a100-80gb-pcie, a100-80gb-sxm"),
+        ("GPU type", "MI300", "did you mean 'mi300x-192gb'?"),
+        ("GPU type", "h200-141gb-sxn", "did you mean 'h200-141gb-sxm'?"),
+        (
+            "GPU type",
+            "A10",
+            "`planner catalog list gpus` lists them, a file of your own may add one",
+        ),
+        ("model", "llama3.1:70b", "did you mean 'llama-3.1-70b'?"),
+        ("model", "TheBloke/Llama-2-7B-GPTQ", "did you mean 'llama-2-7b'?"),
     ],
 )
-def test_a_node_type_is_known_by_its_parts(name, hint):
+def test_a_product_is_known_by_the_words_of_its_name(sort, name, hint):
     catalog, _ = load_catalog()
+    fault = fault_of_name(sort, name, catalog)
 
-    assert unknown_reference("node type", name, catalog.nodes, catalog)[1] == hint
+    assert fault is not None
+    assert fault[1] == hint
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("1Q27", "2027Q1"),
+        ("Q3'27", "2027Q3"),
+        ("2027-08", "2027Q3"),
+        ("2027-11-30", "2027Q4"),
+        ("H1 2028", "2028Q1 (Q1 to Q4)"),
+        ("01.02.27", "2027Q1 (Q1 to Q4)"),
+    ],
+)
+def test_a_quarter_in_another_form_is_told_how_it_is_written(written, meant):
+    (finding,) = findings(job(f"{{fixed: {{gpus: 1}}, quarters: {written!r}}}"))
+
+    assert finding.message == f"{written!r} is not a calendar quarter, write it as {meant}"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("23.11.2026", "2026-11-23"),
+        ("11/23/2026", "2026-11-23"),
+        ("23/11/2026", "2026-11-23"),
+        ("2026/1/5", "2026-01-05"),
+        ("2026-11-23T00:00:00Z", "2026-11-23"),
+        ("20261123", "2026-11-23"),
+        ("03/04/2026", "YYYY-MM-DD"),
+        ("2026-11", "YYYY-MM-DD"),
+    ],
+)
+def test_a_date_in_another_form_is_told_how_it_is_written_unless_it_may_be_another(written, meant):
+    text = job("{fixed: {gpus: 1}}").replace("quarters: 4", f"quarters: 4, as_of: {written}")
+
+    assert findings(text)[0].message == f"{written!r} is not a date, write it as {meant}"
 
 
 def test_a_key_of_several_neighbours_is_sent_to_each():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple
 
@@ -219,7 +221,9 @@ def _matches(value: object, pattern: tuple[str, ...], path: Path) -> Iterator[tu
             yield path, value
         return
     step, rest = pattern[0], pattern[1:]
-    if isinstance(value, tuple) and step == _EACH:
+    if isinstance(value, str) and step == _EACH and not rest:
+        yield from ((path, name) for name in [value] if "," not in name)
+    elif isinstance(value, tuple) and step == _EACH:
         for position, item in enumerate(value):
             yield from _matches(item, rest, (*path, position))
     elif isinstance(value, dict) and step == _KEYS:
@@ -236,12 +240,9 @@ def unknown_reference(
 ) -> tuple[str, str | None]:
     """What is wrong with a name that is not known, and what may have been meant."""
     names = sorted(known)
-    if catalog is not None and sort == "GPU type":
-        several = _of_family(name, catalog)
-    elif catalog is not None and sort == "model":
-        several = [meant] if (meant := catalog.model_called(name)) else []
-    else:
-        several = _made_of(name, sort, names)
+    several = [] if sort == "model" else get_close_matches(name.casefold(), names, 1, _A_SLIP)
+    with suppress(NotKnown):
+        several = several or _called(sort, name, catalog)
     if len(several) > 1:
         return f"{sort} {name!r} is ambiguous", f"write one of {', '.join(several)}"
     message = f"unknown {sort} {name!r}"
@@ -252,20 +253,72 @@ def unknown_reference(
     return message, did_you_mean(name, names, 3) or _listing(sort, names)
 
 
-def _of_family(name: str, catalog: Catalog) -> list[str]:
-    """GPU types that a loose name such as `H100` or `h100 80gb` may stand for."""
-    loose = name.casefold().replace(" ", "-").replace("_", "-")
-    return sorted(
+_A_SLIP = 0.9
+"""How much two names have in common of which one is a slip of the hand."""
+_SAME_PIECES = re.compile(r"(?P<form>sxm|pcie|nvl)[0-9]*|(?P<size>[0-9]+)g(?:i?b)?")
+
+
+def _pieces(name: str) -> set[str]:
+    """The words of a product's name, as ids have them: `SXM5` and `80G` are `sxm` and `80gb`."""
+    found = set()
+    for piece in pieces(name.replace("_", " ")):
+        same = _SAME_PIECES.fullmatch(piece)
+        found.add(same["form"] or f"{same['size']}gb" if same else piece)
+    return found
+
+
+def _called(sort: str, name: str, catalog: Catalog | None) -> list[str]:
+    """The ids that a product's or model's name stands for."""
+    if catalog is None:
+        return []
+    if sort == "model":
+        return _models_called(name, catalog)
+    if sort == "GPU type":
+        return _gpus_called(name, catalog)
+    return _nodes_called(name, catalog) if sort == "node type" else []
+
+
+_WIDTH = re.compile(
+    r"[-_.](?:fp8|int[48]|awq|gptq|gguf|bnb|[48]bit|nvfp4|mxfp4|w[0-9]+a[0-9]+)\b.*", re.I
+)
+"""The end of a checkpoint's name that tells its width, which is stated by itself."""
+
+
+def _models_called(name: str, catalog: Catalog) -> list[str]:
+    """The model of a name elsewhere: `Llama-3.1-70B-Instruct-AWQ`, `llama3.1:70b`."""
+    plain = _WIDTH.sub("", name.replace(":", "-"))
+    if id_ := catalog.model_called(plain):
+        return [id_]
+    return [id_ for id_ in catalog.models if _only_signs(id_) == _only_signs(plain)]
+
+
+def _only_signs(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _gpus_called(name: str, catalog: Catalog) -> list[str]:
+    """GPU types that a product's name stands for, such as `H100`, `A100 SXM4 80GB` or `MI300`."""
+    asked = _pieces(name)
+    of_family = [key for key, gpu in catalog.gpus.items() if pieces(gpu.family) <= asked]
+    begun = [
         key
         for key, gpu in catalog.gpus.items()
-        if gpu.family.casefold() == loose or key.startswith(f"{loose}-")
-    )
+        if any(re.match(rf"{one}[^0-9]", gpu.family) for one in asked if len(one) > 2)
+    ]
+    found = of_family or begun
+    for also in ({"sxm", "pcie", "nvl"}, {one for one in asked if _SAME_PIECES.fullmatch(one)}):
+        if stated := asked & also:
+            found = [key for key in found if stated <= pieces(key)] or found
+    return sorted(found)
 
 
-def _made_of(name: str, sort: str, names: list[str]) -> list[str]:
-    """Node types of which a name is a part, such as their GPUs or their product."""
-    asked = pieces(name)
-    return [one for one in names if asked < pieces(one)] if asked and sort == "node type" else []
+def _nodes_called(name: str, catalog: Catalog) -> list[str]:
+    """Node types that have all words of a name which any has: of their ids, products and GPUs."""
+    words = {
+        key: _pieces(f"{key} {node.product} {node.gpu_type}") for key, node in catalog.nodes.items()
+    }
+    asked = _pieces(name) & set().union(*words.values())
+    return sorted(key for key, stated in words.items() if asked <= stated) if asked else []
 
 
 _LISTED_BY = {

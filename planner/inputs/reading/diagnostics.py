@@ -94,13 +94,21 @@ def read_as(read: Callable[[], YamlDocument], model: type[M]) -> tuple[YamlDocum
 
 
 def require_kind(document: YamlDocument, model: type[BaseModel]) -> None:
-    """Raise InputError where most keys are not those of the model, but of another kind of file."""
-    known, stated = model.model_fields.keys(), document.data.keys() - {"format"}
+    """Raise InputError where most keys are those of another kind of file, or none is known."""
+    shape, known = FieldTree(model), model.model_fields.keys()
+    stated = document.data.keys() - {"format"}
     if 2 * len(known & stated) > len(stated):
         return
     for marks, what, reads in _KINDS:
         if any(mark in document.data and mark not in known for mark in marks):
             raise InputError(Finding(f"holds {what}", file=document.shown_as, hint=reads))
+    if stated and not known & document.data.keys() and not any(shape.meant((k,)) for k in stated):
+        place, message = (min(stated),), "belongs to another kind of file, as do all others here"
+        raise InputError(
+            document.finding(
+                place, message, f"one that is read here has {', '.join(known)}", at_key=True
+            )
+        )
 
 
 def _attempted(document: YamlDocument, model: type[M]) -> tuple[M | None, ValidationError | None]:

@@ -51,11 +51,21 @@ _AT_PROBLEM: dict[str, tuple[str, str | None]] = {
         "unknown escape in a text in double quotes",
         "use single quotes, they take a backslash as it is",
     ),
+    "did not find expected ','": ("a ',' is missing before this", "part entries with commas"),
     "did not find expected node content": (
         "a value is missing here",
         "write the value, or close the list or mapping",
     ),
     "found duplicate": ("a directive stands twice", None),
+    "block sequence entries are not allowed": (
+        "a '-' stands where a value is expected",
+        "put it in quotes, or begin the list on a line of its own",
+    ),
+    "mapping keys are not allowed": ("a '?' stands where a value is expected", "put it in quotes"),
+    "did not find expected <document start>": (
+        "this line does not continue what stands above",
+        "write YAML, `key: value` line by line, and nothing around it",
+    ),
 }
 """What the parser says where it stops, and what that means, with what mends it."""
 _AT_START: dict[str, tuple[str, str | None]] = {
@@ -79,6 +89,7 @@ _AT_START: dict[str, tuple[str, str | None]] = {
 """The same of what is told where it began."""
 
 
+_FILL_IN = "fill the template in before planning"
 _LIKE_A_SIGN = re.compile("[\u00a0\u2000-\u200a\u202f\u3000\uff1a]")
 """Spaces and colons of word processors, which are letters to YAML."""
 
@@ -90,6 +101,9 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     context = str(fields.get("context") or "")
     at_problem, at_start = fields.get("problem_mark"), fields.get("context_mark")
     begun = _meaning(problem, _AT_START)
+    lines = text.rstrip("\n").split("\n")
+    if at_start and at_problem and at_start.line == at_problem.line < len(lines):
+        begun = None if "did not find expected ','" in problem else begun
     message, hint = (
         begun
         or _meaning(problem, _AT_PROBLEM)
@@ -99,7 +113,6 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
         )
     )
     mark = (at_start if begun else at_problem) or at_problem or at_start
-    lines = text.rstrip("\n").split("\n")
     index = min(mark.line, len(lines) - 1) if mark else 0
     column = mark.column if mark and mark.line == index else len(lines[index])
     concerned = [one.line for one in (at_start, at_problem) if one and one.line < len(lines)]
@@ -112,8 +125,16 @@ def syntax_finding(error: yaml.YAMLError, text: str, shown_as: str) -> Finding:
     elif odd := _LIKE_A_SIGN.search("\n".join(lines[max(0, index - 1) : index + 1])):
         message = f"{message}; {character_name(odd[0])} stands here or a line above"
         hint = "type a plain space or colon in its place"
+    elif unfilled := PLACEHOLDER.search(lines[index]):
+        message, hint = f"unresolved placeholder {unfilled[0]!r}", _FILL_IN
+        column = unfilled.start()
     elif lines[index].lstrip().startswith(":"):
         message, hint = "a key is empty", "write `key: value`"
+    elif "did not find expected key" in problem and lines[index][column : column + 1] in ("}", "]"):
+        message, hint = f"a {lines[index][column]!r} closes nothing", "delete this sign"
+    elif "did not find expected key" in problem and lines[index][:column].endswith(("'", '"')):
+        message = "a text in quotes ends here, and more follows"
+        hint = "write a quote within it twice, or put the text in quotes of the other kind"
     elif hint is None and at_problem and at_problem.line >= len(lines) - 1:
         hint = f"the file ends on line {len(lines)}: was it cut off?"
     return Finding(
@@ -307,9 +328,7 @@ class Builder:
             self._put(text, mark, None)
 
     def _refuse_placeholder(self, mark: Mark, placeholder: str) -> None:
-        self._refuse(
-            mark, f"unresolved placeholder {placeholder!r}", "fill the template in before planning"
-        )
+        self._refuse(mark, f"unresolved placeholder {placeholder!r}", _FILL_IN)
 
     def _plain(self, text: str, mark: Mark) -> object:
         try:
@@ -498,7 +517,7 @@ def _decoded(raw: bytes, shown_as: str) -> str:
     try:
         return raw.decode("utf-8-sig").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        if b"\0" in raw:
+        if b"\0" in raw or raw.startswith(b"%PDF"):
             raise InputError(Finding("is no text, but a binary file", file=shown_as)) from None
         before = raw[: error.start].decode("utf-8", "replace")
         line_start = before.rfind("\n") + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -11,52 +11,8 @@ from pydantic import BaseModel, BeforeValidator
 
 from planner.inputs.base import share
 from planner.inputs.reading.document import Path, dotted
+from planner.inputs.reading.elsewhere import NO_COUNTERPART, is_idle, keys_for
 from planner.inputs.text import did_you_mean, key_meant, nearest, one_of
-
-CALLED = {
-    "comment": ("note",),
-    "context_parallel_size": ("context",),
-    "cores": ("cpus",),
-    "cutoff_len": ("sequence",),
-    "department": ("team",),
-    "description": ("note",),
-    "dtype": ("precision", "bits"),
-    "expert_model_parallel_size": ("expert",),
-    "global_batch_size": ("batch",),
-    "kind": ("tune", "serve", "fixed"),
-    "kv_cache_dtype": ("kv_bits",),
-    "location": ("site", "sites"),
-    "lora_dropout": ("adapter_dropout",),
-    "lora_r": ("adapter_rank",),
-    "lora_rank": ("adapter_rank",),
-    "max_length": ("sequence",),
-    "max_model_len": ("context",),
-    "max_num_seqs": ("concurrency",),
-    "max_seq_length": ("sequence",),
-    "per_device_train_batch_size": ("micro_batch",),
-    "pipeline_model_parallel_size": ("pipeline",),
-    "pipeline_parallel_size": ("pipeline",),
-    "price_per_node": ("price_usd",),
-    "price_usd_per_node": ("price_usd",),
-    "quantization": ("bits", "base_bits"),
-    "quarters": ("available",),
-    "ram": ("memory_gb",),
-    "region": ("site", "sites"),
-    "rps": ("requests_per_second",),
-    "seq_len": ("sequence",),
-    "start": ("first_quarter",),
-    "tags": ("labels",),
-    "target_modules": ("adapter_targets",),
-    "tensor_model_parallel_size": ("tensor",),
-    "tensor_parallel": ("tensor",),
-    "tensor_parallel_size": ("tensor",),
-    "type": ("tune", "serve", "fixed", "kind", "node_type"),
-    "units": ("count",),
-    "virtual_pipeline_model_parallel_size": ("virtual_pipeline",),
-    "vram": ("gpu_memory_gb",),
-    "wacc": ("discount_rate_per_year",),
-}
-"""Keys as other tools and common speech have them, with what they may be called here."""
 
 
 def alternatives(annotation: object) -> list[Any]:
@@ -142,6 +98,17 @@ class FieldTree:
         field = model.model_fields.get(str(path[-1])) if model else None
         return None if field is None or field.is_required() else field.default
 
+    def is_optional(self, path: Path) -> bool:
+        """Whether the key of a value may be left out."""
+        model = self.model(path[:-1])
+        field = model.model_fields.get(str(path[-1])) if model else None
+        return field is not None and not field.is_required()
+
+    def is_by_quarter(self, path: Path) -> bool:
+        """Whether figures by quarter may stand at a path; names of node types are plain text."""
+        kinds = alternatives(self._annotation(path))
+        return any(get_origin(one) is dict and get_args(one)[0] is not str for one in kinds)
+
     def choices(self, path: Path) -> list[str]:
         """Give the words of which one must stand at a path; none if any may."""
         for one in alternatives(self._annotation(path)):
@@ -159,13 +126,16 @@ class FieldTree:
         keys = (key for key in self.keys(path[:-1]) if word in self.choices((*path[:-1], key)))
         return next(keys, None)
 
-    def meant(self, path: Path) -> list[str]:
+    def meant(self, path: Path, value: object = None) -> list[str]:
         """Give the keys that may have been meant by one that may not stand at its place."""
         known, key = self.keys(path[:-1]), str(path[-1])
         same = [name for name in known if name == key.casefold()]
-        return same or _called(key, known) or nearest(key, known, most=1)
+        called = [name.partition(":")[0] for name in keys_for(key, known)]
+        near = nearest(key, known, most=1)
+        chosen = self.choosing(path, value) if isinstance(value, str) and not called else None
+        return same or called or ([chosen] if chosen and chosen not in near else near)
 
-    def hint_for_unknown(self, path: Path, beside: Collection[str] = ()) -> str | None:
+    def hint_for_unknown(self, path: Path, beside: Mapping[str, Any]) -> str:
         """Say where a key belongs or what it may have been meant to be: none that is there."""
         container, key = path[:-1], str(path[-1])
         if path in _GONE:
@@ -174,17 +144,35 @@ class FieldTree:
         joined = _JOINED.fullmatch(key)
         if joined and joined["key"] in known:
             return f"write `{joined['key']}: {joined['value']}`, with a colon and a blank"
-        if here := _called(key, known):
+        is_plural = {key.removesuffix("s"), f"{key}s"} & set(known)
+        return (
+            self._called_here(path, beside.get(key), known)
+            or (did_you_mean(key, known) if is_plural else None)
+            or self._place_of(key, container)
+            or self._called_elsewhere(path, beside)
+            or (NO_COUNTERPART if is_idle(key) else key_meant(key, known))
+            or f"known here: {', '.join(self.keys(container))}"
+        )
+
+    def _called_here(self, path: Path, value: object, known: Collection[str]) -> str | None:
+        """What a key of other tools is among those that are known; its value may tell."""
+        here = keys_for(str(path[-1]), known)
+        if here and (value is not False or ":" not in here[0]):
             return f"here that is {one_of([f'`{name}`' for name in here])}"
-        if {key.removesuffix("s"), f"{key}s"} & set(known):
-            return did_you_mean(key, known)
-        place = self._place_of(key, container)
-        if place is not None:
-            return place
-        for name in _called(key):
-            if fields := [at for at in self._below(name, container) if len(at) == len(path)]:
+        if "set" in known and "." in str(path[-1]):
+            return "put it under `set:`"
+        chosen = self.choosing(path, value) if isinstance(value, str) else None
+        if chosen in known and chosen not in nearest(str(path[-1]), known):
+            return f"here that is `{chosen}: {value}`"
+        return None
+
+    def _called_elsewhere(self, path: Path, beside: Collection[str]) -> str | None:
+        """What a key of other tools is one level below, or which key says it already."""
+        for name in keys_for(str(path[-1])):
+            if fields := [at for at in self._below(name, path[:-1]) if len(at) == len(path)]:
                 return f"here that is `{name}`, under {_places(fields)}"
-        return key_meant(key, known) or f"known here: {', '.join(self.keys(container))}"
+        stated = keys_for(str(path[-1]), beside)
+        return f"delete the line: `{stated[0].partition(':')[0]}` says it here" if stated else None
 
     def _place_of(self, key: str, container: Path) -> str | None:
         """Where the key may stand: below, and in the nearest place outwards."""
@@ -218,12 +206,6 @@ class FieldTree:
 
 def _places(paths: Iterable[Path]) -> str:
     return one_of([f"`{dotted(path)}`" for path in paths])
-
-
-def _called(key: str, known: Collection[str] | None = None) -> list[str]:
-    """What a key of other tools, or of common speech, is called: all, or those that are known."""
-    names = CALLED.get(key.casefold().replace("-", "_"), ())
-    return [name for name in names if known is None or name in known]
 
 
 def _spells_percent(part: object) -> bool:

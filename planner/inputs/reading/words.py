@@ -3,63 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
-from unicodedata import normalize
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from planner.errors import Finding
 from planner.inputs.reading.document import Path, Refused, YamlDocument, dotted
+from planner.inputs.reading.elsewhere import is_nothing, values_for
+from planner.inputs.reading.figures import EXPONENT, figure_hint
 from planner.inputs.reading.shape import FieldTree
-from planner.inputs.text import UNITS, count_of, described, did_you_mean, one_of, pieces
+from planner.inputs.text import count_of, described, nearest, one_of, pieces
 
 _MOST_HINTED = 200
 """Of so many mistakes it is asked what an unknown key may have been meant to be; it takes long."""
 _MISSING = "missing"
 _UNKNOWN = "extra_forbidden"
-_FIGURE_WITH_MORE = re.compile(
-    r"(?P<currency>[$€£]|[A-Z]{3}|)\s*"
-    r"(?P<figure>[-+]?[0-9][0-9,_' ]*(\.[0-9]+)?|[-+]?[0-9.]+,[0-9]+)\s*(?P<unit>[A-Za-z%/$€£]*)"
-)
-_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([,_' ][0-9]{3})+(\.[0-9]+)?")
-_DASHES = str.maketrans("−–", "--")
-_OTHER_MONEY = {"€", "£", "EUR", "CHF", "GBP", "JPY", "CNY", "INR"}
 _AFTER_COMMA = re.compile(r"[0-9]{1,3}(\.[0-9]+)?")
 _IN_BRACES = "within braces a comma ends a value: write a number without commas"
-_EXPONENT = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]{3,}")
-_DECIMAL_COMMA = re.compile(r"[-+]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 
-_TIMES = {"k": 10**3, "K": 10**3, "M": 10**6, "Mio": 10**6, "million": 10**6}
-_LENGTHS = ("context", "sequence")
-"""Keys of tokens in which `8k` is 8,192 to most."""
-_SCALED_KEYS = ("_b", "_gb", "_hours", "_kw", "_weeks", "_years")
-"""Endings of keys whose unit is a multiple itself: what `500M` means there is not plain."""
 _TRUTHS = {
     **dict.fromkeys(("yes", "y", "on", "true", "1"), "true"),
     **dict.fromkeys(("no", "n", "off", "false", "0"), "false"),
 }
-_LETTERS = ("h", "b", "u")
-"""Units that are written with their first letter alone."""
 
 _FIGURE = re.compile(r"[0-9]+")
 """Within a word: `fp8` and `Q8_0` name a width."""
 _JOINED = re.compile(r"(\w+)\s*[:=]")
 """A key whose value follows without a blank, or after another sign."""
-_SAME_AS = {
-    **dict.fromkeys(("purchase", "capex"), ("buy",)),
-    **dict.fromkeys(("lease", "cloud"), ("rent", "reserve", "hourly")),
-    **dict.fromkeys(("on-demand", "ondemand", "on_demand", "hour"), ("hourly",)),
-    **dict.fromkeys(("reserved", "commitment"), ("reserve",)),
-    **dict.fromkeys(("full-ft", "full_finetune", "fft"), ("full",)),
-    "bfloat16": ("bf16",),
-}
-"""What values are called elsewhere."""
+_NO_LINE = "delete the line where there is none"
 _BY_NAME = "write each entry under a name of its own, without a dash: `NAME: {…}`"
-_LONGEST_FIGURE = 12
-_BINARY_GB = {"MiB": Decimal(2**20) / 10**9, "GiB": Decimal(2**30) / 10**9}
 
 _WANTED = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
@@ -116,7 +91,7 @@ def told(document: YamlDocument, model: type[BaseModel], error: ValidationError)
         (*path[:-1], name)
         for path, mistake in clearest.items()
         if mistake.kind == _UNKNOWN
-        for name in shape.meant(path)
+        for name in shape.meant(path, mistake.value)
         if name not in document.value(path[:-1])
     }
     odd = {path for path, mistake in clearest.items() if _is_odd(shape, mistake)}
@@ -226,11 +201,7 @@ def _words(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]:
                 f"write {{value: {value}, source: own}}, and list the source in this file: "
                 "`sources: {own: {title: …}}`"
             )
-        message, hint = _wrong_type(
-            _WANTED[kind], mistake.context.get("stated", value), shape.key(mistake.path)
-        )
-        unnamed = kind == "dict_type" and len(mistake.path) == 1 and isinstance(value, tuple)
-        return message, _BY_NAME if unnamed else hint
+        return _wrong_type(shape, mistake, _WANTED[kind])
     if kind in _BOUNDS:
         return _out_of_bounds(mistake)
     if kind == "value_error":
@@ -247,18 +218,25 @@ def _not_a_choice(shape: FieldTree, mistake: _Mistake) -> tuple[str, str | None]
     if mistake.value is None:
         hint = _choice_hint(mistake.path, choices) if len(choices) == 1 else None
         return f"is empty, it must be {among}", hint
-    if len(choices) == 1:
-        return f"{described(mistake.value)} is not {allowed}", None
+    hint = None if len(choices) == 1 else _choice_meant(shape, mistake, choices)
+    return f"{described(mistake.value)} is not {among}", hint
+
+
+def _choice_meant(shape: FieldTree, mistake: _Mistake, choices: Sequence[str]) -> str | None:
+    """Which choice a value may have been meant to be, or of which key beside it is one."""
     said = str(mistake.value)
-    meant = [one for one in _SAME_AS.get(said.casefold(), ()) if one in choices]
-    called = f"here that is {one_of([f'`{one}`' for one in meant])}"
     figures = set(_FIGURE.findall(said)).intersection(choices)
-    if len(figures) == 1 and isinstance(mistake.value, str) and not _EXPONENT.fullmatch(said):
-        return f"{described(mistake.value)} is not one of {allowed}", f"write {figures.pop()}"
-    hint = called if meant else did_you_mean(said, choices)
-    if hint is None and (beside := shape.choosing(mistake.path, said)):
-        hint = f"here that is `{beside}: {said}`"
-    return f"{described(mistake.value)} is not one of {allowed}", hint
+    if len(figures) == 1 and isinstance(mistake.value, str) and not EXPONENT.fullmatch(said):
+        return f"write {figures.pop()}"
+    if meant := values_for(mistake.value, choices):
+        return f"here that is {one_of([f'`{one}`' for one in meant])}"
+    if near := nearest(said, choices, most=1):
+        is_number = isinstance(mistake.value, Decimal)
+        return f"write {near[0]}" if is_number else f"did you mean {near[0]!r}?"
+    if beside := shape.choosing(mistake.path, said):
+        return f"here that is `{beside}: {said}`"
+    parts = [one for one in choices if pieces(one) <= pieces(said)]
+    return f"did you mean {max(parts, key=len)!r}?" if parts else None
 
 
 def _choice_hint(path: Path, choices: list[str]) -> str | None:
@@ -268,79 +246,97 @@ def _choice_hint(path: Path, choices: list[str]) -> str | None:
     return f"one of {', '.join(choices)}" if choices else None
 
 
-def _wrong_type(wanted: str, value: object, key: str) -> tuple[str, str | None]:
+def _wrong_type(shape: FieldTree, mistake: _Mistake, wanted: str) -> tuple[str, str | None]:
+    value = mistake.context.get("stated", mistake.value)
     if value is None:
-        none = "write `{}` where there is none" if wanted == "a mapping" else None
-        return f"is empty, it must be {wanted}", none
-    if isinstance(value, str) and "number" in wanted and _EXPONENT.fullmatch(value):
+        return f"is empty, it must be {wanted}", _nothing_meant(shape, mistake.path, wanted)
+    if isinstance(value, str) and "number" in wanted and EXPONENT.fullmatch(value):
         return f"{described(value)} is beyond every number that is read here", None
-    return f"{described(value)} is not {wanted}", _hint_for(wanted, value, key)
+    return f"{described(value)} is not {wanted}", _hint_for(shape, mistake, wanted, value)
 
 
-def _hint_for(wanted: str, value: object, key: str) -> str | None:
-    """What a value of another type should have been, under this key."""
+def _hint_for(shape: FieldTree, mistake: _Mistake, wanted: str, value: object) -> str | None:
+    """What a value of another type should have been, at this place."""
+    if isinstance(value, str) and is_nothing(value) and shape.is_optional(mistake.path):
+        return _NO_LINE
+    if "number" in wanted:
+        return _number_meant(shape, mistake.path, value, whole="whole" in wanted)
+    if wanted == "a mapping":
+        return _mapping_meant(shape, mistake.path, value)
     hint = None
     match wanted, value:
-        case "a number" | "a whole number", str():
-            hint = _figure_hint(value, key, whole="whole" in wanted)
-        case "a whole number", Decimal() if value > 0:
-            hint = f"write {int(value)} or {int(value) + 1}"
         case "true or false", str() | int() if meant := _TRUTHS.get(str(value).casefold()):
             hint = f"write {meant}, without quotes"
+        case "true or false", Decimal() if value > 0:
+            hint = "write true"
         case "text", bool():
             hint = f"put it in quotes: '{described(value)}'"
         case "text", (first, *_):
             hint = f"one stands here, such as {described(first)}"
+        case "a list", str() if (choices := shape.choices((*mistake.path, 0))) and (
+            value not in choices
+        ):
+            hint = f"a list of {', '.join(choices)} stands here"
         case "a list", str() | int() | Decimal():
             hint = f"write [{value}]"
-        case "a mapping", str() if joined := _JOINED.match(value):
-            hint = f"write `{joined[1]}: …`, with a colon and a blank"
+        case "a list", dict() if keys := shape.keys((*mistake.path, 0)):
+            hint = f"its items are {{{', '.join(f'{one}: …' for one in keys)}}}"
+        case "a list", dict():
+            hint = f"write [{', '.join(value)}]"
     return hint
 
 
-def _figure_hint(value: str, key: str, *, whole: bool) -> str | None:
-    """What a text that holds a figure should have been, under this key."""
-    usual = normalize("NFKC", value).translate(_DASHES).strip()
-    match = _FIGURE_WITH_MORE.fullmatch(usual)
-    if not match:
-        return None
-    written, currency, more = match["figure"].strip(), match["currency"], match["unit"]
-    if _DECIMAL_COMMA.fullmatch(written) and not _THOUSANDS.fullmatch(written):
-        return f"write {written.replace('.', '').replace(',', '.')}, with a decimal point"
-    figure = re.sub(r"[,_' ]", "", written)
-    if figure == value.strip():
-        stripped = figure.lstrip("0") or "0"
-        return f"write it without {'quotes' if stripped == figure else 'leading zeros'}: {stripped}"
-    if more == "%" and (whole or not pieces(key) & UNITS):
-        return f"write {figure}, it is no share" if whole else f"write {Decimal(figure) / 100:f}"
-    if len(figure) <= _LONGEST_FIGURE and more in (*_BINARY_GB, *_TIMES):
-        return _scaled(Decimal(figure), more, key, match[0].strip())
-    if "usd" in pieces(key) and {currency, more} & _OTHER_MONEY:
-        return "all money is in USD: write a number alone, converted at your rate"
-    if not all(_is_unit_of(key, unit) for unit in (currency, *more.split("/")) if unit):
-        return "write a number alone, in the unit of the key"
-    alone = " alone, the unit stands in the key's name" if more else ""
-    return f"write {figure}{alone}"
+def _number_meant(shape: FieldTree, path: Path, value: object, *, whole: bool) -> str | None:
+    """The number that a text holds, or that stands nearest."""
+    match value:
+        case str():
+            return figure_hint(value, shape.key(path), whole=whole)
+        case Decimal() if value > 0:
+            return f"write {int(value)} or {int(value) + 1}" if value > 1 else "write 1"
+        case dict() | tuple():
+            return _one_figure(shape, path)
+    return None
 
 
-def _scaled(figure: Decimal, more: str, key: str, written: str) -> str | None:
-    """What `80 GiB` and `300M` are, and both that `8k` may be; `3M` hours are not plain."""
-    if more in _BINARY_GB:
-        gb = (figure * _BINARY_GB[more]).normalize()
-        return f"memory is in GB of 10^9 bytes: {written} is {gb:f}"
-    if key.endswith(_SCALED_KEYS):
-        return None
-    several, binary = (f"{(figure * one).normalize():f}" for one in (_TIMES[more], 1024))
-    if key in _LENGTHS and more in "kK":
-        return f"write {binary}, or {several} if so many are meant"
-    return f"write {several}"
+def _mapping_meant(shape: FieldTree, path: Path, value: object) -> str | None:
+    """The keys of a mapping, and which of them holds what stands in its place."""
+    keys = shape.keys(path)
+    if isinstance(value, str) and (joined := _JOINED.match(value)):
+        return f"write `{joined[1]}: …`, with a colon and a blank"
+    if isinstance(value, str) and "model" in keys:
+        return f"write {{model: {value}}}"
+    if keys:
+        return f"its keys are {', '.join(keys)}"
+    if isinstance(value, tuple) and len(path) == 1:
+        return _BY_NAME
+    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        return f"write a value for each: {{{', '.join(f'{one}: …' for one in value)}}}"
+    if "." in str(path[-1]):
+        return f"a change stands under a name of its own: `NAME: {{{path[-1]}: {value}}}`"
+    return f"write it by name: {{NAME: {value}}}" if len(path) > 1 else None
 
 
-def _is_unit_of(key: str, unit: str) -> bool:
-    """Whether a unit, in full or as `h`, is one of the words of a key."""
-    asked = "usd" if unit == "$" else unit.casefold()
-    short = len(asked) == 1 and asked not in _LETTERS
-    return not short and any(word.startswith(asked) for word in key.split("_"))
+def _nothing_meant(shape: FieldTree, path: Path, wanted: str) -> str | None:
+    """What to write where a value is empty."""
+    if wanted == "a mapping" and len(path) == 1:
+        return "write `{}` where there is none"
+    if shape.is_optional(path):
+        return _NO_LINE
+    keys = shape.keys(path)
+    return f"its keys are {', '.join(keys)}" if keys else None
+
+
+def _one_figure(shape: FieldTree, path: Path) -> str:
+    """What may stand in place of a list of figures, or of some by quarter."""
+    if shape.is_by_quarter(path):
+        return "one figure stands here, or some by quarter: {2027Q1: …, 2027Q3: …}"
+    for key in ("quarters", "available"):
+        if key in shape.keys(path[:-1]) and key != path[-1]:
+            return (
+                "one figure stands here, the same in all quarters; where it changes, write an "
+                f"entry for each figure, with the `{key}` in which it holds"
+            )
+    return "one figure stands here"
 
 
 def _out_of_bounds(mistake: _Mistake) -> tuple[str, str | None]:

@@ -66,9 +66,11 @@ def quarters(value: object) -> object:
         if not isinstance(item, str):
             raise no_quarter(item)
         ends = _IN_A_SPAN.findall(item)
-        if len(ends) == 2 and ".." not in item:
-            raise ValueError(f"{item!r} is no span of quarters, write {'..'.join(ends)}")
         first, dots, last = item.partition("..")
+        if len(ends) == 2 and (not dots or last.startswith(".")):
+            raise ValueError(f"{item!r} is no span of quarters, write {'..'.join(ends)}")
+        if dots and not (first and last):
+            raise ValueError(f"{item!r} is no span of quarters, write both ends: 2027Q2..2027Q4")
         start = Quarter.parse(first.strip())
         end = Quarter.parse(last.strip()) if dots else start
         if end < start:

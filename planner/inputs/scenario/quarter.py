@@ -24,8 +24,24 @@ QUARTER_WEEKS = 13
 """Weeks of a quarter, the last one not quite whole."""
 
 _WRITTEN = re.compile(r"(?P<year>[0-9]{4})Q(?P<number>[1-4])")
-_YEAR, _NUMBER = re.compile(r"\b20[0-9]{2}"), re.compile(r"[Qq]([1-4])(?![0-9])")
+_NUMBER = re.compile(r"[Qq]([1-4])(?![0-9])|(?<![0-9])([1-4])[Qq]")
+_YEAR, _SHORT_YEAR = (
+    re.compile(r"(?<![0-9])20([0-9]{2})"),
+    re.compile(r"(?<![0-9])([0-9]{2})(?![0-9])"),
+)
+_MONTH = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])")
 """What tells which quarter was meant, however it is written."""
+
+
+def _meant(text: str) -> str:
+    """How a quarter is written, by the one that was meant, as far as a text tells."""
+    number, month = _NUMBER.search(text), _MONTH.match(text)
+    year = _YEAR.search(text) or (_SHORT_YEAR.search(_NUMBER.sub(" ", text)) if number else None)
+    if year and number:
+        return f"20{year[1]}Q{number[1] or number[2]}"
+    if year and month:
+        return f"20{year[1]}Q{(int(month[1]) + 2) // 3}"
+    return f"20{year[1] if year else 27}Q1 (Q1 to Q4)"
 
 
 def no_quarter(value: object) -> PydanticCustomError:
@@ -52,9 +68,7 @@ class Quarter:
                 "write the calendar quarter, as 2027Q1"
             )
         if not match:
-            year, number = _YEAR.search(text), _NUMBER.search(text)
-            told = f"{year[0]}Q{number[1]}" if year and number else "2027Q1 (Q1 to Q4)"
-            raise ValueError(f"{text!r} is not a calendar quarter, write it as {told}")
+            raise ValueError(f"{text!r} is not a calendar quarter, write it as {_meant(text)}")
         if not FIRST_YEAR <= int(match["year"]) <= LAST_YEAR:
             raise ValueError(f"{text!r} lies outside the years {FIRST_YEAR} to {LAST_YEAR}")
         return cls(int(match["year"]), int(match["number"]))
