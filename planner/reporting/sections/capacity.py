@@ -24,6 +24,7 @@ from planner.reporting.document import (
 )
 from planner.reporting.format import (
     Style,
+    count_of,
     listed,
     memory,
     percent,
@@ -251,6 +252,9 @@ def exhaustion(traced: TracedPlan) -> str:
         told = "No GPU is owned."
     elif by_type:
         told += f" By GPU type, spare nodes counted, they first fall short: {listed(by_type)}."
+    sold = sum(node.origin == "owned" and node.sold is not None for node in plan.nodes)
+    if sold:
+        told += f" What the plan sells ({count_of(sold, 'node')}) counts as owned until then."
     if plan.hourly:
         apart = traced.figure(traced.read.sum("hourly[*].gpu_hours"), "count").text
         told += f" {apart} GPU-hours on nodes that are had by the hour are counted apart."
