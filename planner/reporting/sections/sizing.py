@@ -114,8 +114,8 @@ def _order(told: Evidence) -> tuple[int, int]:
 
 
 def _error(told: Sequence[Evidence]) -> str:
-    """The least and the largest, as the runs near each figure have it."""
-    errors = [one.error for one in told if one.error is not None]
+    """The least and the largest, as the runs near each figure have it, rounded up to 0.1 %."""
+    errors = [max(one.error, 0.001) for one in told if one.error is not None]
     if not errors:
         return _DASH
     least, most = percent(min(errors), 1), percent(max(errors), 1)
