@@ -165,7 +165,7 @@ def _paid(traced: TracedPlan) -> Table:
         (named("Capital", capital), capital),
         (named("Running cost", running), running),
         ("All that is paid", paid if weighed else []),
-        (named("Counted, not paid", weighed), weighed),
+        (named("Credits", weighed), weighed),
     ]
     return table(
         [(title, lines) for title, lines in rows if lines],

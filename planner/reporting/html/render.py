@@ -36,12 +36,8 @@ from planner.reporting.html.pictures import drawn
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
 """Selectors of a whole page."""
-_LOOKS = {
-    ("left", False): "",
-    ("left", True): ' class="w"',
-    ("right", False): ' class="r"',
-    ("right", True): ' class="r"',
-}
+_SHORT, _LONG = 18, 80
+"""Characters of a text that stays on one line, and of one that has a wide column."""
 _LINE = Markup("\n")
 Links = Mapping[str, str]
 """Addresses, by the anchors in whose place they are led to."""
@@ -225,10 +221,20 @@ def _table(table: Table, title: str, links: Links) -> Markup:
 def _row(row: tuple[Cell, ...], columns: tuple[Column, ...], links: Links) -> Markup:
     """A row of a table."""
     cells = (
-        f"<td{_LOOKS[column.align, column.wraps]}>{_cell(cell, links)}</td>"
+        f"<td{_look(cell, column)}>{_cell(cell, links)}</td>"
         for cell, column in zip(row, columns, strict=False)
     )
     return Markup(f"<tr>{''.join(cells)}</tr>")
+
+
+def _look(cell: Cell, column: Column) -> str:
+    """How a cell is drawn: to the right, or as text that may wrap, with room for its length."""
+    if column.align == "right":
+        return ' class="r"'
+    length = len(cell if isinstance(cell, str) else cell.text)
+    if not column.wraps or length <= _SHORT:
+        return ""
+    return ' class="w l"' if length > _LONG else ' class="w"'
 
 
 def _cell(cell: Cell, links: Links) -> Markup:
