@@ -22,7 +22,7 @@ NODES = {
     8: """
         xe9680-a100 xe9680-h100 xe9680-h200 xe9680-mi300x xe9680-gaudi3 xe9680l-h200 xe9680l-b200
         xe7745-h200-nvl xe7745-rtx-pro-6000 xe7740-h200-nvl xe7740-l40s xe7740-h100-nvl xe9780-b300
-        xe9780-b200 dgx-h100 dgx-h200 dgx-b200 as8126-mi350x
+        xe9780-b200 dgx-a100 dgx-h100 dgx-h200 dgx-b200 as8126-mi350x
     """,
     4: "xe8640-h100 xe9640-h100 r760xa-l40s r760xa-h100-pcie xe8545-a100",
 }
