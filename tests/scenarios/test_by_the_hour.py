@@ -110,6 +110,17 @@ def test_runs_that_overlap_and_do_not_fit_one_node_are_proved_to_need_one_each()
     assert (usd(plan), plan.proof.status) == (3 * 13 * 168 * 4 * 8, "proved")
 
 
+def test_runs_whose_hours_fit_and_whose_turns_do_not_are_proved_to_need_a_second_node():
+    """Half a node takes five runs of 392 h in turn, or two beside one of 1,176 h: seven, not 8."""
+    half = {"fixed": {"gpus": 4}, "gpu_types": ["h100-80gb-sxm"]}
+    long = {**half, "run": {"hours": 1176}}
+    assert 8 * 392 + 1176 < 2 * 2190
+    for count, nodes in ((7, 1), (8, 2)):
+        short = {**half, "count": count, "run": {"hours": 392}}
+        plan = planned({"buy": BUY}, {"short": short, "long": long})
+        assert (taken(plan), plan.proof.status) == ([("buy", "buy", nodes)], "proved")
+
+
 def test_page_one_asks_for_node_hours_and_counts_no_such_node_as_in_service(tmp_path):
     wide = {"tune": {"model": "llama-3.1-70b", "method": "full", "sequence": 4096, "batch": 64}}
     plan = planner.plan(

@@ -16,7 +16,7 @@ from planner.packing.problem import RunWindow
 ORDERS = range(8)
 """Orders q of the dual feasible functions u_q: beyond 7 they cut nothing on 8-GPU nodes."""
 TURNS = range(3)
-"""Those of what runs take of the quarter: they are mostly short."""
+"""Those of what runs take of a window within the quarter: there are many windows."""
 _WINDOWS = 20
 """Windows of runs that have rows of their own at the most."""
 _MANY_HOURS = 200
@@ -89,7 +89,7 @@ def times_of(
     for first, end in ((0, RUN_HOURS), *windows_of(held)):
         seen: list[tuple[int, ...]] = []
         taken = [run.least_within(first, end) for run in runs]
-        for order in TURNS:
+        for order in ORDERS if end - first == RUN_HOURS else TURNS:
             counted = tuple(dual_feasible(hours, end - first, order) for hours in taken)
             if not _adds_nothing(counted, seen):
                 seen.append(counted)
