@@ -182,14 +182,20 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
             without = f"units without room: {parts}"
         else:
             continue
-        each = _each(translation.problem.demands[numbers[0]])
+        each = _each(translation.problem, translation.problem.demands[numbers[0]])
         yield f"{_names(list(names))}: {without}{f'; each takes {each}' if each else ''}"
 
 
-def _each(demand: Demand) -> str:
-    """GPUs of a unit in the quarter that takes the most, on each GPU type; empty where one does."""
+def _each(problem: Problem, demand: Demand) -> str:
+    """GPUs of a unit in the quarter that takes the most, on each GPU type; empty where one does.
+
+    Of GPU types whose nodes it may be on, which those by the hour are for runs alone.
+    """
+    may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, demand)}
     most: dict[str, int] = {}
     for choice in demand.choices:
+        if choice.gpu_type not in may_be_on:
+            continue
         copies = max(map(choice.copies_in, demand.quarters))
         gpus = choice.shape.gpus * copies
         most[choice.gpu_type] = min(gpus, most.get(choice.gpu_type, gpus))
