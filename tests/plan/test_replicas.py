@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
+
 import pytest
 
+import planner
+from planner.inputs.scenario.quarter import Quarter
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
@@ -52,6 +57,22 @@ def test_explain_names_replica_by_replica(planned):
     assert all(place.in_replicas for place in places)
     named = [pair for place in places for pair in zip(place.units, place.replicas, strict=True)]
     assert sorted(named) == [(1, number) for number in numbers]
+
+
+def test_replicas_are_full_no_sooner_than_what_they_are_planned_for_has_passed():
+    """Growth goes on from the end of the last quarter: in steps, the same quarter is too much."""
+    growing = SCENARIO.replace("{requests", "{growth_per_quarter: 40%, requests")
+    plan = planner.plan(growing)
+    _, told = plan.to_text().split("Full\n", 1)
+    rows = re.findall(r"(2027Q[12])  +([0-9.]+)  +([0-9.]+) .* (20\S+)\n", told)
+    (_, _, _, first), (_, arrives, takes, last) = rows
+    assert first == "2027Q2"
+    quarters, rate = 0, float(arrives)
+    while rate <= float(takes):
+        quarters, rate = quarters + 1, rate * 1.4
+    assert str(Quarter.parse("2027Q2") + quarters) == str(
+        Quarter.of(date.fromisoformat(last + "-28"))
+    )
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,10 @@ def _labels(plan: Plan, row: _Row) -> tuple[str, ...]:
 
 
 def _full(plan: Plan, row: _Row) -> str:
-    """The quarter in which more is planned for, or the month by which growth takes the rest."""
+    """The quarter in which more is planned for, or the month by which growth takes the rest.
+
+    What is planned for the last quarter holds until its end; it grows on from there.
+    """
     later = range(row.quarters[-1] + 1, len(plan.quarters))
     beyond = next((at for at in later if row.serving.peaks[at] > row.takes), None)
     if beyond is not None:
@@ -254,4 +257,4 @@ def _full(plan: Plan, row: _Row) -> str:
     days = _QUARTER_DAYS * log(row.takes / peaks[last]) / log(growth)
     if days > _FAR_DAYS:
         return "–"
-    return f"{Quarter.parse(plan.quarters[last]).start + timedelta(days=days):%Y-%m}"
+    return f"{(Quarter.parse(plan.quarters[last]) + 1).start + timedelta(days=days):%Y-%m}"
