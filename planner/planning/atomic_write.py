@@ -1,4 +1,4 @@
-"""Writes files whole or not at all."""
+"""Writes files completely or not at all."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from planner.errors import Finding, InputError
 
 
 def write_atomically(contents: Mapping[Path, str | bytes]) -> None:
-    """Write whole files, none of them unless the disk has room for all, and old ones survive.
+    """Write files completely, or none of them: existing files survive a full disk.
 
-    Text in UTF-8, lines end in LF. Raises InputError where one of them cannot be written.
+    The text is UTF-8 with LF line ends. Raises InputError if a file cannot be written.
     """
     # Beside each target, so that the rename stays on one volume; of this writer alone.
     mine = f".{os.getpid()}-{get_ident()}"

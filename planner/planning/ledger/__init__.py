@@ -1,1 +1,1 @@
-"""Sums over a plan for documents, each with the formula over plan.json that gives it."""
+"""Sums over a plan for documents, each with its formula over plan.json."""
