@@ -173,8 +173,7 @@ def _runs(case: PlanCase) -> Findings:
 
 
 def _window(run: Run | None) -> tuple[int, int]:
-    """Return the start and end of the time in which a run may take place, in hours of the
-    quarter."""
+    """Return the hours of the quarter, start and end, in which a run may take place."""
     if run is None:
         return 0, RUN_HOURS
     hours = []

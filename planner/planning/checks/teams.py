@@ -132,8 +132,10 @@ def _quotas(case: PlanCase) -> Findings:
 
 
 def _listed(case: PlanCase) -> Findings:
-    """Check the list of teams: by name, jobs without a team last, and no list if no team is
-    named."""
+    """Check the list of teams.
+
+    By name, jobs without a team last, and no list if no team is named.
+    """
     named = {_team_of(case, job.name) for job in case.jobs} | {*case.inputs.scenario.teams}
     teams = sorted(team for team in named if team is not None)
     expected = [*teams, *([None] if None in named else [])] if teams else None
