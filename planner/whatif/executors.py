@@ -10,10 +10,9 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -27,8 +26,6 @@ from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 _ROWS_OF_A_WORKER = 250
 """Workers are replaced after so many plans, so that their memory cannot grow without end."""
-
-_A_MOMENT_S = 0.2
 
 _MOST_DEATHS = 3
 """Workers that may die one after the other without a plan in between."""
@@ -60,8 +57,7 @@ class ProcessExecutor:
             for key, variant in variants.items():
                 done(key, self._planner.figures(variant))
             return
-        left = dict(variants)
-        deaths = 0
+        left, deaths = dict(variants), 0
         while left:
             before = len(left)
             batch = dict(islice(left.items(), self._jobs * _ROWS_OF_A_WORKER))
@@ -90,11 +86,15 @@ class ProcessExecutor:
             if method == "forkserver":
                 context.set_forkserver_preload([__name__])
             self._pool = ProcessPoolExecutor(self._jobs, context, initializer=_start)
-        with _interrupts_blocked():  # a worker begins when work is handed to it
+        # A worker begins when work is handed to it, and does not hear Ctrl-C until it can heed it.
+        heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
             config = self._planner.config
             waiting = {
                 self._pool.submit(_figures, config, *one): one[0] for one in variants.items()
             }
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
         try:
             for future in as_completed(waiting):
                 yield waiting[future], future.result()
@@ -103,34 +103,12 @@ class ProcessExecutor:
                 future.cancel()
 
     def _close(self) -> None:
-        """Wait until the workers have ended.
-
-        One that is killed while it waits for work keeps the lock of the queue, so that the others
-        never hear that they are to end: they are terminated then.
-        """
-        if self._pool is None:
-            return
-        workers = tuple((self._pool._processes or {}).values())
-        manager: Any = self._pool._executor_manager_thread  # a Thread, whatever its stub says
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pool = None
-        while left := [worker for worker in workers if worker.is_alive()]:
-            if any(worker.exitcode for worker in workers):
-                for worker in left:
-                    worker.terminate()
-            wait([worker.sentinel for worker in left], _A_MOMENT_S)
-        if manager is not None:
-            manager.join()
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Ctrl-C waits, also in processes that begin now: until they unblock it, they keep silent."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        """End the workers, whether they are idle, at work or waiting for the lock of a dead one."""
+        if self._pool is not None:
+            for worker in tuple((self._pool._processes or {}).values()):
+                worker.terminate()
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
 
 
 def _start() -> None:
@@ -168,7 +146,12 @@ class DaskExecutor:
 
     def __init__(self, planner: VariantPlanner, address: str) -> None:
         """Raises InputError where no scheduler answers there, or Dask is not installed."""
-        self._config = _absolute(planner.config)
+        self._config = replace(  # the same files, wherever a worker was started
+            planner.config,
+            scenario=planner.config.scenario.absolute(),
+            catalog=tuple(path.absolute() for path in planner.config.catalog),
+            rules=tuple(path.absolute() for path in planner.config.rules),
+        )
         self._address = address
         try:
             import distributed  # noqa: PLC0415 - an extra
@@ -202,36 +185,27 @@ class DaskExecutor:
         waiting: dict[Any, str] = {}
         try:
             while True:
-                for key, variant in islice(left, max(0, self._room() - len(waiting))):
+                room = _AHEAD * max(1, sum(self._client.nthreads().values()))
+                for key, variant in islice(left, max(0, room - len(waiting))):
                     asked = (self._config, key, variant, _OTHER_FILES)
                     waiting[self._client.submit(_figures, *asked, pure=False)] = key
                 if not waiting:
                     return
-                for future in self._finished(waiting):
+                for future in self._finished(list(waiting)):
                     done(waiting.pop(future), self._figures(future))
         finally:
             self._client.cancel(list(waiting))
 
-    def _room(self) -> int:
-        """How many variants are handed over at a time."""
-        threads: int = sum(self._client.nthreads().values())
-        return _AHEAD * max(1, threads)
-
-    def _finished(self, waiting: Mapping[Any, str]) -> Iterator[Any]:
+    def _finished(self, waiting: list[Any]) -> Iterable[Any]:
         """Those that are done, one at least."""
         idle_s = 0
-        while True:
+        while idle_s < _IDLE_S:
             try:
-                states = self._dask.wait(
-                    list(waiting), timeout=_ANSWER_S, return_when="FIRST_COMPLETED"
-                )
+                found = self._dask.wait(waiting, timeout=_ANSWER_S, return_when="FIRST_COMPLETED")
+                return set(found.done)
             except TimeoutError:
                 idle_s = 0 if self._client.nthreads() else idle_s + _ANSWER_S
-                if idle_s >= _IDLE_S:
-                    raise LimitError(f"the cluster at {self._address} has no workers") from None
-                continue
-            yield from states.done
-            return
+        raise LimitError(f"the cluster at {self._address} has no workers")
 
     def _figures(self, future: Any) -> PlanSummary:  # noqa: ANN401 - Dask's
         try:
@@ -252,16 +226,6 @@ async def _identity(dask: Any, address: str) -> None:  # noqa: ANN401 - Dask's
     secured = dask.Security().get_connection_args("client")
     async with dask.rpc(address, connection_args=secured) as scheduler:
         await scheduler.identity()
-
-
-def _absolute(config: WorkerConfig) -> WorkerConfig:
-    """The same files, wherever a worker was started."""
-    return replace(
-        config,
-        scenario=config.scenario.absolute(),
-        catalog=tuple(path.absolute() for path in config.catalog),
-        rules=tuple(path.absolute() for path in config.rules),
-    )
 
 
 _HERE: list[VariantPlanner] = []

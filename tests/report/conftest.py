@@ -19,8 +19,7 @@ from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults
 from planner.whatif import results as options
 from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.causes import CauseStep, Waterfall
-from planner.whatif.compare import Amount, InputChange, JobMove, compare_plans
+from planner.whatif.compare import Amount, CauseStep, InputChange, JobMove, Waterfall, compare_plans
 from planner.whatif.results import (
     Acquired,
     JobShort,
