@@ -12,8 +12,7 @@ from typing import Any, Literal
 from planner.api.result import FilePath, Progress, Result, Row, paths, warn
 from planner.api.scenario import load
 from planner.errors import Finding, InputError, refuse
-from planner.exchange import inventory, traffic, usage
-from planner.exchange.exported import parsed
+from planner.exchange import inventory, parsed, traffic, usage
 from planner.exchange.portfolio import (
     Columns,
     jobs_from,

@@ -17,7 +17,7 @@ from xml.parsers import expat
 from pydantic import Field
 
 from planner.errors import Finding, InputError, refuse
-from planner.exchange.exported import Exported, of_export
+from planner.exchange import Exported, of_export
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog, GpuType
 from planner.inputs.reading.diagnostics import validate

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
 from planner.errors import Finding, InputError, refuse
-from planner.exchange.exported import Exported, of_export
+from planner.exchange import Exported, of_export
 from planner.exchange.exports import cluster_names
 from planner.exchange.usage import scenario_name
 from planner.inputs.catalog.catalog import Catalog

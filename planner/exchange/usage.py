@@ -6,17 +6,17 @@ Read are `sacct --parsable2` of Slurm and `kubectl get workloads -o json` of Kue
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AliasChoices, AwareDatetime, Field, NonNegativeInt
 
-from planner.errors import Finding, InputError
-from planner.exchange.exported import Exported, of_export
+from planner.errors import Finding, InputError, refuse
+from planner.exchange import Exported, of_export
 from planner.inputs.base import Frozen, Name
 from planner.inputs.reading.diagnostics import validate
 from planner.inputs.reading.reader import read_document
@@ -50,77 +50,54 @@ def scenario_name(name: str, names: Mapping[str, str]) -> str:
     return names.get(name) or next(fitting, "")
 
 
-@dataclass(slots=True)
 class ClusterUsage:
     """What jobs of each name held, by quarter."""
 
-    runs: defaultdict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By quarter and name, the runs; one that was queued again is one, and so is one of several
-    components."""
-    gpu_seconds: Counter[tuple[str, str]] = field(default_factory=Counter)
-    most_gpus: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Of one run."""
-    left_out: Counter[str] = field(default_factory=Counter)
-    """Why, and how many jobs."""
-    seconds_left_out: Counter[str] = field(default_factory=Counter)
-    """Why, and GPU-seconds."""
-    days: set[date] = field(default_factory=set)
-    """On which a run that counts began or ended."""
+    def __init__(self) -> None:
+        self.held: defaultdict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
+        """By quarter and name: runs, each with its seconds there and its GPUs. One that was queued
+        again is one run of several parts, and so is one of several components."""
+        self.left_out: defaultdict[str, list[int]] = defaultdict(list)
+        """By reason: GPU-seconds of each job that does not count."""
+        self._days: set[date] = set()
 
     def count(self, run: str, name: str, begins: datetime, seconds: int, gpus: int) -> None:
         """Count a run in every quarter that it lies in, or why it does not count."""
         if not (seconds and gpus and name):
             why = "are not in the mapping" if seconds and gpus else "held no GPU"
             why = why if seconds else "ended in the second in which they began"
-            self.leave_out(why, gpus * seconds)
+            self.left_out[why].append(gpus * seconds)
             return
-        for quarter, held in _by_quarter(begins, seconds):
-            self.runs[quarter, name].add(run)
-            self.gpu_seconds[quarter, name] += held * gpus
-            self.most_gpus[quarter, name] = max(self.most_gpus[quarter, name], gpus)
-        self.days |= {begins.date(), (begins + timedelta(seconds=seconds)).date()}
-
-    def leave_out(self, why: str, gpu_seconds: int) -> None:
-        """Count a job that does not count, with what it held."""
-        self.left_out[why] += 1
-        self.seconds_left_out[why] += gpu_seconds
+        ends = begins + timedelta(seconds=seconds)
+        self._days |= {begins.date(), ends.date()}
+        while begins < ends:
+            quarter = Quarter.of(begins)
+            over = datetime.combine((quarter + 1).start, datetime.min.time())
+            held = int((min(over, ends) - begins).total_seconds())
+            self.held[str(quarter), name].append((run, held, gpus))
+            begins = over
 
     @property
     def notes(self) -> list[str]:
         """What is left out and why, and from when to when the others ran."""
-        told = [
-            f"{count_of(count, 'job')} left out: {why}{_gpu_hours(self.seconds_left_out[why])}"
-            for why, count in sorted(self.left_out.items())
-        ]
-        if self.days:
-            told.append(f"runs from {min(self.days)} to {max(self.days)}")
+        told = []
+        for why, gpu_seconds in sorted(self.left_out.items()):
+            hours = sum(gpu_seconds) / 3600
+            lost = f" ({hours:,.1f} GPU-hours)" if hours else ""
+            told.append(f"{count_of(len(gpu_seconds), 'job')} left out: {why}{lost}")
+        if self._days:
+            told.append(f"runs from {min(self._days)} to {max(self._days)}")
         return told
-
-
-def _by_quarter(begins: datetime, seconds: int) -> Iterator[tuple[str, int]]:
-    """The quarters that a run lies in, with its seconds in each."""
-    ends = begins + timedelta(seconds=seconds)
-    while begins < ends:
-        quarter = Quarter.of(begins)
-        over = datetime.combine((quarter + 1).start, datetime.min.time())
-        yield str(quarter), int((min(over, ends) - begins).total_seconds())
-        begins = over
 
 
 def actuals_csv(usage: ClusterUsage) -> str:
     """Runs of each job by quarter as `planner compare --actuals` reads them, notes above them."""
-    return "".join(f"# {note}\n" for note in usage.notes) + csv_text(_rows(usage))
-
-
-def _gpu_hours(seconds: int) -> str:
-    return f" ({seconds / 3600:,.1f} GPU-hours)" if seconds else ""
-
-
-def _rows(usage: ClusterUsage) -> Iterable[tuple[object, ...]]:
-    yield ("quarter", "job", "count", "gpu_hours", "gpus")
-    for key, jobs in sorted(usage.runs.items()):
-        hours = f"{usage.gpu_seconds[key] / 3600:.1f}"
-        yield *key, len(jobs), hours, usage.most_gpus[key]
+    rows: list[tuple[object, ...]] = [("quarter", "job", "count", "gpu_hours", "gpus")]
+    for key, parts in sorted(usage.held.items()):
+        hours = sum(seconds * gpus for _, seconds, gpus in parts) / 3600
+        runs, most_gpus = {run for run, _, _ in parts}, max(gpus for _, _, gpus in parts)
+        rows.append((*key, len(runs), f"{hours:.1f}", most_gpus))
+    return "".join(f"# {note}\n" for note in usage.notes) + csv_text(rows)
 
 
 _COLUMNS = ("JobID", "JobName", "State", "Start", "ElapsedRaw", "AllocTRES")
@@ -185,30 +162,31 @@ def usage_of_slurm(text: str, shown_as: str, names: Mapping[str, str]) -> Cluste
         if not line.strip():
             continue
         if len(cells) != len(header):
-            faults.append((number, _unequal(cells, header)))
+            told = f"has {len(cells)} cells, the header has {len(header)}"
+            faults.append((number, f"{told}; a name with `|` in it cannot be read"))
             continue
         row = dict(zip(header, cells, strict=True))
         if "." not in row["JobID"]:
             run, found = _read(number, row)
-            runs += [run] if run else []
+            runs += [] if found else [run]
             faults += ((number, fault) for fault in found)
     faults += (*_later_than_now(runs), *_repeated_lines(runs))
-    if faults:
-        raise InputError(
-            *(
-                Finding(fault, shown_as, line, source_line=lines[line - 1])
-                for line, fault in sorted(faults)
-            )
-        )
-    return _counted(runs, names)
+    refuse(
+        Finding(fault, shown_as, line, source_line=lines[line - 1])
+        for line, fault in sorted(faults)
+    )
+    usage = ClusterUsage()
+    for run in runs:
+        job, name = run.job.partition("+")[0], scenario_name(run.name, names)
+        if run.begins is None:
+            why = "have no start" if run.seconds else "never started"
+            usage.left_out[why].append(run.gpus * run.seconds)
+        else:
+            usage.count(job, name, run.begins, run.seconds, run.gpus)
+    return usage
 
 
-def _unequal(cells: Sequence[str], header: Sequence[str]) -> str:
-    told = f"has {len(cells)} cells, the header has {len(header)}"
-    return f"{told}; a name with `|` in it cannot be read"
-
-
-def _read(line: int, row: Mapping[str, str]) -> tuple[_Run | None, list[str]]:
+def _read(line: int, row: Mapping[str, str]) -> tuple[_Run, list[str]]:
     """A line as a run, and everything that is wrong with it."""
     faults: list[str] = []
     state = row["State"].partition(" ")[0]
@@ -217,20 +195,23 @@ def _read(line: int, row: Mapping[str, str]) -> tuple[_Run | None, list[str]]:
         faults.append(f"State {row['State']!r} is none of Slurm's{f'; {near}' if near else ''}")
     times: list[datetime | None] = []
     for column in ("Start", "End"):
+        text = row.get(column, "")
         try:
-            times.append(_time(column, row.get(column, "")))
-        except ValueError as error:
-            faults.append(str(error))
+            unknown = text.lower() in _NO_TIME
+            times.append(None if unknown else datetime.fromisoformat(text).replace(tzinfo=None))
+        except ValueError:
+            times.append(None)
+            faults.append(f"{column} {text!r} is not a time, as 2027-01-31T08:00:00")
     seconds = row["ElapsedRaw"]
     if not seconds.isdecimal():
         faults.append(f"ElapsedRaw {seconds!r} is not a number of seconds")
-    if faults:
-        return None, faults
+    # GPUs or partitions; their sum is stated beside the types that it is made of.
+    whole, tres = _GPUS.search(row["AllocTRES"]), row["AllocTRES"]
+    gpus = int(whole[1]) if whole else sum(map(int, _TYPED_GPUS.findall(tres)))
+    lasted = 0 if faults else int(seconds)
     begins, ends = times
-    gpus = _gpus_of_tres(row["AllocTRES"])
-    run = _Run(line, row["JobID"], row["JobName"], state, begins, ends, int(seconds), gpus)
-    faults = list(_impossible(run))
-    return (None if faults else run), faults
+    run = _Run(line, row["JobID"], row["JobName"], state, begins, ends, lasted, gpus)
+    return run, faults or list(_impossible(run))
 
 
 def _impossible(run: _Run) -> Iterator[str]:
@@ -247,37 +228,31 @@ def _impossible(run: _Run) -> Iterator[str]:
     if run.ends is None:
         return
     between = run.ends - run.begins
+    span = count_of(int(between.total_seconds()), "second")
     if between < timedelta(0):
         told = f"End {run.ends} is before Start {run.begins}"
         yield f"{told}; if clocks were put back between them, ask with `TZ=UTC sacct`"
     elif timedelta(seconds=run.seconds) > between + _CLOCKS:
-        yield f"ElapsedRaw {run.seconds:,} is more than the {_seconds(between)} from Start to End"
+        yield f"ElapsedRaw {run.seconds:,} is more than the {span} from Start to End"
     elif between and not run.seconds:
-        yield f"ElapsedRaw is 0, and Start to End are {_seconds(between)}"
-
-
-def _seconds(span: timedelta) -> str:
-    return count_of(int(span.total_seconds()), "second")
+        yield f"ElapsedRaw is 0, and Start to End are {span}"
 
 
 def _later_than_now(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
     """Times after the table was written, as far as the jobs that still ran then tell when."""
-    running = [
-        (run.begins + timedelta(seconds=run.seconds), run.line)
-        for run in runs
-        if run.state == "RUNNING" and run.begins
-    ]
-    if not running:
-        return
-    now, line = max(running)
-    for run in runs:
+    now, witness = max(
+        (
+            (run.begins + timedelta(seconds=run.seconds), run.line)
+            for run in runs
+            if run.state == "RUNNING" and run.begins
+        ),
+        default=(None, 0),
+    )
+    for run in runs if now else ():
         for column, time in (("Start", run.begins), ("End", run.ends)):
-            if time and time > now + _PAUSES:
-                yield (
-                    run.line,
-                    f"{column} {time} is in the future: this was written about {now}, when the job "
-                    f"of line {line} still ran",
-                )
+            if now and time and time > now + _PAUSES:
+                told = f"{column} {time} is in the future: this was written about {now}"
+                yield run.line, f"{told}, when the job of line {witness} still ran"
                 break
 
 
@@ -285,37 +260,9 @@ def _repeated_lines(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
     """Lines that stand there twice, as where two tables were joined: they would count twice."""
     met: dict[tuple[str, datetime], int] = {}
     for run in runs:
-        if run.begins:
-            first = met.setdefault((run.job, run.begins), run.line)
-            if first != run.line:
-                yield run.line, f"job {run.job} from {run.begins} stands in line {first} already"
-
-
-def _counted(runs: Iterable[_Run], names: Mapping[str, str]) -> ClusterUsage:
-    usage = ClusterUsage()
-    for run in runs:
-        job, name = run.job.partition("+")[0], scenario_name(run.name, names)
-        if run.begins is None:
-            why = "have no start" if run.seconds else "never started"
-            usage.leave_out(why, run.gpus * run.seconds)
-        else:
-            usage.count(job, name, run.begins, run.seconds, run.gpus)
-    return usage
-
-
-def _gpus_of_tres(tres: str) -> int:
-    """GPUs or partitions; the sum is stated beside the types that it is made of."""
-    whole = _GPUS.search(tres)
-    return int(whole[1]) if whole else sum(map(int, _TYPED_GPUS.findall(tres)))
-
-
-def _time(column: str, text: str) -> datetime | None:
-    if text.lower() in _NO_TIME:
-        return None
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=None)
-    except ValueError:
-        raise ValueError(f"{column} {text!r} is not a time, as 2027-01-31T08:00:00") from None
+        first = met.setdefault((run.job, run.begins), run.line) if run.begins else run.line
+        if first != run.line:
+            yield run.line, f"job {run.job} from {run.begins} stands in line {first} already"
 
 
 _API = "kueue.x-k8s.io/"
@@ -353,7 +300,7 @@ class _Status(Exported):
         """When a condition came about that holds now, in UTC."""
         for one in self.conditions:
             if (one.type, one.status) == (condition, "True"):
-                return one.last_transition_time.astimezone(UTC).replace(tzinfo=None)
+                return _naive(one.last_transition_time)
         return None
 
 
@@ -383,7 +330,7 @@ class _Workload(Exported):
         return next(owners, self.metadata.name)
 
 
-class _List(Exported):
+class _Workloads(Exported):
     items: tuple[_Workload, ...]
 
 
@@ -407,29 +354,25 @@ def usage_of_kueue(
     Kubernetes calls GPUs. One that runs still counts up to the latest time in the file. Raises
     InputError for what does not read and for what cannot have been, each with its place.
     """
-    workloads = of_export(_List, data, shown_as).items
+    workloads = of_export(_Workloads, data, shown_as).items
     times = [one.last_transition_time for each in workloads for one in each.status.conditions]
-    written = max(times).astimezone(UTC).replace(tzinfo=None) if times else None
-    usage, findings = ClusterUsage(), list(_repeated(workloads, shown_as))
+    written = _naive(max(times)) if times else None
+    usage, findings = ClusterUsage(), []
+    met: dict[str, int] = {}
     for place, one in enumerate(workloads):
+        path = f"items[{place}]"
         try:
+            if met.setdefault(one.id, place) != place:  # it would count twice
+                raise ValueError(f"{one.id} stands at items[{met[one.id]}] already")
             _count(usage, one, scenario_name(one.name, names), resources, written)
         except ValueError as error:
-            path = f"items[{place}]"
-            findings.append(Finding(f"{one.id}: {error}", file=shown_as, path=path))
-    if findings:
-        raise InputError(*findings)
+            findings.append(Finding(str(error), file=shown_as, path=path))
+    refuse(findings)
     return usage
 
 
-def _repeated(workloads: tuple[_Workload, ...], shown_as: str) -> Iterator[Finding]:
-    """Workloads that stand there twice: they would count twice."""
-    met: dict[str, int] = {}
-    for place, one in enumerate(workloads):
-        first = met.setdefault(one.id, place)
-        if first != place:
-            message = f"{one.id} stands at items[{first}] already"
-            yield Finding(message, file=shown_as, path=f"items[{place}]")
+def _naive(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def _count(
@@ -440,31 +383,26 @@ def _count(
     written: datetime | None,
 ) -> None:
     """Count one, or say why not; raises ValueError for what cannot have been."""
-    status = workload.status
-    begins, ended = status.since("Admitted"), status.since("Finished")
-    gpus = _gpus(status.admission, resources)
-    if begins is None or written is None:
-        gone = "have ended, and Kueue has cleared when they began"
-        waiting = "were evicted and wait" if status.past_seconds else "were not admitted"
-        usage.leave_out(gone if ended else waiting, gpus * status.past_seconds)
-        return
-    ends = ended or written
-    if ends < begins:
-        raise ValueError(f"Finished {ends} is before Admitted {begins}")
-    if begins.year not in _YEARS or ends.year not in _YEARS:
-        raise ValueError(f"Admitted {begins} to {ends} lies outside the years 2000 to 2099")
-    past = timedelta(seconds=status.past_seconds)
-    seconds = int((ends - begins + past).total_seconds())
-    usage.count(workload.id, name, begins - past, seconds, gpus)
-
-
-def _gpus(admission: _Admission, resources: Collection[str]) -> int:
-    """GPUs, or partitions of them; raises ValueError for a quantity that is no whole number."""
-    found = 0
-    for assignment in admission.pod_set_assignments:
+    status, gpus = workload.status, 0
+    for assignment in status.admission.pod_set_assignments:
         for resource, quantity in assignment.resource_usage.items():
             if resource in resources or resource.startswith(_PARTITION):
                 if not quantity.isdecimal():
-                    raise ValueError(f"{quantity!r} of {resource} is no whole number")
-                found += int(quantity)
-    return found
+                    told = f"{quantity!r} of {resource} is no whole number"
+                    raise ValueError(f"{workload.id}: {told}")
+                gpus += int(quantity)
+    begins, ended = status.since("Admitted"), status.since("Finished")
+    if begins is None or written is None:
+        gone = "have ended, and Kueue has cleared when they began"
+        waiting = "were evicted and wait" if status.past_seconds else "were not admitted"
+        usage.left_out[gone if ended else waiting].append(gpus * status.past_seconds)
+        return
+    ends = ended or written
+    if ends < begins:
+        raise ValueError(f"{workload.id}: Finished {ends} is before Admitted {begins}")
+    if begins.year not in _YEARS or ends.year not in _YEARS:
+        told = f"Admitted {begins} to {ends} lies outside the years 2000 to 2099"
+        raise ValueError(f"{workload.id}: {told}")
+    past = timedelta(seconds=status.past_seconds)
+    seconds = int((ends - begins + past).total_seconds())
+    usage.count(workload.id, name, begins - past, seconds, gpus)
