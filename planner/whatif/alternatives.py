@@ -16,20 +16,59 @@ from math import floor
 from typing import Literal
 
 from planner.errors import CheckError, LimitError
+from planner.inputs.base import Frozen
 from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
 from planner.planning.make import Goal
 from planner.whatif.results import (
-    AlternativePlan,
-    Alternatives,
-    Best,
+    JobShort,
     PlanSummary,
+    StoredResult,
     question_of,
     require_plan,
     summary_of,
 )
 from planner.whatif.variants import CachedRunner
+
+
+class Best(Frozen):
+    """What was reached, and what is proved of all plans within the tolerance."""
+
+    value: float
+    bound: float
+    """None of them has less; of headroom: none has more."""
+    unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
+
+
+class AlternativePlan(Frozen):
+    """One plan beside the cheapest."""
+
+    name: str
+    objective: str
+    """What it is best in, or what it asks."""
+    settings: tuple[Override, ...] = ()
+    """With which `planner plan` makes this plan; empty for goals that are no setting."""
+    figures: PlanSummary | None = None
+    best: Best | None = None
+    """How good it is in that, where that is a number, and how good any could be."""
+    left_out: str | None = None
+    """Why there is no such plan here."""
+    units_short: tuple[JobShort, ...] | None = None
+    """Doing nothing: the fewest units that the owned nodes do not hold, each quarter by itself; by
+    job, of which some are. None for others, and where the time ended before it was known."""
+
+
+class Alternatives(StoredResult):
+    """A scenario's cheapest plan, and others."""
+
+    within: float | None
+    """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
+    quarters: tuple[str, ...] = ()
+    """Labels."""
+    cheapest: PlanSummary
+    others: tuple[AlternativePlan, ...]
+
 
 NOTHING = "do nothing"
 _MOST_TRIES = 64

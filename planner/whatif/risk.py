@@ -1,25 +1,251 @@
 """Risk: what many futures cost, and how purchase plans hold in them.
 
+Each uncertainty has draws of its own, given by the seed, its name and the number of the future: two
+scenarios, or one that gains an uncertainty, are tried with the same draws (common random numbers).
 What is bought and reserved is chosen once; what is rented, and what runs where, adapts to each
 future. The first purchase plan is that of the scenario; the others are searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, sqrt
-from pathlib import Path
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from math import ceil, isqrt, sqrt
+from pathlib import Path as FilePath
+from random import Random
+from typing import Annotated
 
-from planner.errors import InfeasibleError
-from planner.inputs.base import Frozen
+from pydantic import Field, model_validator
+
+from planner.errors import InfeasibleError, InputError, refuse
+from planner.inputs.base import Count, Format, Frozen, Name, Number, share
+from planner.inputs.layers import base_path
+from planner.inputs.override import Override, matching, six_decimals
+from planner.inputs.reading.diagnostics import read_as
+from planner.inputs.reading.document import Path, YamlDocument, parts_of
+from planner.inputs.reading.reader import read_document
+from planner.inputs.reading.shape import FieldTree
+from planner.inputs.scenario.offer import Offer
+from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
+from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
-from planner.whatif.sweep import VariantRuns
-from planner.whatif.uncertain import Futures
-from planner.whatif.variants import Variant, VariantPlanner, commitments
+from planner.whatif.sensitivity import price_at, repriced
+from planner.whatif.shortfall import commitments
+from planner.whatif.sweep import VariantRuns, unknown_names
+from planner.whatif.variants import AS_STATED, Variant, VariantPlanner
+
+_SHAPE = FieldTree(ResolvedScenario)
+
+
+_FINE = 2**53
+
+
+Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]
+
+
+class Uncertainty(Frozen):
+    """One thing that is not known; all values under `of` move with it together."""
+
+    of: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Dotted paths of the values that it moves."""
+    times: Points | None = None
+    """By what they are multiplied: least, most likely and greatest."""
+    plus: Points | None = None
+    """Or what is added to them, likewise."""
+
+    @model_validator(mode="after")
+    def _one_estimate(self) -> Uncertainty:
+        if (self.times is None) == (self.plus is None):
+            raise ValueError("give either `times` or `plus`")
+        low, likely, high = self.points
+        if not (low <= likely <= high and low < high):
+            raise ValueError("the three points are the least, the most likely and the greatest")
+        return self
+
+    @property
+    def points(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Least, most likely, greatest."""
+        low, likely, high = self.times or self.plus or ()
+        return low, likely, high
+
+    def moved(self, value: Decimal, by: Fraction) -> Fraction:
+        """A value in a future in which this comes out so."""
+        return Fraction(value) * by if self.times else Fraction(value) + by
+
+
+class FuturesFile(Frozen):
+    """A scenario and what is uncertain about it."""
+
+    format: Format
+    """Version of this file format."""
+    scenario: Name
+    """The scenario file, relative to this one."""
+    apply: tuple[VariationName, ...] = ()
+    """Overrides and scenarios of it that hold in every future."""
+    seed: Count = 0
+    """Which draws are taken."""
+    uncertain: Annotated[dict[Name, Uncertainty], Field(min_length=1)]
+    """What is not known, by names of your own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value that moves."""
+
+    path: tuple[str, ...]
+    stated: Decimal
+    whole: bool
+    """Whether it must be a whole number."""
+    place: Path
+    """Where the file of the futures names it."""
+    offer: Offer | None
+    """Whose price it is: its price breaks move with it."""
+
+    def settings(self, moved: Callable[[Decimal], Fraction]) -> Iterator[Override]:
+        """What states another value in its place."""
+        if self.offer is None:
+            yield Override.of(self.path, self.written(moved(self.stated)))
+        else:
+            yield from repriced(
+                self.path, self.offer, self.stated, lambda price: self.written(moved(price))
+            )
+
+    def written(self, value: Fraction) -> Decimal | int:
+        """What is stated in its place."""
+        return round(value) if self.whole else six_decimals(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Futures:
+    """A file of uncertainties, read."""
+
+    document: YamlDocument
+    file: FuturesFile
+    scenario: FilePath
+    asked: Variant
+    """Overrides and settings on which the file stands."""
+
+    def base(self, planner: VariantPlanner) -> Variant:
+        """The future in which everything is as stated; raises InputError for unknown names."""
+        names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
+        refuse(unknown_names(self.document, planner, names))
+        return self.asked.with_more(Variant(self.file.apply))
+
+    def drawn(self, planner: VariantPlanner, futures: int) -> list[Variant]:
+        """So many futures; raises InputError where an end of an estimate is no possible value."""
+        base = self.base(planner)
+        inputs = planner.inputs(base)
+        document = planner.question.layers.composed(base.apply, base.settings).document
+        values = {name: self._values(document, inputs, name) for name in self.file.uncertain}
+        self._require_apart(values)
+        for end in (0, -1):
+            points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
+            planner.inputs(base.with_more(Variant((), tuple(self._settings(values, points)))))
+        drawn = (self._settings(values, self._draws(number)) for number in range(futures))
+        return [base.with_more(Variant((), tuple(settings))) for settings in drawn]
+
+    def _values(self, document: YamlDocument, inputs: Inputs, name: str) -> list[_Value]:
+        found: list[_Value] = []
+        for number, text in enumerate(self.file.uncertain[name].of):
+            place: Path = ("uncertain", name, "of", number)
+            try:
+                paths = list(matching(document.data, parts_of(text)))
+            except ValueError as error:
+                raise InputError(self.document.finding(place, str(error))) from None
+            stated = []
+            for path in paths:
+                numbers, priced = list(_numbers(document, path)), price_at(inputs, path)
+                stated += numbers or ([(path, priced[1])] if priced else [])
+            if not stated:
+                message = f"the scenario states no number at {text}"
+                hint = "state the value there, so that it can be moved"
+                raise InputError(self.document.finding(place, message, hint))
+            for inner, value in stated:
+                offer, _ = price_at(inputs, inner) or (None, None)
+                found.append(_Value(inner, value, _SHAPE.is_whole(inner), place, offer))
+        return found
+
+    def _require_apart(self, values: dict[str, list[_Value]]) -> None:
+        """Raise InputError for a value that is moved twice: only the last would count."""
+        seen: dict[tuple[str, ...], str] = {}
+        for name, moving in values.items():
+            for one in moving:
+                if one.path in seen:
+                    message = f"is moved by {seen[one.path]!r} already"
+                    raise InputError(self.document.finding(one.place, message))
+                seen[one.path] = name
+
+    def _settings(
+        self, values: dict[str, list[_Value]], points: dict[str, Fraction]
+    ) -> Iterator[Override]:
+        """What a future states, each where this file names it."""
+        for name, moving in values.items():
+            moved = partial(self.file.uncertain[name].moved, by=points[name])
+            for one in moving:
+                for stated in one.settings(moved):
+                    yield replace(stated, document=self.document, at=one.place)
+
+    def _draws(self, number: int) -> dict[str, Fraction]:
+        """What each uncertainty comes out as in a future."""
+        drawn = {}
+        for name, one in self.file.uncertain.items():
+            # Seeded by text, Python's generator gives the same numbers on every machine.
+            uniform = Fraction(Random(f"{self.file.seed}:{name}:{number}").random())
+            drawn[name] = _quantile(uniform, *map(Fraction, one.points))
+        return drawn
+
+
+def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction) -> Fraction:
+    """Of the triangular distribution; its square root is taken in whole numbers, to 2^-53."""
+    if uniform <= (likely - low) / (high - low):
+        return low + _root(uniform * (high - low) * (likely - low))
+    return high - _root((1 - uniform) * (high - low) * (high - likely))
+
+
+def _root(square: Fraction) -> Fraction:
+    return Fraction(isqrt(int(square * _FINE * _FINE)), _FINE)
+
+
+def _numbers(
+    document: YamlDocument, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Decimal]]:
+    """Numbers that are stated at a path, or by key in the mapping there."""
+    try:
+        value = document.value(path)
+    except (KeyError, TypeError, IndexError):
+        return
+    stated = value.items() if isinstance(value, dict) else ((None, value),)
+    for key, item in stated:
+        try:
+            number = share(item)
+        except ValueError:
+            return
+        if not isinstance(number, Decimal):
+            return
+        yield (path if key is None else (*path, key)), number
+
+
+def read_futures(
+    path: FilePath,
+    text: str | None = None,
+    scenario: FilePath | None = None,
+    asked: Variant = AS_STATED,
+) -> Futures:
+    """Read the file; raises InputError with all its mistakes.
+
+    `text` stands in for the file, `scenario` for the one that it names; what is `asked` of that
+    holds in every future.
+    """
+    document, file = read_as(partial(read_document, path, text=text), FuturesFile)
+    named = scenario or base_path(document, file.scenario, key="scenario")
+    return Futures(document, file, named, asked)
+
 
 _MOST = 24
 """Futures in one program. Of the others, what they cost at the least is counted."""
@@ -159,7 +385,7 @@ class PurchasePlans(Frozen):
 
 
 def compare_purchases(
-    search: Hedging, base: PlanSummary, most: int, out: Path, runs: VariantRuns
+    search: Hedging, base: PlanSummary, most: int, out: FilePath, runs: VariantRuns
 ) -> PurchasePlans:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
 
@@ -304,7 +530,7 @@ def assess_risk(
     planner: VariantPlanner,
     futures: Futures,
     samples: int,
-    out: Path,
+    out: FilePath,
     *,
     plans: int = 0,
     force: bool = False,

@@ -249,7 +249,7 @@ def test_units_that_are_short_are_open_where_the_time_ends(tmp_path, monkeypatch
     def late(*_, **__):
         raise LimitError("late")
 
-    monkeypatch.setattr("planner.whatif.variants.triage", late)
+    monkeypatch.setattr("planner.whatif.shortfall.triage", late)
     assert short_by_unit(tmp_path) is None
 
 

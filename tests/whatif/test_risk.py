@@ -16,17 +16,10 @@ from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.variants import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
-from planner.whatif.executors import ProcessExecutor
-from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst
+from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst, read_futures
+from planner.whatif.shortfall import commitments, short_quarters
 from planner.whatif.sweep import VariantRuns
-from planner.whatif.uncertain import read_futures
-from planner.whatif.variants import (
-    Variant,
-    VariantPlanner,
-    WorkerConfig,
-    commitments,
-    short_quarters,
-)
+from planner.whatif.variants import ProcessExecutor, Variant, VariantPlanner, WorkerConfig
 from tests.whatif.conftest import planner_of
 
 SCENARIO = """\
