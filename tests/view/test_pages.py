@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 import planner
 from planner.cli.app import planner as command
-from planner.view import executions
-from planner.view.executions import Failure, Task
-from planner.view.levers import levers_of, offers_of, settings_of, words_of
+from planner.view import study
+from planner.view.app import levers_of, offers_of, settings_of, words_of
+from planner.view.study import Failure, Task
 from tests.view.conftest import SMALL
 
 PLAN = "out/plan.json"
@@ -294,7 +294,7 @@ def came_to(view):
     """`came_to(task, "done", value)`: a run as if that had just come of a task."""
 
     def ended(task, *how):
-        run = executions.Execution("run-9", task)
+        run = study.Execution("run-9", task)
         run.end(*how)
         view.runs._runs[run.name] = run
         return run
@@ -389,7 +389,7 @@ def test_the_steps_between_two_plans_are_planned_when_asked(post, get, view, dea
 
 def done(task):
     said: list[Any] = []
-    executions._work(cast("Any", SimpleNamespace(send=said.append)), task)
+    study._work(cast("Any", SimpleNamespace(send=said.append)), task)
     return said[-1]
 
 
