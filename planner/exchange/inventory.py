@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 from xml.etree import ElementTree
@@ -61,29 +61,42 @@ def recognized(
     """Servers by node type, and in a sentence each kind that the catalog does not know."""
     alike: defaultdict[Server, list[str]] = defaultdict(list)
     for server in servers:
-        alike[Server("", server.gpus, server.machine, server.cloud)].append(server.name)
+        alike[replace(server, name="")].append(server.name)
     known, unknown = [], []
     for kind, names in alike.items():
         try:
-            gpu_type, gpus = _gpus_of(kind, catalog.gpus)
-            node_type, doubt = _node_type(kind, gpu_type, gpus, catalog)
+            node_type, doubt = _node_type(kind, *_gpus_of(kind, catalog.gpus), catalog)
         except LookupError as error:
-            unknown.append(_in_a_line(f"{_called(names)}: {error.args[0]}"))
+            shown = ", ".join(name[:_LONGEST] for name in names[:_NAMED])
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            unknown.append(_in_a_line(f"{shown}{more}: {error.args[0]}"))
         else:
             known.append(KnownServers(node_type, len(names), _in_a_line(doubt)))
     return tuple(known), tuple(unknown)
 
 
+def _in_a_line(text: str) -> str:
+    """Without what could end the remark that it becomes, whatever another program reports."""
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+
+
 def _gpus_of(server: Server, known: Mapping[str, GpuType]) -> tuple[str, int]:
     """The GPU type of a server and how many it has; raises LookupError in the user's words."""
-    counted: defaultdict[str, int] = defaultdict(int)
+    names, counted = gpu_types_by_name(), Counter[str]()
     for reported, count in server.gpus:
-        whole = _PARTITIONED.fullmatch(reported.removesuffix(_SHARED))
-        product = whole["product"] if whole else reported.removesuffix(_SHARED)
-        gpu_type = gpu_types_by_name().get(plain_name(product))
+        product = reported.removesuffix(_SHARED)
+        parted = _PARTITIONED.fullmatch(product)
+        product = parted["product"] if parted else product
+        if not product:
+            raise LookupError(f"{count_of(count, 'GPU')} without the name of a product")
+        gpu_type = names.get(plain_name(product))
         if gpu_type is None:
-            raise LookupError(_unknown_gpu(product, count))
-        counted[gpu_type] += count if whole is None else _whole(known[gpu_type], whole[2], count)
+            near = list(dict.fromkeys(names[one] for one in nearest(plain_name(product), names)))
+            hint = f"; nearest: {one_of(near)}" if near else ""
+            told = f"{count} x {product[:_LONGEST]!r}, which is no GPU type of the catalog{hint}"
+            raise LookupError(told)
+        gpus = _whole(known[gpu_type], parted["profile"], count) if parted else count
+        counted[gpu_type] += gpus
     if len(counted) > 1:
         held = " and ".join(f"{count} x {gpu_type}" for gpu_type, count in counted.items())
         raise LookupError(f"{held} in one server, and node types have GPUs of one type")
@@ -105,15 +118,6 @@ def _whole(gpu: GpuType, profile: str, partitions: int) -> int:
     return partitions // of_gpu
 
 
-def _unknown_gpu(product: str, count: int) -> str:
-    if not product:
-        return f"{count_of(count, 'GPU')} without the name of a product"
-    names = gpu_types_by_name()
-    near = list(dict.fromkeys(names[name] for name in nearest(plain_name(product), names)))
-    hint = f"; nearest: {one_of(near)}" if near else ""
-    return f"{count} x {product[:_LONGEST]!r}, which is no GPU type of the catalog{hint}"
-
-
 def _node_type(server: Server, gpu_type: str, gpus: int, catalog: Catalog) -> tuple[str, str]:
     """The node type, and what makes it doubtful; raises LookupError where there is none."""
     of_type = {name: node for name, node in catalog.nodes.items() if node.gpu_type == gpu_type}
@@ -122,33 +126,18 @@ def _node_type(server: Server, gpu_type: str, gpus: int, catalog: Catalog) -> tu
         near = [f"{name} with {node.gpus.value}" for name, node in of_type.items()]
         hint = f"; nearest: {one_of(near[:_NAMED])}" if near else ""
         raise LookupError(f"{gpus} x {gpu_type}, and no node type has so many{hint}")
-    doubt = f"rented of {server.cloud} perhaps, and not owned" if server.cloud else ""
-    for name in fit:
-        if _is_called(server.machine, catalog.nodes[name].product):
-            return name, doubt
+    rented = [f"rented of {server.cloud} perhaps, and not owned"] if server.cloud else []
+    for name, node in fit.items():
+        # `DGXH100-920-23687` is a DGX H100, and no XE9680L an XE9680.
+        machine, sold = (_LETTERS.sub("", n.casefold()) for n in (server.machine, node.product))
+        rest = machine.removeprefix("nvidia").removeprefix(sold)
+        if machine.removeprefix("nvidia").startswith(sold) and not rest[:1].isalpha():
+            return name, "".join(rented)
     first, *others = fit
     reported = f" in {server.machine[:_LONGEST]!r}" if server.machine else ""
     told = f"known by its {gpus} x {gpu_type}{reported} alone"
     told += f"; perhaps {one_of(others[:_NAMED])}" if others else ""
-    return first, "; ".join(filter(None, (told, doubt)))
-
-
-def _is_called(machine: str, product: str) -> bool:
-    """Whether a server is of a product: `DGXH100-920-23687` is a DGX H100, no XE9680L an XE9680."""
-    reported, sold = (_LETTERS.sub("", name.casefold()) for name in (machine, product))
-    rest = reported.removeprefix("nvidia").removeprefix(sold)
-    return reported.removeprefix("nvidia").startswith(sold) and not rest[:1].isalpha()
-
-
-def _in_a_line(text: str) -> str:
-    """Without what could end the remark that it becomes, whatever another program reports."""
-    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
-
-
-def _called(names: list[str]) -> str:
-    """`gpu-1, gpu-2, gpu-3 and 4 more`."""
-    shown = ", ".join(name[:_LONGEST] for name in names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+    return first, "; ".join((told, *rented))
 
 
 _MARKS = re.compile(r"[^a-z0-9.]+")
@@ -178,7 +167,6 @@ def gpu_types_by_name() -> dict[str, str]:
 
 
 _ROOT = "nvidia_smi_log"
-_ONE_FILE = "write one file for each server: `nvidia-smi -q -x > SERVER.xml`"
 _PROGRAM, _BEGINNING = b"NVIDIA-SMI", 400
 _STARTS = (b"<", b"\xff\xfe<", b"\xfe\xff\0<")
 
@@ -195,22 +183,24 @@ def server_of(content: bytes, name: str, shown_as: str) -> tuple[Server, frozens
     nvidia-smi names the file of its document type, which is never opened; one that declares
     entities itself is refused.
     """
+    line = None
+    gpus: list[ElementTree.Element] = []
     if b"!ENTITY" in content.replace(b"\0", b""):
-        told = "declares a document type of its own, which is not read"
-        raise InputError(Finding(told, file=shown_as, hint=_ONE_FILE))
-    try:
-        root = ElementTree.fromstring(content)
-    except ElementTree.ParseError as error:
-        told = f"is no XML: {expat.errors.messages[error.code]}"
-        line, _ = error.position
-        raise InputError(Finding(told, file=shown_as, line=line, hint=_ONE_FILE)) from None
-    if root.tag != _ROOT:
-        told = f"is XML of another kind: <{root.tag[:40]}>"
-        raise InputError(Finding(told, file=shown_as, hint=_ONE_FILE))
-    products = [(one.findtext("product_name") or "").strip() for one in root.iterfind("gpu")]
-    if not products:
-        raise InputError(Finding("has no GPU", file=shown_as, hint=_ONE_FILE))
-    uuids = ((one.findtext("uuid") or "").strip() for one in root.iterfind("gpu"))
+        fault = "declares a document type of its own, which is not read"
+    else:
+        try:
+            root = ElementTree.fromstring(content)
+            gpus = root.findall("gpu") if root.tag == _ROOT else []
+            other = f"is XML of another kind: <{root.tag[:40]}>"
+            fault = "has no GPU" if root.tag == _ROOT else other
+        except ElementTree.ParseError as error:
+            fault, (line, _) = f"is no XML: {expat.errors.messages[error.code]}", error.position
+    if not gpus:
+        hint = "write one file for each server: `nvidia-smi -q -x > SERVER.xml`"
+        raise InputError(Finding(fault, file=shown_as, line=line, hint=hint))
+    products, uuids = (
+        [(gpu.findtext(key) or "").strip() for gpu in gpus] for key in ("product_name", "uuid")
+    )
     return Server(name, tuple(sorted(Counter(products).items()))), frozenset(filter(None, uuids))
 
 
@@ -253,11 +243,8 @@ def is_nodes(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
     items = data.get("items")
     if data.get("kind") not in _LISTS or not isinstance(items, list):
         return data.get("kind") == "Node"
-    return data["kind"] == "NodeList" or not items or _kind(items[0]) == "Node"
-
-
-def _kind(item: object) -> object:
-    return item.get("kind") if isinstance(item, dict) else None
+    first = items[0] if items else {"kind": "Node"}
+    return data["kind"] == "NodeList" or (isinstance(first, dict) and first.get("kind") == "Node")
 
 
 def servers_of(data: Any, shown_as: str, resources: Collection[str]) -> tuple[Server, ...]:  # noqa: ANN401
@@ -271,14 +258,12 @@ def servers_of(data: Any, shown_as: str, resources: Collection[str]) -> tuple[Se
     servers = []
     for place, node in enumerate(nodes):
         try:
-            gpus = tuple(_gpus_of_node(node, resources))
+            if gpus := tuple(_gpus_of_node(node, resources)):
+                machine = node.metadata.labels.get(_MACHINE, "")
+                cloud = _CLOUDS.get(node.spec.provider_id.partition(":")[0], "")
+                servers.append(Server(node.metadata.name, gpus, machine, cloud))
         except ValueError as error:
             findings.append(Finding(str(error), file=shown_as, path=f"items[{place}]"))
-            continue
-        if gpus:
-            labels, provider = node.metadata.labels, node.spec.provider_id.partition(":")[0]
-            cloud = _CLOUDS.get(provider, "")
-            servers.append(Server(node.metadata.name, gpus, labels.get(_MACHINE, ""), cloud))
     if not findings and not servers:
         message = f"has no node with GPUs, of {len(nodes)}" if nodes else "lists nothing"
         hint = "`kubectl get nodes -o json` of whom may see all nodes, with their device plugins"

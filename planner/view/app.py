@@ -6,7 +6,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -200,8 +200,7 @@ class Viewer:
             return {}
         stem = run.task.title if run.task.is_variant else Path(run.task.scenario).stem
         words = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
-        short = words if len(words) <= 40 else words[:40].rpartition("-")[0]
-        return {"run": run, "keep_as": short}
+        return {"run": run, "keep_as": words[:40].strip("-")}
 
     def _plan_page(self, ask: FormFields) -> Response:
         opened, of = self._open(ask["of"]), ask["of"]
@@ -243,25 +242,25 @@ class Viewer:
         return alternatives if whole else None, sensitivity if answers else None
 
     def _alternatives_page(self, ask: FormFields) -> Response:
-        of, plan = ask["of"], self._open(ask["of"]).plan
-        found, _ = self._beside(of, plan)
+        plan = self._open(ask["of"]).plan
+        found, _ = self._beside(ask["of"], plan)
         asks = {
             f"plan-{place}": (one["name"], one["settings"])
             for place, one in enumerate(found.to_dict()["others"] if found else (), 2)
             if one["settings"] and one["figures"]
         }
-        return self._sought("alternatives", of, plan, found, asks)
+        return self._sought("alternatives", ask["of"], plan, found, asks)
 
     def _sensitivity_page(self, ask: FormFields) -> Response:
-        of, plan = ask["of"], self._open(ask["of"]).plan
-        _, found = self._beside(of, plan)
+        plan = self._open(ask["of"]).plan
+        _, found = self._beside(ask["of"], plan)
         asks = {}
         for place, one in enumerate(found.to_dict()["swings"] if found else (), 1):
             for end in ("low", "high"):
                 by = one[end]["by"]
                 words = f"{100 * by:+.0f} %" if one["unit"] == "share" else f"{by:+.0f} weeks"
                 asks[f"{end}-{place}"] = f"{one['name']} {words}", one[end]["settings"]
-        return self._sought("sensitivity", of, plan, found, asks)
+        return self._sought("sensitivity", ask["of"], plan, found, asks)
 
     def _sought(
         self,
@@ -274,8 +273,7 @@ class Viewer:
         """What was found beside a plan, each part of which can be planned; or how to find it."""
         if found is None:
             title = f"{kind.capitalize()} of {plan.title}"
-            about = {"of": of, "kind": kind, "body": "", **self._run_of(of)}
-            return self._page("sought.html", title, **about)
+            return self._page("sought.html", title, of=of, kind=kind, body="", **self._run_of(of))
         links = {
             anchor: _address("what-if", of=of, set=settings, name=name)
             for anchor, (name, settings) in asks.items()
@@ -485,42 +483,17 @@ class Lever:
 def levers_of(scenario: Scenario) -> tuple[Lever, ...]:
     """The levers that move something in a scenario."""
     data = _data(scenario)
-    return tuple(lever for lever in _levers(data) if lever.changes)
-
-
-def offers_of(scenario: Scenario) -> list[tuple[str, str, tuple[Lever, ...]]]:
-    """Each offer by itself: its name, what it is, and its levers."""
-    offers = _mapping(_data(scenario).get("offers"))
-    return [
-        (name, f"{offer.get('kind')} {offer.get('node_type')}", tuple(_own(name, offer)))
-        for name, offer in offers.items()
-    ]
-
-
-def _data(scenario: Scenario) -> dict[str, Any]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found = yaml.load(scenario.to_yaml(), loader)  # safe, and in C where there is one
-    return dict(_mapping(found))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
-    named = {name: _mapping(one) for name, one in _mapping(data.get("offers")).items()}
-    jobs = {name: _mapping(one) for name, one in _mapping(data.get("jobs")).items()}
-    offers = list(named.values())
-    buys = [one for one in offers if one.get("kind") == "buy"]
-    rents = [one for one in offers if one.get("kind") != "buy"]
+    named, jobs, apis = (data.get(section, {}) for section in ("offers", "jobs", "apis"))
+    offers, budget = list(named.values()), data.get("budget", {})
+    buys = [one for one in offers if one["kind"] == "buy"]
+    rents = [one for one in offers if one["kind"] != "buy"]
     late = [_quoted(name) for name, one in named.items() if one.get(_LEAD)]
     lead = ["*"] if late and len(late) == len(offers) else late
     loads = [load for job in jobs.values() if (load := _load(job))]
     traffic = [key for key in _TRAFFIC if any(key in load for load in loads)]
-    apis = _mapping(data.get("apis"))
-    tokens = sorted({key for one in apis.values() for key in _mapping(one) if "_tokens" in key})
-    budget = _mapping(data.get("budget"))
+    tokens = sorted({key for one in apis.values() for key in one if "_tokens" in key})
     told = ", ".join(f"{key} {_short(budget[key])}" for key in budget)
+    found = []
     for key, label, now, paths in (
         ("price", "Prices to buy", _count(buys, "offer"), ["offers.*.price_usd"] * bool(buys)),
         ("rent", "Prices to rent", _count(rents, "offer"), [f"offers.*.{_RENT}"] * bool(rents)),
@@ -531,17 +504,43 @@ def _levers(data: Mapping[str, Any]) -> Iterator[Lever]:
         ("budget", "Budgets", told, [f"budget.{key}" for key in budget]),
     ):
         unit, value = ("weeks", "{+}") if key == "lead" else ("%", "{+}%")
-        yield Lever(key, label, unit, now, tuple((path, value) for path in paths))
+        found.append(Lever(key, label, unit, now, tuple((path, value) for path in paths)))
     growing = tuple(_growing(jobs))
-    yield Lever("growth", "Growth per quarter", "%", _count(growing, "job"), growing)
-    stated = _mapping(data.get("policies")).get("headroom", "by rule")
-    yield Lever("headroom", "Headroom", "% of memory", str(stated), (("policies.headroom", "{}%"),))
-    if "capex_usd" not in budget:
-        yield Lever("capex", "Purchases at most", "USD", "no limit", (("budget.capex_usd", "{}"),))
+    found.append(Lever("growth", "Growth per quarter", "%", _count(growing, "job"), growing))
+    stated = str(data.get("policies", {}).get("headroom", "by rule"))
+    headroom = (("policies.headroom", "{}%"),)
+    found.append(Lever("headroom", "Headroom", "% of memory", stated, headroom))
+    most = () if "capex_usd" in budget else (("budget.capex_usd", "{}"),)
+    found.append(Lever("capex", "Purchases at most", "USD", "no limit", most))
+    return tuple(lever for lever in found if lever.changes)
+
+
+def offers_of(scenario: Scenario) -> list[tuple[str, str, tuple[Lever, ...]]]:
+    """Each offer by itself: its name, what it is, and its levers."""
+    found: list[tuple[str, str, tuple[Lever, ...]]] = []
+    for name, offer in _data(scenario).get("offers", {}).items():
+        stem, price = f"offers.{_quoted(name)}", _RENT
+        if offer["kind"] == "buy":
+            price = "price_usd"
+        now, weeks = _short(offer.get(price, "price book")), str(offer.get(_LEAD, 0))
+        most = str(offer.get("maximum", "no limit"))
+        own = (
+            Lever(f"price:{name}", "Price", "%", now, ((f"{stem}.{price}", "{+}%"),)),
+            Lever(f"lead:{name}", "Lead time", "weeks", weeks, ((f"{stem}.{_LEAD}", "{+}"),)),
+            Lever(f"most:{name}", "At most", "nodes", most, ((f"{stem}.maximum", "{}"),)),
+        )
+        found.append((name, f"{offer['kind']} {offer['node_type']}", own))
+    return found
+
+
+def _data(scenario: Scenario) -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return dict(yaml.load(scenario.to_yaml(), loader))  # safe, and in C where there is one
 
 
 def _load(job: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _mapping(_mapping(job.get("serve")).get("load"))
+    load: Mapping[str, Any] = job.get("serve", {}).get("load", {})
+    return load
 
 
 def _growing(jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -554,25 +553,12 @@ def _growing(jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]
                 yield f"jobs.{_quoted(name)}.{path}growth_per_quarter", f"{{*}}{share}"
 
 
-def _own(name: str, offer: Mapping[str, Any]) -> Iterator[Lever]:
-    stem = f"offers.{_quoted(name)}"
-    price = "price_usd" if offer.get("kind") == "buy" else _RENT
-    now = _short(offer[price]) if price in offer else "price book"
-    yield Lever(f"price:{name}", "Price", "%", now, ((f"{stem}.{price}", "{+}%"),))
-    weeks = offer.get(_LEAD, 0)
-    lead = ((f"{stem}.{_LEAD}", "{+}"),)
-    yield Lever(f"lead:{name}", "Lead time", "weeks", str(weeks), lead)
-    most = str(offer.get("maximum", "no limit"))
-    yield Lever(f"most:{name}", "At most", "nodes", most, ((f"{stem}.maximum", "{}"),))
-
-
 def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[\w-]+", name) else "'{}'".format(name.replace("'", "''"))
 
 
-def _count(things: Iterable[object], name: str) -> str:
-    count = len(list(things))
-    return f"{count:,} {name}{'s' * (count != 1)}"
+def _count(things: Collection[object], name: str) -> str:
+    return f"{len(things):,} {name}{'s' * (len(things) != 1)}"
 
 
 def _short(value: object) -> str:
@@ -586,28 +572,24 @@ def settings_of(levers: Iterable[Lever], form: Mapping[str, str]) -> list[str]:
     settings, wrong = [], []
     for lever in levers:
         entered = form.get(lever.key, "").strip().replace("−", "-")
-        if not entered:
-            continue
         try:
-            number = Decimal(entered)
+            number = Decimal(entered or 0)
             if not number.is_finite():
                 raise InvalidOperation
         except InvalidOperation:
             wrong.append(Finding(f"{entered!r} is not a number", path=lever.label))
             continue
-        settings += [f"{path}={_value(value, number)}" for path, value in lever.changes]
+        for path, value in lever.changes if entered else ():
+            if value.startswith("{*}"):
+                moved = (Decimal(value[3:]) * (1 + number / 100)).quantize(Decimal("0.0001"))
+                settings.append(f"{path}={_plain(moved)}%")
+            else:
+                signed = f"{'-' if number < 0 else '+'}{_plain(abs(number))}"
+                told = value.replace("{+}", signed).replace("{}", _plain(number))
+                settings.append(f"{path}={told}")
     if wrong:
         raise InputError(*wrong)
     return settings
-
-
-def _value(written: str, number: Decimal) -> str:
-    if written.startswith("{*}"):
-        moved = (Decimal(written[3:]) * (1 + number / 100)).quantize(Decimal("0.0001"))
-        return f"{_plain(moved)}%"
-    return written.replace("{+}", f"{'-' if number < 0 else '+'}{_plain(abs(number))}").replace(
-        "{}", _plain(number)
-    )
 
 
 def _plain(number: Decimal) -> str:
