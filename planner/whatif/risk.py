@@ -100,8 +100,6 @@ class _Value:
 
     path: tuple[str, ...]
     stated: Decimal
-    whole: bool
-    """Whether it must be a whole number."""
     place: Path
     """Where the file of the futures names it."""
     offer: Offer | None
@@ -109,16 +107,14 @@ class _Value:
 
     def settings(self, moved: Callable[[Decimal], Fraction]) -> Iterator[Override]:
         """What states another value in its place."""
-        if self.offer is None:
-            yield Override.of(self.path, self.written(moved(self.stated)))
-        else:
-            yield from repriced(
-                self.path, self.offer, self.stated, lambda price: self.written(moved(price))
-            )
 
-    def written(self, value: Fraction) -> Decimal | int:
-        """What is stated in its place."""
-        return round(value) if self.whole else six_decimals(value)
+        def written(value: Decimal) -> Decimal | int:
+            future = moved(value)
+            return round(future) if _SHAPE.is_whole(self.path) else six_decimals(future)
+
+        if self.offer is None:
+            return iter((Override.of(self.path, written(self.stated)),))
+        return repriced(self.path, self.offer, self.stated, written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +139,24 @@ class Futures:
         inputs = planner.inputs(base)
         document = planner.question.layers.composed(base.apply, base.settings).document
         values = {name: self._values(document, inputs, name) for name in self.file.uncertain}
-        self._require_apart(values)
+        seen: dict[tuple[str, ...], str] = {}
+        for name, one in ((name, one) for name, moving in values.items() for one in moving):
+            if one.path in seen:  # only the last would count
+                message = f"is moved by {seen[one.path]!r} already"
+                raise InputError(self.document.finding(one.place, message))
+            seen[one.path] = name
         for end in (0, -1):
             points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
             planner.inputs(base.with_more(Variant((), tuple(self._settings(values, points)))))
-        drawn = (self._settings(values, self._draws(number)) for number in range(futures))
-        return [base.with_more(Variant((), tuple(settings))) for settings in drawn]
+        drawn = []
+        for number in range(futures):
+            draws = {}
+            for name, uncertainty in self.file.uncertain.items():
+                # Seeded by text, Python's generator gives the same numbers on every machine.
+                uniform = Fraction(Random(f"{self.file.seed}:{name}:{number}").random())
+                draws[name] = _quantile(uniform, *map(Fraction, uncertainty.points))
+            drawn.append(base.with_more(Variant((), tuple(self._settings(values, draws)))))
+        return drawn
 
     def _values(self, document: YamlDocument, inputs: Inputs, name: str) -> list[_Value]:
         found: list[_Value] = []
@@ -168,18 +176,8 @@ class Futures:
                 raise InputError(self.document.finding(place, message, hint))
             for inner, value in stated:
                 offer, _ = price_at(inputs, inner) or (None, None)
-                found.append(_Value(inner, value, _SHAPE.is_whole(inner), place, offer))
+                found.append(_Value(inner, value, place, offer))
         return found
-
-    def _require_apart(self, values: dict[str, list[_Value]]) -> None:
-        """Raise InputError for a value that is moved twice: only the last would count."""
-        seen: dict[tuple[str, ...], str] = {}
-        for name, moving in values.items():
-            for one in moving:
-                if one.path in seen:
-                    message = f"is moved by {seen[one.path]!r} already"
-                    raise InputError(self.document.finding(one.place, message))
-                seen[one.path] = name
 
     def _settings(
         self, values: dict[str, list[_Value]], points: dict[str, Fraction]
@@ -190,15 +188,6 @@ class Futures:
             for one in moving:
                 for stated in one.settings(moved):
                     yield replace(stated, document=self.document, at=one.place)
-
-    def _draws(self, number: int) -> dict[str, Fraction]:
-        """What each uncertainty comes out as in a future."""
-        drawn = {}
-        for name, one in self.file.uncertain.items():
-            # Seeded by text, Python's generator gives the same numbers on every machine.
-            uniform = Fraction(Random(f"{self.file.seed}:{name}:{number}").random())
-            drawn[name] = _quantile(uniform, *map(Fraction, one.points))
-        return drawn
 
 
 def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction) -> Fraction:
@@ -255,17 +244,6 @@ _ANY = 1.0
 """The same where any purchases will do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Purchases that are the best in some futures, as far as fractional units tell."""
-
-    purchased: tuple[Acquired, ...]
-    futures: int
-    """How many it was searched over."""
-    bound_cents: int
-    """No purchases that hold all futures have a lower mean of the worst cases."""
-
-
 class Hedging:
     """A stochastic program of purchases, to which futures are added."""
 
@@ -282,34 +260,42 @@ class Hedging:
         self.apart = 0
         """Futures that no purchases hold beside all those that were taken in before."""
 
-    def propose(self, worst: Sequence[int]) -> Proposal | None:
-        """The best purchases once these futures count as bad, too.
+    def propose(self, worst: Sequence[int]) -> tuple[tuple[Acquired, ...], int, int] | None:
+        """The best purchases once these futures count as bad, too, as far as fractional units tell.
 
-        None where time ends before, or no purchases hold any of them. `worst` are places of futures
-        that have a plan, as many each time.
+        With how many futures they were searched over, and cents below which no purchases that hold
+        all futures have their mean of the worst cases. None where time ends before, or no purchases
+        hold any of them. `worst` are places of futures that have a plan, as many each time.
         """
         self._worst.append(worst)
         new = [place for place in worst if place not in self._futures]
         self._take_in(new[: _MOST - len(self._futures)])
         if not self._futures:
             return None
-        found = self._solved(tuple(map(self._mean, self._worst)), _GAP)
+        places = {place: number for number, place in enumerate(self._futures)}
+        means = []
+        for bad in self._worst:
+            others = (self.known[place].bound_cents or 0 for place in bad if place not in places)
+            within = tuple(places[place] for place in bad if place in places)
+            means.append(Mean(within, sum(others), len(bad)))
+        found = self._solved(means, _GAP)
         if found.orders is None:
             return None
-        purchased = tuple(self._acquired(order) for order in found.orders)
-        return Proposal(purchased, len(self._futures), found.bound_cents)
-
-    def _acquired(self, order: Order) -> Acquired:
-        offer = self._offers[order.offer]
-        return Acquired(
-            quarter=str(self._first + order.quarter),
-            kind=offer.kind,
-            offer=offer.name,
-            node_type=offer.node_type,
-            site=order.site,
-            count=order.nodes,
-            chosen=len(offer.sites) > 1,
-        )
+        purchased = []
+        for order in found.orders:
+            offer = self._offers[order.offer]
+            purchased.append(
+                Acquired(
+                    quarter=str(self._first + order.quarter),
+                    kind=offer.kind,
+                    offer=offer.name,
+                    node_type=offer.node_type,
+                    site=order.site,
+                    count=order.nodes,
+                    chosen=len(offer.sites) > 1,
+                )
+            )
+        return tuple(purchased), len(self._futures), found.bound_cents
 
     def _take_in(self, new: Sequence[int]) -> None:
         """Take these futures in, but for those that no purchases hold beside the others."""
@@ -317,12 +303,14 @@ class Hedging:
             return
         before = dict(self._futures)
         try:
-            self._futures |= {place: self._future(place) for place in new}
-            held = self._solved((), _ANY).outcome is not Outcome.INFEASIBLE
+            for place in new:
+                problem = self.planner.translation(self.planner.inputs(self.drawn[place])).problem
+                limit_s = self.planner.config.time_limit_s
+                self._futures[place] = future_of(problem, limit_s)
+            if self._solved((), _ANY).outcome is not Outcome.INFEASIBLE:
+                return
         except Infeasible:
-            held = False
-        if held:
-            return
+            pass
         self._futures = before
         if len(new) == 1:
             self.apart += 1
@@ -331,20 +319,10 @@ class Hedging:
         self._take_in(new[:half])
         self._take_in(new[half:])
 
-    def _future(self, place: int) -> Future:
-        inputs = self.planner.inputs(self.drawn[place])
-        return future_of(self.planner.translation(inputs).problem, self.planner.config.time_limit_s)
-
     def _solved(self, means: Sequence[Mean], gap: float) -> Hedged:
         limit_s = self.planner.config.time_limit_s
         futures = tuple(self._futures.values())
         return hedged(futures, means, time_limit_s=limit_s, relative_gap=gap)
-
-    def _mean(self, worst: Sequence[int]) -> Mean:
-        places = {place: number for number, place in enumerate(self._futures)}
-        others = (self.known[place].bound_cents or 0 for place in worst if place not in places)
-        within = tuple(places[place] for place in worst if place in places)
-        return Mean(within, sum(others), len(worst))
 
 
 PURCHASES = "purchases-"
@@ -408,7 +386,17 @@ def compare_purchases(
         folder = out / f"{PURCHASES}{len(plans)}"
         folder.mkdir(exist_ok=True)
         found = tried[purchased] = runs.figures(given, drawn, folder, force=True)
-        plans.append(_purchase_plan(searched, purchased, found))
+        costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
+        plans.append(
+            PurchasePlan(
+                searched=searched,
+                purchased=purchased,
+                short=len(found) - len(costs),
+                costs_cents=tuple(costs),
+                worst_cents=mean_of_worst(costs) if costs else None,
+                not_proved=sum(one.result in ("not proved", "no plan in time") for one in found),
+            )
+        )
 
     hold(_purchases(base.acquired), None)
     worst, asked = _costliest(known, known, planned), set()
@@ -417,16 +405,20 @@ def compare_purchases(
         proposal = search.propose(worst)
         if proposal is None:
             break
-        bound_cents = max(bound_cents, proposal.bound_cents)
-        purchased = _purchases(proposal.purchased)
+        acquired, searched, bound = proposal
+        bound_cents = max(bound_cents, bound)
+        purchased = _purchases(acquired)
         if purchased not in tried:
             if len(plans) >= most:
                 break
-            hold(purchased, proposal.futures)
+            hold(purchased, searched)
         worst = _costliest(tried[purchased], known, planned)
-    best = min(range(len(plans)), key=lambda place: _rank(plans[place], place))
+    ranks = [(plan.short, plan.worst_cents or 0) for plan in plans]
     return PurchasePlans(
-        plans=tuple(plans), best=best, bound_cents=bound_cents, none_holds_all=bool(search.apart)
+        plans=tuple(plans),
+        best=ranks.index(min(ranks)),
+        bound_cents=bound_cents,
+        none_holds_all=bool(search.apart),
     )
 
 
@@ -434,20 +426,6 @@ def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
     """What is not rented, in an order of its own."""
     bought = (one for one in acquired if one.kind not in ("rent", "hourly"))
     return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
-
-
-def _purchase_plan(
-    searched: int | None, purchased: tuple[Acquired, ...], found: Sequence[PlanSummary]
-) -> PurchasePlan:
-    costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
-    return PurchasePlan(
-        searched=searched,
-        purchased=purchased,
-        short=len(found) - len(costs),
-        costs_cents=tuple(costs),
-        worst_cents=mean_of_worst(costs) if costs else None,
-        not_proved=sum(one.result in ("not proved", "no plan in time") for one in found),
-    )
 
 
 def _costliest(
@@ -470,10 +448,6 @@ def mean_of_worst(costs: Sequence[int]) -> int:
 
 def _bad_cases(futures: int) -> int:
     return max(1, ceil(futures * WORST_PER_CENT / 100))
-
-
-def _rank(plan: PurchasePlan, place: int) -> tuple[int, int, int]:
-    return plan.short, plan.worst_cents or 0, place
 
 
 FORMAT = "3.0"
@@ -552,6 +526,7 @@ def assess_risk(
         raise InfeasibleError("no future has a plan", tuple(sorted({one.reason for one in every})))
     costs = sorted(one.cost_cents or 0 for one in planned)
     base = summary_of(plan)
+    known = [one.short_quarters for one in every if one.short_quarters is not None]
     choices = None
     if plans:
         choices = compare_purchases(Hedging(planner, drawn, every), base, plans, out, runs)
@@ -566,7 +541,11 @@ def assess_risk(
         giving_way=sum(bool(one.short) for one in planned),
         cost_cents=tuple(at_percentile(costs, share) for share in _PERCENTILES),
         costs_cents=tuple(costs),
-        chances=_chances(plan.quarters, every),
+        chances=tuple(
+            Chance(quarter=quarter, short=sum(quarter in one for one in known), of=len(known))
+            for quarter in plan.quarters
+            if known
+        ),
         choices=choices,
     )
 
@@ -574,12 +553,3 @@ def assess_risk(
 def at_percentile(values: Sequence[int], share: int) -> int:
     """Of sorted values, the one at so many per cent, by nearest rank."""
     return values[ceil(len(values) * share / 100) - 1]
-
-
-def _chances(quarters: Sequence[str], every: Sequence[PlanSummary]) -> tuple[Chance, ...]:
-    known = [one.short_quarters for one in every if one.short_quarters is not None]
-    return tuple(
-        Chance(quarter=quarter, short=sum(quarter in one for one in known), of=len(known))
-        for quarter in quarters
-        if known
-    )
