@@ -22,7 +22,7 @@ from planner.inputs.reading.locate import USED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.settled import Inputs
-from planner.planning.plan import Acquisition, Plan
+from planner.planning.plan import Plan
 from planner.planning.store import digest_of, each_once
 
 PlanOutcome = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
@@ -154,7 +154,19 @@ def tried(planner: Callable[[], Plan]) -> PlanSummary:
 
 def summary_of(plan: Plan) -> PlanSummary:
     """The figures of a plan."""
-    lines = sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
+    acquired = [
+        Acquired(
+            quarter=line.quarter,
+            kind=line.kind,
+            offer=line.offer,
+            node_type=line.node_type,
+            site=line.site,
+            count=line.count,
+            step_hours=line.step_hours,
+            chosen=bool(line.sites),
+        )
+        for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
+    ]
     staying = [node for node in plan.nodes if not node.hours]
     in_service = Counter(quarter for node in staying for quarter in node.in_service)
     short = plan.shortage.jobs if plan.shortage else ()
@@ -170,7 +182,7 @@ def summary_of(plan: Plan) -> PlanSummary:
         rent_cents=sum(line.total_cents for line in plan.acquisitions if line.kind != "buy"),
         committed_cents=sum(line.committed_cents for line in plan.acquisitions),
         order_by=min((line.order_by for line in plan.acquisitions), default=None),
-        acquired=tuple(map(_acquired, lines)),
+        acquired=tuple(acquired),
         nodes=max(in_service.values(), default=0),
         node_types=len({node.node_type for node in plan.nodes if node.in_service}),
         gpus=sum(pool.gpus[-1] for pool in plan.pools),
@@ -194,19 +206,6 @@ def summary_of(plan: Plan) -> PlanSummary:
         units_short_by_priority=tuple(
             (one.priority, one.units_short) for one in priorities if one.units_short
         ),
-    )
-
-
-def _acquired(line: Acquisition) -> Acquired:
-    return Acquired(
-        quarter=line.quarter,
-        kind=line.kind,
-        offer=line.offer,
-        node_type=line.node_type,
-        site=line.site,
-        count=line.count,
-        step_hours=line.step_hours,
-        chosen=bool(line.sites),
     )
 
 
