@@ -19,7 +19,7 @@ from planner.packing.triage import triage
 from planner.planning.jobs import stuck_jobs
 from planner.planning.plan import Plan
 from planner.sizing import SizedJob
-from planner.sizing.candidate import Sizing
+from planner.sizing.candidate import Candidate
 from planner.sizing.sizers import Sizers
 from planner.whatif.results import JobShort
 
@@ -63,15 +63,25 @@ def short_quarters(
     """
     jobs = sizers.portfolio(inputs)
     labels = inputs.scenario.horizon.labels
+    by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
     entries = {offer.name: entry_quarters(inputs, offer) for offer in inputs.offers}
     earliest = {name: labels[quarters[0]] for name, quarters in entries.items() if quarters}
-    return tuple(
-        label
-        for place, label in enumerate(labels)
-        if not _quarter_holds(
-            inputs, jobs, _nodes_in_service(inputs, committed, earliest, label), place, time_limit_s
-        )
-    )
+    short = []
+    for place, label in enumerate(labels):
+        active = _active_jobs(jobs, [job.units[place] for job in jobs], place)
+        if not active:
+            continue
+        fleet = _nodes_in_service(inputs, committed, earliest, label)
+        asked = _one_quarter(inputs, fleet, place, by_the_hour)
+        translation = with_apis(asked, translate(asked, active))
+        try:
+            if all(inputs.scenario.apis_of(job.name) for job in stuck_jobs(active, translation)):
+                attempt(translation, asked_gap=1.0, time_limit_s=time_limit_s)
+            else:
+                short.append(label)
+        except Infeasible:
+            short.append(label)
+    return tuple(short)
 
 
 def _nodes_in_service(
@@ -88,28 +98,6 @@ def _nodes_in_service(
             entry = FleetEntry(node_type=one.node_type, site=one.site, count=one.count)
             fleet[f"committed {number}"] = entry
     return fleet
-
-
-def _quarter_holds(
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    fleet: dict[str, FleetEntry],
-    place: int,
-    time_limit_s: float,
-) -> bool:
-    active = _active_jobs(jobs, [job.units[place] for job in jobs], place)
-    if not active:
-        return True
-    by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
-    asked = _one_quarter(inputs, fleet, place, by_the_hour)
-    translation = with_apis(asked, translate(asked, active))
-    if not all(inputs.scenario.apis_of(job.name) for job in stuck_jobs(active, translation)):
-        return False
-    try:
-        attempt(translation, asked_gap=1.0, time_limit_s=time_limit_s)
-    except Infeasible:
-        return False
-    return True
 
 
 def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[JobShort, ...] | None:
@@ -132,15 +120,12 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
             return None
         for job, units in zip(jobs, asked, strict=True):
             kept[job.name].append(units - lacking[job.name])
-    found = (
-        JobShort(
-            job=job.name,
-            asked=job.endpoints(),
-            short=job.lacking(kept[job.name]),
-        )
+    short = {job.name: job.lacking(kept[job.name]) for job in jobs}
+    return tuple(
+        JobShort(job=job.name, asked=job.endpoints(), short=short[job.name])
         for job in jobs
+        if any(short[job.name])
     )
-    return tuple(one for one in found if any(one.short))
 
 
 def _units_without_room(
@@ -173,39 +158,35 @@ def _units_without_room(
     )
     found = triage(translation.problem, claims, asked_gap=1.0, time_limit_s=time_limit_s)
     lacking = Counter({name: every[name] for name in stuck})
-    late = [name.partition("\n")[0] for name, delay in found.delays.items() if delay is None]
-    for name in late:
-        lacking[name] += every[name] if name in shared else 1
+    for name, delay in found.delays.items():
+        if delay is None:
+            job = name.partition("\n")[0]
+            lacking[job] += every[job] if job in shared else 1
     return lacking
 
 
 def _active_jobs(
     jobs: Sequence[SizedJob], units: Sequence[int], place: int
 ) -> tuple[SizedJob, ...]:
-    """Jobs with so many units in one quarter, those that have any, with its replicas."""
-    return tuple(
-        job.model_copy(update={"units": (count,), "sizing": _in_quarter(job.sizing, place)})
-        for job, count in zip(jobs, units, strict=True)
-        if count
-    )
+    """Jobs with so many units in one quarter, those that have any, sized for it alone."""
+    found = []
+    for job, count in zip(jobs, units, strict=True):
+        if count:
+            candidates = tuple(_in_quarter(one, place) for one in job.sizing.candidates)
+            sizing = job.sizing.model_copy(update={"candidates": candidates})
+            found.append(job.model_copy(update={"units": (count,), "sizing": sizing}))
+    return tuple(found)
 
 
-def _in_quarter(sizing: Sizing, place: int) -> Sizing:
+def _in_quarter(candidate: Candidate, place: int) -> Candidate:
     """The same for a horizon of this quarter alone."""
-    candidates = (
-        one.model_copy(
-            update={
-                "replicas": one.replicas_in(place),
-                "replicas_by_quarter": (),
-                "serving": one.serving
-                and one.serving.model_copy(update={"peaks": (one.serving.peaks[place],)}),
-            }
-        )
-        if one.replicas_by_quarter or one.serving
-        else one
-        for one in sizing.candidates
-    )
-    return sizing.model_copy(update={"candidates": tuple(candidates)})
+    serving = candidate.serving
+    if not candidate.replicas_by_quarter and not serving:
+        return candidate
+    if serving:
+        serving = serving.model_copy(update={"peaks": (serving.peaks[place],)})
+    own = {"replicas": candidate.replicas_in(place), "replicas_by_quarter": (), "serving": serving}
+    return candidate.model_copy(update=own)
 
 
 def _one_quarter(

@@ -107,17 +107,13 @@ class VariantPlanner:
     def key(self, variant: Variant) -> str:
         """All that the figures of a variant depend on, in short; raises InputError."""
         if variant not in self._keys:
-            self._keys[variant] = self._key(variant)
+            inputs, config = self.inputs(variant), self.config
+            files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
+            given = config.committed if config.purchases is None else config.purchases
+            effort = (config.gap, config.time_limit_s, given)
+            asked = repr((__version__, effort, files, inputs.question))
+            self._keys[variant] = hashlib.sha256(asked.encode()).hexdigest()[:24]
         return self._keys[variant]
-
-    def _key(self, variant: Variant) -> str:
-        inputs = self.inputs(variant)
-        files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
-        config = self.config
-        given = config.committed if config.purchases is None else config.purchases
-        effort = (config.gap, config.time_limit_s, given)
-        asked = repr((__version__, effort, files, inputs.question))
-        return hashlib.sha256(asked.encode()).hexdigest()[:24]
 
     def plan(self, inputs: Inputs) -> Plan:
         """Plan with the gap and limits of the configuration; raises what planning raises."""
