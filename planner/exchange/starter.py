@@ -16,7 +16,7 @@ from itertools import chain, count
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from planner.errors import Finding, InputError, refuse
-from planner.exchange.inventory import KnownServers
+from planner.exchange.cluster import KnownServers
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.reading.diagnostics import Attempts

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError, refuse
 from planner.exchange import Exported, of_export
+from planner.exchange.cluster import scenario_name
 from planner.exchange.exports import cluster_names
-from planner.exchange.usage import scenario_name
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter

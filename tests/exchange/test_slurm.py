@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import InputError
-from planner.exchange.usage import actuals_csv, read_names, usage_of_slurm
+from planner.exchange.cluster import actuals_csv, read_names, usage_of_slurm
 from planner.inputs.reading.grid import table_rows
 
 ACTUALS = ("quarter", "job", "node_type", "count", "gpu_hours", "gpus")
