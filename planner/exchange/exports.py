@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -271,7 +271,6 @@ WITHOUT_TEAM = "without-team"
 
 _API = "kueue.x-k8s.io/v1beta2"
 _MOST_FLAVORS = 64
-_HOST = ("cpu", "memory")
 
 _Quotas = dict[tuple[str, str, str], int]
 """Flavor, resource and team: the most that the team holds of it at once; memory in MB."""
@@ -294,14 +293,9 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
     teams = cluster_names(sorted({job.team or WITHOUT_TEAM for job in plan.jobs}))
     types, sites = (cluster_names(sorted({pool[part] for pool in pools})) for part in (0, 1))
     flavors = _flavors(pools)
-    resources_of = {one.node_type: one.kubernetes_resource for one in plan.node_types}
-    there: Counter[tuple[str, str]] = Counter()
-    for node in nodes:
-        flavor = flavors[node.node_type, node.site]
-        has = {resources_of[node.node_type]: node.gpus, "cpu": node.cpus, "memory": node.memory_mb}
-        there.update({(flavor, resource): amount for resource, amount in has.items()})
-    gpus = {resource for _, resource in there}.union(one.need.resource for one in pods)
-    resources = (*_HOST, *sorted(gpus.difference(_HOST)))
+    facts = {one.node_type: one.kubernetes_resource for one in plan.node_types}
+    gpus = {facts[node.node_type] for node in nodes} | {one.need.resource for one in pods}
+    resources = ("cpu", "memory", *sorted(gpus))
     quotas = _quotas(pods, flavors)
     racks = [RACK_LABEL] * any(node.racks for node in plan.nodes)
     levels = [{"nodeLabel": one} for one in (SITE_LABEL, *racks, "kubernetes.io/hostname")]
@@ -311,16 +305,14 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
         spec: dict[str, Any] = {"nodeLabels": labels, "topologyName": LABELS}
         objects.append(_object(_API, "ResourceFlavor", {"name": flavor}, spec=spec))
     for team, name in teams.items():
-        named = [
-            {
-                "name": flavor,
-                "resources": [
-                    {"name": one, "nominalQuota": _amount(one, quotas.get((flavor, one, team), 0))}
-                    for one in resources
-                ],
-            }
-            for flavor in flavors.values()
-        ]
+        named = []
+        for flavor in flavors.values():
+            held = [(one, quotas.get((flavor, one, team), 0)) for one in resources]
+            own = [
+                {"name": one, "nominalQuota": f"{amount}{'M' * (one == 'memory' and amount > 0)}"}
+                for one, amount in held
+            ]
+            named.append({"name": flavor, "resources": own})
         groups = [{"coveredResources": list(resources), "flavors": named}]
         spec = {"cohortName": LABELS, "namespaceSelector": {}, "resourceGroups": groups}
         annotations = _as_stated(team, teams)
@@ -330,14 +322,8 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
         f"{plan.scenario}, {quarter}. Quotas are sums over all nodes of a flavor: what the team",
         "holds at the hour at which it holds most. What no quota gives out stays free.",
     ]
-    without = sorted({node.site for node in nodes if not node.racks})
-    if racks and without:
-        said.append(
-            f"Label the nodes of {', '.join(without)} with a {RACK_LABEL}, too: the plan has none, "
-            "and Kueue places no pod on a node that lacks a label of the topology."
-        )
     said += _renamed(team=teams, node_type=types, site=sites)
-    return {"kueue.yaml": _documents((*said, *_sums(there, quotas)), objects)}
+    return {"kueue.yaml": _documents(said, objects)}
 
 
 def _flavors(pools: Sequence[PoolName]) -> dict[PoolName, str]:
@@ -367,25 +353,6 @@ def _quotas(pods: Sequence[Pods], flavors: Mapping[PoolName, str]) -> _Quotas:
     return {
         key: max(accumulate(held[hour] for hour in sorted(held))) for key, held in changes.items()
     }
-
-
-def _amount(resource: str, amount: int) -> str:
-    return f"{amount}M" if resource == "memory" and amount else str(amount)
-
-
-def _sums(there: Mapping[tuple[str, str], int], quotas: _Quotas) -> Iterator[str]:
-    """Per flavor, what is in service beside the quotas that the queues give out of it."""
-    given: defaultdict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
-    for (flavor, resource, team), amount in sorted(quotas.items()):
-        given[flavor, resource].append((team, amount))
-    for flavor, resource in sorted({*there, *given}):
-        parts = given[flavor, resource]
-        total = _amount(resource, sum(amount for _, amount in parts))
-        each = ", ".join(f"{team} {_amount(resource, amount)}" for team, amount in parts)
-        of = " as planned"  # of partitions, of which no node states how many it has
-        if (flavor, resource) in there:
-            of = f" of {_amount(resource, there[flavor, resource])} in service"
-        yield f"{flavor}: {resource} {total}{of}{f' ({each})' if each else ''}"
 
 
 USED_BY = "used-by.csv"
