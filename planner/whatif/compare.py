@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from planner.errors import Finding, InfeasibleError, InputError, LimitError, refuse
 from planner.inputs.base import Frozen
 from planner.inputs.catalog.catalog import Catalog
@@ -219,24 +221,26 @@ def _inputs(before: Saved, after: Saved) -> Iterator[InputChange]:
                 before=_stated(before, path, old),
                 after=_stated(after, path, new),
             )
-    if before.inputs and after.inputs:
-        (one, rules), (other, other_rules) = facts_of(before), facts_of(after)
-        for cause, name, old_facts, new_facts in (
-            ("prices", "price book", one.prices, other.prices),
-            ("catalog", "catalog", _unpriced(one), _unpriced(other)),
-            ("rules", "rule", rules, other_rules),
-        ):
-            if old_facts != new_facts:
-                sides = (facts.model_dump() for facts in (old_facts, new_facts))
-                if cause == "rules":
-                    sides = (facts["rules"] for facts in sides)
-                for path, old, new in _differences((), *sides):
-                    yield InputChange(
-                        cause=cause,
-                        path=f"{name} {settable(tuple(map(str, path)))}",
-                        before=None if old is None else flow(_plain(old)),
-                        after=None if new is None else flow(_plain(new)),
-                    )
+    if before.inputs is None or after.inputs is None:
+        return
+    reads: dict[tuple[str, str], Callable[[Inputs], BaseModel]] = {
+        ("prices", "price book"): lambda inputs: inputs.catalog_of_files.prices,
+        ("catalog", "catalog"): lambda inputs: _unpriced(inputs.catalog_of_files),
+        ("rules", "rule"): lambda inputs: inputs.rules,
+    }
+    for (cause, name), read in reads.items():
+        one, other = read(before.inputs), read(after.inputs)
+        if one == other:
+            continue
+        sides = (facts.model_dump(exclude={"own"}) for facts in (one, other))
+        for path, old, new in _differences((), *sides):
+            shown = settable(tuple(map(str, path[1:] if cause == "rules" else path)))
+            yield InputChange(
+                cause=cause,
+                path=f"{name} {shown}",
+                before=None if old is None else flow(_plain(old)),
+                after=None if new is None else flow(_plain(new)),
+            )
 
 
 def _stated(side: Saved, path: Path, value: object) -> str | None:
@@ -276,15 +280,9 @@ def _unread(before: Saved, after: Saved) -> Iterator[str]:
     if before.inputs and after.inputs:
         return
     one, other = (
-        {(role, path): digest for role, path, digest in side.plan.provenance.files}
-        for side in (before, after)
+        {file for file in side.plan.provenance.files if file[0] in USED} for side in (before, after)
     )
-    differ = sorted(
-        path
-        for role, path in one.keys() | other.keys()
-        if role in USED and one.get((role, path)) != other.get((role, path))
-    )
-    if differ:
+    if differ := sorted({path for _, path, _ in one ^ other}):
         yield f"these files that the scenarios use differ: {', '.join(differ)}"
 
 
@@ -330,13 +328,9 @@ def _costs(before: Plan, after: Plan) -> tuple[Amount, ...]:
     def lines(plan: Plan) -> _Figures:
         return {(line.name, None): line.present_cents for line in plan.costs}
 
-    whole = Amount(
-        name="net present cost",
-        quarter=None,
-        unit="cents",
-        before=before.proof.cost_cents,
-        after=after.proof.cost_cents,
-    )
+    ends = before.proof.cost_cents, after.proof.cost_cents
+    name = "net present cost"
+    whole = Amount(name=name, quarter=None, unit="cents", before=ends[0], after=ends[1])
     return (*_changed("cents", lines(before), lines(after)), whole)
 
 
