@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -33,7 +32,7 @@ from planner import (
     Scenario,
     SensitivityResult,
 )
-from planner.view.study import Execution, Executions, Opened, Study, Task, TaskKind, lines_of
+from planner.view.study import Study, Task, TaskKind, lines_of
 
 _HERE = Path(__file__).parent / "pages"
 _LARGEST_FORM_BYTES = 1_000_000
@@ -76,8 +75,7 @@ class Viewer:
 
     def __init__(self, token: str = "") -> None:
         self.token = token or secrets.token_urlsafe(18)
-        self.runs = Executions(self._prepare)
-        self._study = Study()
+        self.study = Study()
         self._templates = jinja2.Environment(autoescape=True, trim_blocks=True)
         self._templates.loader = jinja2.FileSystemLoader(_HERE)
         self._templates.undefined = jinja2.StrictUndefined
@@ -155,7 +153,7 @@ class Viewer:
         return self._page(template, result.title, **about)
 
     def _study_page(self, ask: FormFields) -> Response:  # noqa: ARG002 - the same for all
-        plans = self._study.plans()
+        plans = self.study.plans()
         whole = [one for one in plans if not one.broken]
         last: dict[str, int] = {}
         added = {}
@@ -169,47 +167,29 @@ class Viewer:
             broken=[one for one in plans if one.broken],
             added=added,
             most=max((one.cost_cents for one in whole), default=0),
-            scenarios=self._study.scenarios(),
-            runs=[run for run in self.runs.all() if run.state != "done" or run.value],
+            scenarios=self.study.scenarios(),
+            runs=[run for run in self.study.runs() if run.state != "done" or run.value],
         )
 
     # One plan
 
-    def _open(self, name: str) -> Opened:
-        """A plan of the folder, or one that was planned here and is not kept."""
-        if not name.startswith("run-"):
-            return self._study.open(name)
-        return self._study.kept((name, 0, 0), self._done(name).value)
-
-    def _done(self, name: str) -> Execution:
-        run = self.runs.get(name)
-        if run is None or run.task.kind != "plan" or run.state != "done":
-            raise InputError(Finding("is not there any more; plan again", path=name or "plan"))
-        return run
-
-    def _prepare(self, run: Execution, value: Any) -> None:  # noqa: ANN401 - of any task
-        """Check a plan before it is shown; what is wrong with it is told there."""
-        if run.task.kind == "plan":
-            with suppress(PlannerError):
-                self._study.kept((run.name, 0, 0), value)
-
     def _run_of(self, of: str) -> dict[str, Any]:
         """Of a plan that is not kept: its run, and a name to keep it under."""
-        run = self.runs.get(of)
-        if run is None:
+        if not of.startswith("run-"):
             return {}
+        run = self.study.run(of)
         stem = run.task.title if run.task.is_variant else Path(run.task.scenario).stem
         words = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
         return {"run": run, "keep_as": words[:40].strip("-")}
 
     def _plan_page(self, ask: FormFields) -> Response:
-        opened, of = self._open(ask["of"]), ask["of"]
+        opened, of = self.study.open(ask["of"]), ask["of"]
         jobs = enumerate(opened.plan.jobs, 1)
         links = {f"job-{place}": _address("job", of=of, name=job["job"]) for place, job in jobs}
         return self._page_of("plan.html", of, opened.plan, links, told=opened.warnings)
 
     def _job_page(self, ask: FormFields) -> Response:
-        plan = self._open(ask["of"]).plan
+        plan = self.study.open(ask["of"]).plan
         names = [row["job"] for row in plan.jobs]
         if not names:
             raise InputError(Finding("has no jobs", file=ask["of"]))
@@ -218,7 +198,7 @@ class Viewer:
 
     def _document(self, ask: FormFields) -> Response:
         """A document as `planner report` writes it: a page of its own, with its own policy."""
-        plan = self._open(ask["of"]).plan
+        plan = self.study.open(ask["of"]).plan
         alternatives, sensitivity = self._beside(ask["of"], plan)
         made = planner.report(
             plan, alternatives=alternatives, sensitivity=sensitivity, what_if="none"
@@ -233,7 +213,7 @@ class Viewer:
         """Results that lie beside a plan and are of its question."""
         if of.startswith("run-"):
             return None, None
-        plan_path = self._study.plan_path(of)
+        plan_path = self.study.plan_path(of)
         paths = [plan_path.with_name(f"{kind}.json") for kind in ("alternatives", "sensitivity")]
         alternatives = planner.AlternativesResult.read(paths[0]) if paths[0].is_file() else None
         sensitivity = planner.SensitivityResult.read(paths[1]) if paths[1].is_file() else None
@@ -242,7 +222,7 @@ class Viewer:
         return alternatives if whole else None, sensitivity if answers else None
 
     def _alternatives_page(self, ask: FormFields) -> Response:
-        plan = self._open(ask["of"]).plan
+        plan = self.study.open(ask["of"]).plan
         found, _ = self._beside(ask["of"], plan)
         asks = {
             f"plan-{place}": (one["name"], one["settings"])
@@ -252,7 +232,7 @@ class Viewer:
         return self._sought("alternatives", ask["of"], plan, found, asks)
 
     def _sensitivity_page(self, ask: FormFields) -> Response:
-        plan = self._open(ask["of"]).plan
+        plan = self.study.open(ask["of"]).plan
         _, found = self._beside(ask["of"], plan)
         asks = {}
         for place, one in enumerate(found.to_dict()["swings"] if found else (), 1):
@@ -286,14 +266,14 @@ class Viewer:
         if not (before and after):
             return self._page("compare.html", "Compare", names=names, ask=ask, body="")
         labels = names.get(before, before), names.get(after, after)
-        plans = self._open(before).plan, self._open(after).plan
+        plans = self.study.open(before).plan, self.study.open(after).plan
         found = planner.compare(*plans, labels=labels, causes=False)
         return self._page_of("compare.html", after, found, names=names, ask=ask)
 
     def _names(self) -> dict[str, str]:
         """Plans that can be compared: those of the folder, and those that are not kept."""
-        names = {one.name: one.folder for one in self._study.plans() if not one.broken}
-        done = (one for one in self.runs.all() if one.task.kind == "plan" and one.state == "done")
+        names = {one.name: one.folder for one in self.study.plans() if not one.broken}
+        done = (one for one in self.study.runs() if one.task.kind == "plan" and one.state == "done")
         return {**names, **{run.name: f"{run.task.title} (not kept)" for run in done}}
 
     # What if
@@ -316,8 +296,8 @@ class Viewer:
     def _scenario(self, of: str) -> tuple[Scenario, PlanResult | None]:
         """What a plan was made from, with the plan; or a scenario of the folder."""
         if of.endswith((".yaml", ".yml")):
-            return planner.load(self._study.scenario_path(of)), None
-        plan = self._open(of).plan
+            return planner.load(self.study.scenario_path(of)), None
+        plan = self.study.open(of).plan
         return plan.scenario(), plan
 
     def _ask(self, ask: FormFields) -> Response:
@@ -356,31 +336,25 @@ class Viewer:
                 back=_address("compare", before=ask["before"], after=ask["after"]),
             )
         else:
-            path = self._study.plan_path(of)
+            path = self.study.plan_path(of)
             found: TaskKind = "alternatives" if kind == "alternatives" else "sensitivity"
-            title = f"{found.capitalize()} of {self._open(of).plan.title}"
+            title = f"{found.capitalize()} of {self.study.open(of).plan.title}"
             task = Task(found, title, plans=(str(path),), back=_address(found, of=of))
         return self._begun(task)
 
     def _source(self, name: str) -> str:
         """A plan for another process: its path, or its text."""
         if name.startswith("run-"):
-            return str(self._done(name).value)
-        return str(self._study.plan_path(name))
+            return str(self.study.made(name).value)
+        return str(self.study.plan_path(name))
 
     def _begun(self, task: Task) -> Response:
-        return _to(_address("run", id=self.runs.start(task).name))
+        return _to(_address("run", id=self.study.start(task).name))
 
     # Work in the background
 
-    def _run(self, ask: FormFields) -> Execution:
-        run = self.runs.get(ask["id"])
-        if run is None:
-            raise InputError(Finding("is not there any more", path=ask["id"] or "run"))
-        return run
-
     def _run_page(self, ask: FormFields) -> Response:
-        run = self._run(ask)
+        run = self.study.run(ask["id"])
         task, body, sections = run.task, "", ""
         if run.state == "done":
             if task.kind == "plan" and task.of and task.of in self._names():
@@ -391,21 +365,21 @@ class Viewer:
         return self._page("run.html", task.title, run=run, body=body, sections=sections)
 
     def _state(self, ask: FormFields) -> Response:
-        run = self._run(ask)
+        run = self.study.run(ask["id"])
         seconds = round(run.elapsed_seconds)
         return JSONResponse({"over": run.is_over, "doing": run.doing, "seconds": seconds})
 
     def _cancel(self, ask: FormFields) -> Response:
-        run = self._run(ask)
+        run = self.study.run(ask["id"])
         if run.state == "done":
-            self.runs.drop(run.name)
+            self.study.drop(run.name)
             return _to("./")
         run.end("cancelled")
         return _to(_address("run", id=run.name))
 
     def _keep(self, ask: FormFields) -> Response:
         """Write a plan beside its scenario, and what was changed as a file that extends that."""
-        run, name = self._done(ask["id"]), ask["name"].strip()
+        run, name = self.study.made(ask["id"]), ask["name"].strip()
         if not _NAME.fullmatch(name):
             message = (
                 f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
@@ -424,14 +398,14 @@ class Viewer:
                 with variant.open("x", encoding="utf-8", newline="\n") as file:
                     file.write(scenario.to_variant(name))
                 planner.load(variant)
-            self._open(run.name).plan.write(folder)
+            self.study.open(run.name).plan.write(folder)
         except (OSError, PlannerError) as error:
             if run.task.is_variant:
                 variant.unlink(missing_ok=True)
             if isinstance(error, PlannerError):
                 raise
             raise InputError(Finding(f"{error.strerror}", file=str(variant))) from None
-        self.runs.drop(run.name)
+        self.study.drop(run.name)
         return _to(_address("plan", of=(folder / "plan.json").as_posix()))
 
 

@@ -87,130 +87,6 @@ class Opened(NamedTuple):
     warnings: tuple[str, ...]
 
 
-class Study:
-    """What lies in a folder, which is the current one; nothing else is read or written by name."""
-
-    def __init__(self) -> None:
-        self._opened: OrderedDict[_Key, Opened] = OrderedDict()
-        # One at a time: warnings are caught in all threads, and reading a plan takes a whole core.
-        self._reading = threading.Lock()
-
-    def plans(self) -> list[FoundPlan]:
-        """Those of a scenario together, in the order in which they were made."""
-        found = [_glance(path) for path in _files((_PLAN,))]
-        return sorted(found, key=lambda one: (one.broken != "", one.scenario, one.made, one.name))
-
-    def scenarios(self) -> list[str]:
-        """Paths of files with jobs, or with a base that has them."""
-        return [path.as_posix() for path in _files((".yaml", ".yml")) if _asks(path)]
-
-    def scenario_path(self, name: str) -> Path:
-        """A scenario that is listed; raises InputError for any other name."""
-        return _one_of(name, self.scenarios(), "scenario")
-
-    def plan_path(self, name: str) -> Path:
-        """A plan that is listed; raises InputError for any other name."""
-        return _one_of(name, [path.as_posix() for path in _files((_PLAN,))], "plan")
-
-    def open(self, name: str) -> Opened:
-        """Read a plan that is listed, and check it; raises what `planner.read_plan` does.
-
-        It is read anew where it has changed, or a file that it was made from.
-        """
-        path = self.plan_path(name)
-        behind = [*map(Path, _glance(path).files)]
-        return self.kept((*_key(path), *(_key(one) for one in behind if one.is_file())), path)
-
-    def kept(self, key: _Key, source: Path | str) -> Opened:
-        """What is read of a plan, from a file or its text; once for the same key."""
-        with self._reading:
-            if key not in self._opened:
-                self._opened[key] = _read(source)
-            self._opened.move_to_end(key)
-            while len(self._opened) > _PLANS_KEPT:
-                self._opened.popitem(last=False)
-            return self._opened[key]
-
-
-def _read(source: Path | str) -> Opened:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PlannerWarning)
-        plan = planner.read_plan(source)
-    told = (one for one in caught if issubclass(one.category, PlannerWarning))
-    return Opened(plan, tuple(str(one.message) for one in told))
-
-
-def _key(path: Path) -> tuple[str, int, int]:
-    found = path.stat()
-    return path.as_posix(), found.st_mtime_ns, found.st_size
-
-
-def _glance(path: Path) -> FoundPlan:
-    try:
-        return _read_glance(*_key(path))
-    except OSError as error:
-        return FoundPlan(path.as_posix(), "", broken=str(error.strerror))
-
-
-def _files(ends: tuple[str, ...]) -> Iterator[Path]:
-    """Files of the current folder whose names end so; none that a link leads to."""
-    count = 0
-    for folder, inner, names in os.walk("."):
-        here = Path(folder)
-        deep = len(here.parts) >= _DEPTH
-        inner[:] = [] if deep else sorted(name for name in inner if not name.startswith("."))
-        for name in sorted(names):
-            path = here / name
-            if name.endswith(ends) and path.is_file() and not path.is_symlink():
-                count += 1
-                if count > _MOST_FILES:
-                    return
-                yield path
-
-
-def _one_of(name: str, listed: list[str], what: str) -> Path:
-    if name not in listed:
-        raise InputError(Finding(f"is no {what} of this folder", file=name))
-    return Path(name)
-
-
-def _asks(path: Path) -> bool:
-    with suppress(OSError, UnicodeDecodeError):
-        small = path.stat().st_size <= _LARGEST_SCENARIO_BYTES
-        return small and _IS_SCENARIO.search(path.read_text(encoding="utf-8-sig")) is not None
-    return False
-
-
-@lru_cache(_MOST_FILES)
-def _read_glance(name: str, changed_ns: int, size: int) -> FoundPlan:  # noqa: ARG001 - of the key
-    made = datetime.fromtimestamp(changed_ns / 10**9).astimezone()
-    try:
-        data: dict[str, Any] = json.loads(Path(name).read_text(encoding="utf-8-sig"))
-        proof, made_from = data["proof"], data["provenance"]
-        files = [(role, file) for role, file, _ in made_from["files"]]
-        options = made_from.get("options") or {}
-        return FoundPlan(
-            name,
-            f"{made:%Y-%m-%d %H:%M}",
-            title=str(data["scenario"]),
-            scenario=str(dict(files).get("scenario", "")),
-            as_of=str(data["as_of"]),
-            status=str(proof["status"]),
-            cost_cents=int(proof["cost_cents"]),
-            jobs=len(data["jobs"]),
-            nodes=sum(int(one["count"]) for one in data["acquisitions"]),
-            changes=tuple(
-                str(one)
-                for one in (*options.get("variations", ()), *options.get("settings", ()))
-                if not str(one).startswith("name=")
-            ),
-            files=tuple(str(file) for role, file in files if role in ("scenario", "base")),
-        )
-    except _BREAKS as error:
-        told = str(error) if isinstance(error, OSError) else "it is no plan, or not whole"
-        return FoundPlan(name, f"{made:%Y-%m-%d %H:%M}", broken=told)
-
-
 _AT_A_TIME, _KEPT = 2, 12
 State = Literal["waiting", "at work", "done", "failed", "cancelled"]
 TaskKind = Literal["plan", "causes", "alternatives", "sensitivity"]
@@ -313,18 +189,63 @@ class Execution:
         self._process.join()
 
 
-class Executions:
-    """Tasks by name, two at work at a time, the others waiting their turn.
+class Study:
+    """What lies in a folder, which is the current one, and the tasks that are worked on for it.
 
-    `prepare` is called with what came of one before it counts as done.
+    Nothing else is read or written by name. Two tasks are at work at a time, the others wait.
     """
 
-    def __init__(self, prepare: Callable[[Execution, Any], None]) -> None:
-        self._prepare = prepare
+    def __init__(self) -> None:
+        self._opened: OrderedDict[_Key, Opened] = OrderedDict()
+        # One at a time: warnings are caught in all threads, and reading a plan takes a whole core.
+        self._reading = threading.Lock()
         self._runs: dict[str, Execution] = {}
         self._turns = threading.Semaphore(_AT_A_TIME)
         self._lock = threading.Lock()
         self._numbers = count(1)
+
+    def plans(self) -> list[FoundPlan]:
+        """Those of a scenario together, in the order in which they were made."""
+        found = [_glance(path) for path in _files((_PLAN,))]
+        return sorted(found, key=lambda one: (one.broken != "", one.scenario, one.made, one.name))
+
+    def scenarios(self) -> list[str]:
+        """Paths of files with jobs, or with a base that has them."""
+        return [path.as_posix() for path in _files((".yaml", ".yml")) if _asks(path)]
+
+    def scenario_path(self, name: str) -> Path:
+        """A scenario that is listed; raises InputError for any other name."""
+        return _one_of(name, self.scenarios(), "scenario")
+
+    def plan_path(self, name: str) -> Path:
+        """A plan that is listed; raises InputError for any other name."""
+        return _one_of(name, [path.as_posix() for path in _files((_PLAN,))], "plan")
+
+    def open(self, name: str) -> Opened:
+        """Read and check a plan that is listed, or that a run has made.
+
+        It is read anew where it has changed, or a file that it was made from. Raises what
+        `planner.read_plan` does.
+        """
+        if name.startswith("run-"):
+            return self._kept((name, 0, 0), self.made(name).value)
+        path = self.plan_path(name)
+        behind = [*map(Path, _glance(path).files)]
+        return self._kept((*_key(path), *(_key(one) for one in behind if one.is_file())), path)
+
+    def _kept(self, key: _Key, source: Path | str) -> Opened:
+        """What is read of a plan, from a file or its text; once for the same key."""
+        with self._reading:
+            if key not in self._opened:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always", PlannerWarning)
+                    plan = planner.read_plan(source)
+                told = (one.message for one in caught if issubclass(one.category, PlannerWarning))
+                self._opened[key] = Opened(plan, tuple(map(str, told)))
+            self._opened.move_to_end(key)
+            while len(self._opened) > _PLANS_KEPT:
+                self._opened.popitem(last=False)
+            return self._opened[key]
 
     def start(self, task: Task) -> Execution:
         """Begin a task, in the background."""
@@ -334,20 +255,29 @@ class Executions:
             over = [one.name for one in self._runs.values() if one.is_over]
             for name in over[: max(0, len(self._runs) - _KEPT)]:
                 del self._runs[name]
-        threading.Thread(target=self._take_turn, args=(run,), daemon=True).start()
+        threading.Thread(target=self._work, args=(run,), daemon=True).start()
         return run
 
-    def get(self, name: str) -> Execution | None:
-        """One by its name; None if there is none, or not any more."""
-        return self._runs.get(name)
-
-    def all(self) -> list[Execution]:
+    def runs(self) -> list[Execution]:
         """The latest first."""
         with self._lock:
             return list(reversed(self._runs.values()))
 
+    def run(self, name: str) -> Execution:
+        """One by its name; raises InputError if there is none, or not any more."""
+        if name not in self._runs:
+            raise InputError(Finding("is not there any more; plan again", path=name or "run"))
+        return self._runs[name]
+
+    def made(self, name: str) -> Execution:
+        """A run that has made a plan; raises InputError for any other."""
+        run = self.run(name)
+        if run.task.kind != "plan" or run.state != "done":
+            raise InputError(Finding("is no plan that was made here", path=name))
+        return run
+
     def drop(self, name: str) -> None:
-        """Forget one, ended if it is not over."""
+        """Forget a run, ended if it is not over."""
         with self._lock:
             run = self._runs.pop(name, None)
         if run is not None:
@@ -355,19 +285,96 @@ class Executions:
 
     def stop(self) -> None:
         """End all that is at work."""
-        for run in self.all():
+        for run in self.runs():
             run.end("cancelled")
 
-    def _take_turn(self, run: Execution) -> None:
+    def _work(self, run: Execution) -> None:
         # Ctrl-C is for the server: its processes inherit that it is blocked here.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         if not self._turns.acquire(blocking=False):
             run.doing = "waiting for another to end"
             self._turns.acquire()
         try:
-            run.work(self._prepare)
+            run.work(self._check)
         finally:
             self._turns.release()
+
+    def _check(self, run: Execution, value: Any) -> None:  # noqa: ANN401 - of any task
+        """Check a plan before it is shown; what is wrong with it is told there."""
+        if run.task.kind == "plan":
+            with suppress(PlannerError):
+                self._kept((run.name, 0, 0), value)
+
+
+def _key(path: Path) -> tuple[str, int, int]:
+    found = path.stat()
+    return path.as_posix(), found.st_mtime_ns, found.st_size
+
+
+def _glance(path: Path) -> FoundPlan:
+    try:
+        return _read_glance(*_key(path))
+    except OSError as error:
+        return FoundPlan(path.as_posix(), "", broken=str(error.strerror))
+
+
+def _files(ends: tuple[str, ...]) -> Iterator[Path]:
+    """Files of the current folder whose names end so; none that a link leads to."""
+    count = 0
+    for folder, inner, names in os.walk("."):
+        here = Path(folder)
+        deep = len(here.parts) >= _DEPTH
+        inner[:] = [] if deep else sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(names):
+            path = here / name
+            if name.endswith(ends) and path.is_file() and not path.is_symlink():
+                count += 1
+                if count > _MOST_FILES:
+                    return
+                yield path
+
+
+def _one_of(name: str, listed: list[str], what: str) -> Path:
+    if name not in listed:
+        raise InputError(Finding(f"is no {what} of this folder", file=name))
+    return Path(name)
+
+
+def _asks(path: Path) -> bool:
+    with suppress(OSError, UnicodeDecodeError):
+        small = path.stat().st_size <= _LARGEST_SCENARIO_BYTES
+        return small and _IS_SCENARIO.search(path.read_text(encoding="utf-8-sig")) is not None
+    return False
+
+
+@lru_cache(_MOST_FILES)
+def _read_glance(name: str, changed_ns: int, size: int) -> FoundPlan:  # noqa: ARG001 - of the key
+    made = datetime.fromtimestamp(changed_ns / 10**9).astimezone()
+    try:
+        data: dict[str, Any] = json.loads(Path(name).read_text(encoding="utf-8-sig"))
+        proof, made_from = data["proof"], data["provenance"]
+        files = [(role, file) for role, file, _ in made_from["files"]]
+        options = made_from.get("options") or {}
+        return FoundPlan(
+            name,
+            f"{made:%Y-%m-%d %H:%M}",
+            title=str(data["scenario"]),
+            scenario=str(dict(files).get("scenario", "")),
+            as_of=str(data["as_of"]),
+            status=str(proof["status"]),
+            cost_cents=int(proof["cost_cents"]),
+            jobs=len(data["jobs"]),
+            nodes=sum(int(one["count"]) for one in data["acquisitions"]),
+            changes=tuple(
+                str(one)
+                for one in (*options.get("variations", ()), *options.get("settings", ()))
+                if not str(one).startswith("name=")
+            ),
+            files=tuple(str(file) for role, file in files if role in ("scenario", "base")),
+        )
+    except _BREAKS as error:
+        told = str(error) if isinstance(error, OSError) else "it is no plan, or not whole"
+        return FoundPlan(name, f"{made:%Y-%m-%d %H:%M}", broken=told)
 
 
 # What follows runs in the process of a task.
