@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlencode
@@ -23,14 +24,12 @@ from starlette.routing import Route
 
 import planner
 from planner import (
-    AlternativesResult,
     Finding,
     InputError,
     PlannerError,
     PlanResult,
     Result,
     Scenario,
-    SensitivityResult,
 )
 from planner.view.study import Study, Task, TaskKind, lines_of
 
@@ -67,6 +66,12 @@ class FormFields:
         return self.fields.get(key, [])
 
 
+_SOUGHT: dict[str, Any] = {
+    "alternatives": planner.AlternativesResult,
+    "sensitivity": planner.SensitivityResult,
+}
+"""What may lie beside a plan, and how it is read."""
+
 Page: TypeAlias = Callable[[FormFields], Response]
 
 
@@ -88,8 +93,8 @@ class Viewer:
             "job": self._job_page,
             "compare": self._compare_page,
             "what-if": self._what_if_page,
-            "alternatives": self._alternatives_page,
-            "sensitivity": self._sensitivity_page,
+            "alternatives": partial(self._sought_page, "alternatives"),
+            "sensitivity": partial(self._sought_page, "sensitivity"),
             "document": self._document,
             "run": self._run_page,
             "state": self._state,
@@ -199,66 +204,34 @@ class Viewer:
     def _document(self, ask: FormFields) -> Response:
         """A document as `planner report` writes it: a page of its own, with its own policy."""
         plan = self.study.open(ask["of"]).plan
-        alternatives, sensitivity = self._beside(ask["of"], plan)
-        made = planner.report(
-            plan, alternatives=alternatives, sensitivity=sensitivity, what_if="none"
-        )
+        made = planner.report(plan, what_if="none", **self._beside(ask["of"], plan))
         name = "quarterly" if ask["name"] == "quarterly" else "justification"
         own = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(made.files()[f"{name}.html"], headers=own)
 
-    def _beside(
-        self, of: str, plan: PlanResult
-    ) -> tuple[AlternativesResult | None, SensitivityResult | None]:
-        """Results that lie beside a plan and are of its question."""
-        if of.startswith("run-"):
-            return None, None
-        plan_path = self.study.plan_path(of)
-        paths = [plan_path.with_name(f"{kind}.json") for kind in ("alternatives", "sensitivity")]
-        alternatives = planner.AlternativesResult.read(paths[0]) if paths[0].is_file() else None
-        sensitivity = planner.SensitivityResult.read(paths[1]) if paths[1].is_file() else None
-        whole = alternatives and alternatives.whole and alternatives.answers(plan)
-        answers = sensitivity and sensitivity.answers(plan)
-        return alternatives if whole else None, sensitivity if answers else None
+    def _beside(self, of: str, plan: PlanResult) -> dict[str, Any]:
+        """Alternatives and sensitivity that lie beside a plan and are of its question, or None."""
+        beside: dict[str, Any] = {"alternatives": None, "sensitivity": None}
+        if not of.startswith("run-"):
+            plan_path = self.study.plan_path(of)
+            for kind, result in _SOUGHT.items():
+                path = plan_path.with_name(f"{kind}.json")
+                found = result.read(path) if path.is_file() else None
+                if found and found.answers(plan) and getattr(found, "whole", True):
+                    beside[kind] = found
+        return beside
 
-    def _alternatives_page(self, ask: FormFields) -> Response:
-        plan = self.study.open(ask["of"]).plan
-        found, _ = self._beside(ask["of"], plan)
-        asks = {
-            f"plan-{place}": (one["name"], one["settings"])
-            for place, one in enumerate(found.to_dict()["others"] if found else (), 2)
-            if one["settings"] and one["figures"]
-        }
-        return self._sought("alternatives", ask["of"], plan, found, asks)
-
-    def _sensitivity_page(self, ask: FormFields) -> Response:
-        plan = self.study.open(ask["of"]).plan
-        _, found = self._beside(ask["of"], plan)
-        asks = {}
-        for place, one in enumerate(found.to_dict()["swings"] if found else (), 1):
-            for end in ("low", "high"):
-                by = one[end]["by"]
-                words = f"{100 * by:+.0f} %" if one["unit"] == "share" else f"{by:+.0f} weeks"
-                asks[f"{end}-{place}"] = f"{one['name']} {words}", one[end]["settings"]
-        return self._sought("sensitivity", ask["of"], plan, found, asks)
-
-    def _sought(
-        self,
-        kind: str,
-        of: str,
-        plan: PlanResult,
-        found: Result | None,
-        asks: Mapping[str, tuple[str, list[str]]],
-    ) -> Response:
+    def _sought_page(self, kind: str, ask: FormFields) -> Response:
         """What was found beside a plan, each part of which can be planned; or how to find it."""
+        of, plan = ask["of"], self.study.open(ask["of"]).plan
+        found = self._beside(of, plan)[kind]
         if found is None:
             title = f"{kind.capitalize()} of {plan.title}"
             return self._page("sought.html", title, of=of, kind=kind, body="", **self._run_of(of))
-        links = {
-            anchor: _address("what-if", of=of, set=settings, name=name)
-            for anchor, (name, settings) in asks.items()
-        }
-        told = [(asks[anchor][0], link) for anchor, link in links.items()]
+        links, told = {}, []
+        for anchor, name, settings in _parts_of(kind, found.to_dict()):
+            links[anchor] = _address("what-if", of=of, set=settings, name=name)
+            told.append((name, links[anchor]))
         return self._page_of("sought.html", of, found, links, asks=told, kind=kind)
 
     def _compare_page(self, ask: FormFields) -> Response:
@@ -407,6 +380,20 @@ class Viewer:
             raise InputError(Finding(f"{error.strerror}", file=str(variant))) from None
         self.study.drop(run.name)
         return _to(_address("plan", of=(folder / "plan.json").as_posix()))
+
+
+def _parts_of(kind: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Plans of what was found: where each is drawn, its name, and the settings that make it."""
+    if kind == "alternatives":
+        for place, one in enumerate(found["others"], 2):
+            if one["settings"] and one["figures"]:
+                yield f"plan-{place}", one["name"], one["settings"]
+        return
+    for place, one in enumerate(found["swings"], 1):
+        for end in ("low", "high"):
+            by = one[end]["by"]
+            words = f"{100 * by:+.0f} %" if one["unit"] == "share" else f"{by:+.0f} weeks"
+            yield f"{end}-{place}", f"{one['name']} {words}", one[end]["settings"]
 
 
 def _address(page: str, **fields: str | Iterable[str]) -> str:

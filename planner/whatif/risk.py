@@ -41,10 +41,7 @@ from planner.whatif.sweep import VariantRuns, unknown_names
 from planner.whatif.variants import AS_STATED, Variant, VariantPlanner
 
 _SHAPE = FieldTree(ResolvedScenario)
-
-
 _FINE = 2**53
-
 
 Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]
 
