@@ -36,8 +36,7 @@ from planner.reporting.sections.comparison import (
 )
 from planner.sizing.sizers import Sizers
 from planner.whatif.actuals import read_actuals
-from planner.whatif.causes import planned_side
-from planner.whatif.compare import Comparison, Replay, compare_plans, replay_plan
+from planner.whatif.compare import Comparison, Replay, compare_plans, planned_side, replay_plan
 
 _ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
 

@@ -10,7 +10,7 @@ import planner
 from planner.packing.constraints import traffic
 from planner.packing.statement import nowhere
 from planner.sizing.sizers import Sizers
-from planner.whatif.variants import units_short
+from planner.whatif.shortfall import units_short
 from tests.stated import asked
 
 SCENARIO = """

@@ -12,7 +12,7 @@ from planner.planning.make import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
-from planner.whatif.alternatives import find_alternatives, standard_alternatives
+from planner.whatif.alternatives import find_alternatives
 from planner.whatif.results import PlanSummary, require_plan, summary_of
 from planner.whatif.variants import CachedRunner, Variant
 from tests.whatif.conftest import planner_of, runner_of
@@ -249,7 +249,7 @@ def test_units_that_are_short_are_open_where_the_time_ends(tmp_path, monkeypatch
     def late(*_, **__):
         raise LimitError("late")
 
-    monkeypatch.setattr("planner.whatif.variants.triage", late)
+    monkeypatch.setattr("planner.whatif.shortfall.triage", late)
     assert short_by_unit(tmp_path) is None
 
 
@@ -257,7 +257,7 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
     text = IDLE.replace("  survey:", "  # survey:").replace("  wide:", "  # wide:")
     text = text.replace("{gpus: 3}, c", "{gpus: 3}, may_slip_quarters: 1, c")
     planner = planner_of(tmp_path, text)
-    found = standard_alternatives(runner_of(planner))
+    found = find_alternatives(runner_of(planner), within=None)
     one = other(found, "do nothing")
     assert one.units_short == planner.units_short(planner.inputs(Variant()))
     assert other(found, "rent only").units_short is None
@@ -457,7 +457,7 @@ def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
     planner = planner_of(tmp_path, text)
     made = CachedRunner(planner, Scripted(answer), Variant(), lambda _: None)
     made.know(plan)
-    found = standard_alternatives(made)
+    found = find_alternatives(made, within=None)
     assert other(found, "reclaim first").figures == plan
     assert len(planned) == 2
 

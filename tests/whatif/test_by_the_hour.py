@@ -6,8 +6,9 @@ import pytest
 
 from planner.inputs.override import Override
 from planner.whatif.alternatives import find_alternatives
-from planner.whatif.uncertain import read_futures
-from planner.whatif.variants import Variant, commitments, short_quarters
+from planner.whatif.risk import read_futures
+from planner.whatif.shortfall import commitments, short_quarters
+from planner.whatif.variants import Variant
 from tests.whatif.conftest import planner_of, runner_of
 
 SCENARIO = """\
