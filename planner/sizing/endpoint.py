@@ -263,7 +263,8 @@ class Endpoint:
             facts = {} if self._serve.concurrency is not None else {"concurrency": _requests(held)}
             if flight is not None:
                 facts["in_flight"] = _requests(flight)
-            if split is not None:
+            stated = self._serve.disaggregated
+            if split is not None and not (stated and stated.prefill_engines):
                 facts["prefill_engines"] = Known(split.prefill, "engines", "tried")
                 facts["decode_engines"] = Known(split.decode, "engines", "tried")
             self._tries[key] = self._alone.choosing(facts)

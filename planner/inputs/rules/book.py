@@ -241,19 +241,18 @@ class RuleBook(Frozen):
 
     def depending_on(self, facts: frozenset[str]) -> frozenset[str]:
         """Names of results that these facts change in any situation; found once."""
-        if facts not in self._depending:
-            found = set(facts)
-            waiting = list(found)
-            while waiting:
-                fresh = self._users.get(waiting.pop(), set()) - found
-                found |= fresh
-                waiting += fresh
-            self._depending[facts] = frozenset(found)
-        return self._depending[facts]
+        return reached(facts, self._users)
 
-    @cached_property
-    def _depending(self) -> dict[frozenset[str], frozenset[str]]:
-        return {}
+
+def reached(facts: frozenset[str], users: Mapping[str, Set[str]]) -> frozenset[str]:
+    """These facts and all results that use them; `users` are results by what they ask for."""
+    found = set(facts)
+    waiting = list(found)
+    while waiting:
+        fresh = users.get(waiting.pop(), frozenset()) - found
+        found |= fresh
+        waiting += fresh
+    return frozenset(found)
 
 
 _RULE = re.compile(r"rules\.('[^']*'|[\w-]+)")
