@@ -26,8 +26,8 @@ from planner.sizing.calibration import (
     MeasuredGroup,
     MeasuredPair,
 )
+from planner.sizing.endpoint import Figures, Replica
 from planner.sizing.engine import Known, Reasoning
-from planner.sizing.flight import Figures, flight_of, in_flight_at, latency_at
 from planner.sizing.sizer import Sizer
 
 _BYTES_PER_MIB: Final = 2**20
@@ -72,10 +72,10 @@ def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:
     """What is expected of a run under its own load; `replica` is it on its own GPUs."""
     if run.load != "open":
         return replica.number
-    flight = flight_of(replica)
-    flying = in_flight_at(flight, Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
-    latency = latency_at(flight.exactly, flying)
-    at = flight.exactly(in_flight=flying)
+    loaded = Replica(replica)
+    flying = loaded.in_flight_at(Fraction(run.requests_per_second or 0), MOST_AT_ONCE)
+    latency = loaded.latency_at(flying, exactly=True)
+    at = loaded.exactly(in_flight=flying)
     return lambda name: latency[name] if name in latency else at(name)
 
 

@@ -1,17 +1,33 @@
-"""Applies rules: from what is known to what follows, each figure with the rule that gave it."""
+"""Applies rules: from what is known to what follows, each figure with the rule that gave it.
+
+It runs the worked examples of rules, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, overload
+
+from pydantic import ConfigDict
 
 from planner.errors import Finding, InputError
+from planner.inputs.base import Frozen
 from planner.inputs.rules.book import PLACEHOLDER, RuleBook, reached
-from planner.inputs.rules.expression import Exact, ExpressionError, exact
+from planner.inputs.rules.expression import Exact, ExpressionError, exact, with_figures
 from planner.inputs.rules.facts import FACTS
-from planner.inputs.rules.rule import Rule, RuleInput, Value, needs, value_text
+from planner.inputs.rules.rule import (
+    Example,
+    Rule,
+    RuleInput,
+    Value,
+    given_values,
+    needs,
+    value_text,
+)
 
 ASSUMED: Final = "assumed"
 """Origin of a value that nobody stated."""
@@ -26,7 +42,41 @@ class Known(NamedTuple):
     """`job`, `catalog <id>`, `rule <id>`, `scenario`, `assumed` or `none` (no rule speaks)."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A named number with its unit."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
+
+    name: str
+    value: float | str | bool
+    unit: str
+    origin: str
+    """`job`, `catalog <id>`, `rule <id>`, `scenario`, or `assumed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationStep:
+    """One line of a sum: which rule, what went in, what came out, who says so."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
+
+    rule: str
+    title: str
+    formula: str
+    """As the rule states it."""
+    inputs: tuple[Quantity, ...]
+    result: Quantity
+    sources: tuple[str, ...]
+
+    @property
+    def worked(self) -> str:
+        """The same with figures in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
+        figures = {one.name: one.value for one in self.inputs if isinstance(one.value, float)}
+        return with_figures(self.formula, figures)
+
+
+@dataclass(eq=False)
 class Derivation:
     """A value and how it came about; a plain fact has no rule.
 
@@ -40,6 +90,96 @@ class Derivation:
     """What rules had to give before: inputs, and conditions that a rule decided."""
     assumed: tuple[str, ...] = ()
     """Assumptions that this step itself makes."""
+
+    @cached_property
+    def step(self) -> DerivationStep:
+        """As a reader sees it; only of what a rule gave."""
+        if self.rule is None:
+            raise LookupError(self.known)
+        return DerivationStep(
+            rule=self.rule.id,
+            title=self.rule.title,
+            formula=self.rule.stated,
+            inputs=tuple(_quantity(name, known) for name, known in self.inputs),
+            result=_quantity(self.rule.gives or self.rule.id, self.known),
+            sources=self.rule.source_texts,
+        )
+
+
+def _quantity(name: str, known: Known) -> Quantity:
+    value = known.value if isinstance(known.value, str | bool) else float(known.value)
+    return Quantity(name, value, known.unit, known.origin)
+
+
+def walk(roots: Iterable[Derivation | None]) -> tuple[Derivation, ...]:
+    """Every derivation below these, once, what is needed before what needs it.
+
+    A situation derives each name once, so identity tells whether one was seen.
+    """
+    seen: set[Derivation] = set()
+    found: list[Derivation] = []
+
+    def visit(derivation: Derivation) -> None:
+        if derivation not in seen:
+            seen.add(derivation)
+            for needed in derivation.needs:
+                visit(needed)
+            found.append(derivation)
+
+    for root in roots:
+        if root is not None and root.rule is not None:
+            visit(root)
+    return tuple(found)
+
+
+class Trace(Sequence[DerivationStep]):
+    """Steps that are written when somebody reads them: few of the candidates that are sized are."""
+
+    def __init__(
+        self, before: tuple[Derivation, ...], roots: tuple[Derivation | None, ...]
+    ) -> None:
+        """The steps `before`, then all below `roots`."""
+        self._before, self._roots = before, roots
+
+    @property
+    def _walked(self) -> Iterator[Derivation]:
+        return (one for one in (*self._before, *walk(self._roots)) if one.rule is not None)
+
+    @cached_property
+    def rules(self) -> frozenset[str]:
+        """Ids of the rules that spoke."""
+        return frozenset(one.rule.id for one in self._walked if one.rule is not None)
+
+    @cached_property
+    def assumed(self) -> frozenset[str]:
+        """What the job leaves open and the steps below the roots fill in."""
+        return frozenset(text for one in walk(self._roots) for text in one.assumed)
+
+    @cached_property
+    def _steps(self) -> tuple[DerivationStep, ...]:
+        return tuple(one.step for one in self._walked)
+
+    @overload
+    def __getitem__(self, index: int) -> DerivationStep: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[DerivationStep, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> DerivationStep | tuple[DerivationStep, ...]:
+        """Give one step, or some."""
+        return self._steps[index]
+
+    def __len__(self) -> int:
+        """How many steps there are."""
+        return len(self._steps)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any sequence of the same steps."""
+        return isinstance(other, Sequence) and self._steps == tuple(other)
+
+    def __hash__(self) -> int:
+        """As the steps."""
+        return hash(self._steps)
 
 
 class _Open(NamedTuple):
@@ -331,3 +471,77 @@ def _evaluate(rule: Rule, inputs: Iterable[tuple[str, Known]]) -> Exact | bool:
         return rule.expression.evaluate(figures)  # type: ignore[arg-type] # rules take numbers only
     except ExpressionError as error:
         raise InputError(Finding(f"the formula {error}", path=rule.id)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleResult:
+    """One example of one rule, or the lack of an example or a source."""
+
+    rule: str
+    name: str
+    """The example's sentence, or what is missing."""
+    passed: bool
+    message: str
+    """What was expected and what came out; empty where it passed."""
+
+
+def run_examples(rules: RuleBook) -> list[ExampleResult]:
+    """Run every example of every rule, by rule id; a rule without source or example fails too."""
+    results: list[ExampleResult] = []
+    for rule in rules.rules.values():
+        if not rule.sources:
+            results.append(ExampleResult(rule.id, "source", False, "the rule names no source"))
+        if not rule.examples:
+            results.append(ExampleResult(rule.id, "example", False, "the rule has no example"))
+        results += [_run(rules, rule, example) for example in rule.examples]
+    return results
+
+
+def _run(rules: RuleBook, rule: Rule, example: Example) -> ExampleResult:
+    try:
+        got = _outcome(rules, rule, example)
+    except InputError as error:
+        return ExampleResult(rule.id, example.name, False, str(error))
+    expected = Fraction(example.expect) if isinstance(example.expect, Decimal) else example.expect
+    if _agree(got, expected, Fraction(example.tolerance or 0)):
+        return ExampleResult(rule.id, example.name, True, "")
+    shown = "nothing" if got is None else value_text(got)
+    return ExampleResult(
+        rule.id, example.name, False, f"expected {value_text(expected)}, got {shown}"
+    )
+
+
+def _outcome(rules: RuleBook, rule: Rule, example: Example) -> Value | None:
+    """What a rule gives for an example; None if it does not speak or lacks a figure.
+
+    Facts that a condition fixes need not be repeated in the example.
+    """
+    given = _fixed_by_conditions(rule) | given_values(example.given)
+    facts = {
+        name: Known(value, FACTS[name].unit if name in FACTS else "", "example")
+        for name, value in given.items()
+    }
+    reasoning = Reasoning(rules, facts)
+    if rule.kind in ("exclusion", "warning"):
+        return reasoning.holds(rule)
+    if not rule.speaks(reasoning.value):
+        return None
+    if rule.kind != "policy" and rule not in reasoning.applicable(rule.gives or ""):
+        return None
+    derivation = reasoning.step_of(rule)
+    return derivation.known.value if derivation else None
+
+
+def _fixed_by_conditions(rule: Rule) -> dict[str, Value]:
+    firsts = {
+        name: condition.one_of[0]
+        for name, condition in rule.applies.items()
+        if condition.one_of is not None
+    }
+    return given_values(firsts)
+
+
+def _agree(got: Value | None, expected: Value, tolerance: Fraction) -> bool:
+    if isinstance(got, str | bool | None) or isinstance(expected, str | bool):
+        return type(got) is type(expected) and got == expected
+    return abs(Fraction(got) - expected) <= tolerance

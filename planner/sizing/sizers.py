@@ -7,7 +7,7 @@ from decimal import ROUND_UP, Decimal
 from planner.inputs.rules.expression import Exact
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.job import SERVING_SUFFIX, Adapters, Job, Serve, Tune
-from planner.inputs.scenario.scenario import Policies, ResolvedScenario
+from planner.inputs.scenario.scenario import ResolvedScenario
 from planner.inputs.settled import Inputs
 from planner.sizing.calibrate import calibrate
 from planner.sizing.candidate import SizedJob
@@ -137,8 +137,6 @@ _MOST = 8
 
 _APART = {"shortage": "refuse"}
 """Policies that size no job, alike for all."""
-_OF_PARTS = {"mig": "never", "shared_gpus": False}
-"""Policies that size serving jobs alone, as if there were none."""
 
 
 class Sizers:
@@ -146,11 +144,11 @@ class Sizers:
 
     That is catalog, rules, measured runs, policies, GPU types and settings. Of the settings, only
     those count that some rule asks for: the price of energy sizes no job. Nor does it count who
-    gives way. Where GPUs are divided otherwise, only serving jobs are sized anew.
+    gives way.
     """
 
     def __init__(self) -> None:
-        self._kept: list[tuple[tuple[object, ...], Policies, Sizer]] = []
+        self._kept: list[tuple[tuple[object, ...], Sizer]] = []
 
     def sizer(self, inputs: Inputs, gpu_types: tuple[str, ...] | None) -> Sizer:
         """The sizer for these inputs and GPU types, all of the catalog if None.
@@ -160,22 +158,17 @@ class Sizers:
         settings, rules = inputs.settings, inputs.rules
         policies = inputs.scenario.policies.model_copy(update=_APART)
         counting = tuple(value for name, value in settings if name in rules.asked)
-        whole = policies.model_copy(update=_OF_PARTS)
-        key = (inputs.catalog, rules, inputs.measured, counting, whole, gpu_types)
-        alike = None
-        for place, (known, divided, sizer) in enumerate(self._kept):
-            if known == key:
-                alike = sizer
-                if divided == policies:
-                    self._kept.append(self._kept.pop(place))
-                    return sizer
-        of_files = (inputs.catalog, rules, settings, policies)
-        calibration = None
-        if inputs.measured:
-            calibration = calibrate(inputs.measured, Sizer(*of_files), inputs.catalog, rules)
-        made = Sizer(*of_files, gpu_types, calibration, known=alike)
-        self._kept = [*self._kept[1 - _MOST :], (key, policies, made)]
-        return made
+        key = (inputs.catalog, rules, inputs.measured, counting, policies, gpu_types)
+        found = next((kept for kept in self._kept if kept[0] == key), None)
+        if found is None:
+            of_files = (inputs.catalog, rules, settings, policies)
+            calibration = None
+            if inputs.measured:
+                calibration = calibrate(inputs.measured, Sizer(*of_files), inputs.catalog, rules)
+            found = key, Sizer(*of_files, gpu_types, calibration)
+        others = [kept for kept in self._kept if kept is not found]
+        self._kept = [*others[1 - _MOST :], found]
+        return found[1]
 
     def portfolio(self, inputs: Inputs) -> tuple[SizedJob, ...]:
         """All jobs of these inputs, sized on the GPU types that their plan may use."""

@@ -1,21 +1,22 @@
-"""What is known of a job, its model and a GPU type before any rule has spoken."""
+"""What is known of a job, its model and a GPU type before any rule has spoken, and in one line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from fractions import Fraction
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import AsFact, Frozen
 from planner.inputs.catalog.catalog import Catalog, GpuType, Model
 from planner.inputs.rules.book import RuleBook
-from planner.inputs.rules.expression import exact
+from planner.inputs.rules.expression import Exact, exact, figure_text
 from planner.inputs.rules.facts import FACTS
 from planner.inputs.scenario.horizon import Run
 from planner.inputs.scenario.job import Fixed, Job, Serve, Tune
 from planner.inputs.settled import Settings
-from planner.inputs.text import did_you_mean
+from planner.inputs.text import count_of, did_you_mean
 from planner.sizing.engine import ASSUMED, Known
 
 Plain = Decimal | int | str | bool | None
@@ -284,3 +285,104 @@ def _known(figures: Mapping[str, Plain], origin: str) -> dict[str, Known]:
         for name, value in figures.items()
         if value is not None
     }
+
+
+_METHODS = {
+    "full": "full fine-tuning",
+    "lora": "LoRA tuning",
+    "qlora": "QLoRA tuning",
+    "p-tuning": "p-tuning",
+}
+
+_ENGINES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM"}
+
+_STATED = {
+    "micro_batch": "micro-batch {}",
+    "gradient_accumulation": "gradient accumulation {}",
+    "gradient_checkpointing": "checkpointing {}",
+    "attention_kernel": "{} attention",
+    "loss_kernel": "{} loss",
+    "layer_kernels": "{} layer kernels",
+    "value_parameters_b": "value model of {} B",
+    "sharding": "sharding {}",
+    "offload": "offload {}",
+}
+"""How a run is described further, as far as the job says so."""
+
+
+def summary(
+    job: Job, weight_bits: Exact | None = None, peaks: tuple[Fraction, ...] | None = None
+) -> str:
+    """One readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`.
+
+    `weight_bits` is the width that is served, where the job leaves it to the model; `peaks` are
+    requests per second by quarter, as the job states them if left out.
+    """
+    if job.tune is not None:
+        return ", ".join(_tuning(job.tune))
+    if job.serve is not None:
+        arriving = job.peaks(None) if peaks is None else peaks
+        return ", ".join(_serving(job.serve, weight_bits, arriving))
+    fixed = job.fixed or Fixed(gpus=1)
+    need = f"{figure_text(fixed.gpu_memory_gb or 0)} GB of GPU memory"
+    if fixed.gpus is not None:
+        need = count_of(fixed.gpus, "GPU")
+    return f"fixed need of {need}, {fixed.cpus} CPUs, {figure_text(fixed.memory_gb)} GB host memory"
+
+
+def _tuning(tune: Tune) -> Iterator[str]:
+    by = "" if tune.objective == "sft" else f" by {tune.objective.upper()}"
+    yield f"{_METHODS[tune.method]} of {_subject(tune)}{by}"
+    if tune.base_bits is not None:
+        yield f"base at {tune.base_bits} bit"
+    if tune.precision not in (None, tune.usual_precision):
+        yield tune.precision
+    if tune.optimizer != "adamw":
+        yield tune.optimizer
+    for key in ("sequence", "batch"):
+        if (figure := getattr(tune, key)) is not None:
+            yield f"{key} {figure:,}"
+    if (size := tune.reward_parameters_b) is not None:
+        yield f"reward model of {size} B" if size else "no reward model"
+    for key, told in _STATED.items():
+        if key in tune.model_fields_set and getattr(tune, key) is not None:
+            yield told.format(getattr(tune, key))
+    ways = [(name.replace("_", " "), count) for name, count in tune.parallelism or () if count > 1]
+    if ways:
+        yield "parallelism " + " × ".join(f"{name} {count}" for name, count in ways)
+
+
+def _serving(serve: Serve, weight_bits: Exact | None, peaks: tuple[Fraction, ...]) -> Iterator[str]:
+    bits = serve.bits
+    widths = (
+        " or ".join(map(str, bits)) if isinstance(bits, tuple) else figure_text(weight_bits or bits)
+    )
+    text = f"serving of {_subject(serve)} at {widths} bit"
+    if serve.adapters is not None:
+        size = format(serve.adapters.size_gb, ".3g")
+        text += f" with {count_of(serve.adapters.count, 'adapter')} of {size} GB"
+    if serve.engine is not None:
+        text += f" on {' '.join(filter(None, (_ENGINES[serve.engine], serve.engine_version)))}"
+    yield text
+    if serve.disaggregated is not None:
+        yield "prefill on GPUs of its own"
+    if serve.speculative is not None:
+        yield f"{serve.speculative.draft_tokens:,} tokens drafted"
+    if serve.context is not None and serve.concurrency is not None:
+        yield f"{serve.concurrency:,} × {serve.context:,} tokens"
+    if serve.load is not None:
+        most, highest = "up to " if len(set(peaks)) > 1 else "", max(peaks)
+        requests = "request" if highest == 1 else "requests"
+        shared = " shared by GPU types" if serve.mixed else ""
+        yield f"{most}{float(highest):,.4g} {requests} a second{shared}"
+    if serve.latency is not None:
+        called = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "e2e_ms": "end to end"}
+        asked = (
+            f"{called[key]} {float(figure):,.10g} ms"
+            for key, figure in serve.latency.targets_ms.items()
+        )
+        yield f"{', '.join(asked)} at p{serve.latency.percentile}"
+
+
+def _subject(about: Tune | Serve) -> str:
+    return about.model or f"{figure_text(about.parameters_b or 0)} B parameters"
