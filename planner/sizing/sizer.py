@@ -30,7 +30,6 @@ from planner.sizing.subject import (
     partition_facts,
     run_facts,
     setting_facts,
-    shared_facts,
     summary,
 )
 
@@ -101,7 +100,7 @@ class Sizer:
             ):
                 yield name, partition_facts(gpu_type, name, self._catalog)
         if self._policies.shared_gpus:
-            yield "", shared_facts(gpu_type, self._catalog)
+            yield "", self._gpus[gpu_type] | {"gpu_shared": Known(True, "true/false", "scenario")}
 
     def size(
         self,
