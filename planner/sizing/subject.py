@@ -56,15 +56,15 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
         if "encoder" in facts and "loss_kernel" in left:
             facts["loss_kernel"] = Known("no-logits", "text", ASSUMED)
     elif about is not None:
-        sizes: dict[str, Plain] = dict.fromkeys(
-            ("parameters_b", "active_parameters_b"), about.parameters_b
+        size, family = about.parameters_b, about.family
+        facts |= _known(
+            {"parameters_b": size, "active_parameters_b": size, "family": family}, "job"
         )
-        facts |= _known(sizes | {"family": about.family}, "job")
         if about.family is not None:
             facts |= _known({"attention": "gqa", "gated_mlp": True}, f"family {about.family}")
     if serve is not None and serve.speculative and serve.speculative.draft_model is not None:
         draft = _known_model(serve.speculative.draft_model, catalog)
-        shape = {
+        shape: dict[str, Plain] = {
             "draft_parameters_b": draft.parameters_b,
             "draft_layers": draft.whole_context_layers,
             "draft_kv_heads": draft.kv_heads,

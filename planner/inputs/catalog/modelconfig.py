@@ -17,13 +17,15 @@ from pydantic import Field
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import LARGEST_COUNT, Frozen, Name
 from planner.inputs.catalog.catalog import Model
-from planner.inputs.catalog.configsection import (
+from planner.inputs.catalog.decoder import (
     ConfigSection,
     ModelType,
+    Tower,
     model_types,
+    read_decoder,
+    read_tower,
     structure_keys,
 )
-from planner.inputs.catalog.decoder import Tower, read_decoder, read_tower
 from planner.inputs.reading.diagnostics import validate, validate_values
 from planner.inputs.reading.document import YamlDocument
 from planner.inputs.reading.locate import InputFile, Located, fault_of_path
