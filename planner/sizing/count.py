@@ -129,6 +129,8 @@ class Tries:
 
     def counted(self, needed: int) -> int:
         """The number of GPUs that a job takes which needs so many, as the rules allow it."""
+        if self._like is not None:
+            return self._like.counted(needed)
         if needed not in self._known:
             self._known[needed] = self._open.within({"gpus_needed": _gpus(needed)})
         allowed = self._choose(self._known[needed]).number("gpus")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
+from math import ceil, inf, isfinite
 from typing import Final, NamedTuple
 
 from planner.inputs.rules.expression import Exact, Expression, estimator, exact
@@ -22,7 +22,7 @@ from planner.inputs.scenario.job import Serve
 from planner.inputs.text import count_of
 from planner.sizing.candidate import Candidate, MissedTarget, Rejection, ServingFigures
 from planner.sizing.count import Counter, Placement, Tries
-from planner.sizing.engine import Known, Reasoning, walk
+from planner.sizing.engine import Known, Reasoning
 
 Figures = Callable[[str], Exact | float | None]
 """Gives the figure of a name; None where it is unknown."""
@@ -53,11 +53,11 @@ class Replica:
         self,
         situation: Reasoning,
         results: tuple[str, ...] = (_RATE, _PLANNED, _HIGH, *_TOLD),
-        first: Reasoning | None = None,
+        varied: str = "in_flight",
     ) -> None:
-        """`results` are what may be asked for; `first` is the situation with one request."""
+        """`results` are what may be asked for where `varied` is given."""
         self.situation = situation
-        self._results, self._first = results, first or self._with({"in_flight": 1})
+        self._results, self._varied = results, varied
         self._estimators: dict[tuple[str, ...], Callable[[dict[str, Exact | float]], None]] = {}
         self._estimated: dict[tuple[tuple[str, Exact | float], ...], Figures] = {}
 
@@ -76,9 +76,12 @@ class Replica:
         if self._formulas is None:
             return self.exactly(**given)
         formulas, fixed = self._formulas
-        figures, names = {**fixed, **given}, tuple(given)
+        figures: dict[str, Exact | float] = {**fixed, **given}
+        names = tuple(given)
         if names not in self._estimators:
-            self._estimators[names] = estimator(one for one in formulas if one[0] not in given)
+            self._estimators[names] = estimator(
+                (name, formula) for name, formula in formulas.items() if name not in given
+            )
         try:
             self._estimators[names](figures)
         except (ArithmeticError, ValueError):
@@ -94,43 +97,26 @@ class Replica:
         )
 
     @cached_property
-    def _formulas(self) -> tuple[list[tuple[str, Expression]], dict[str, Exact | float]] | None:
-        """Formulas in the order in which they need each other, and the figures that do not vary.
-
-        None where rules switch with what is given, which no fixed list of them can tell.
-        """
-        alone = self._first
-        formulas: list[tuple[str, Expression]] = []
-        fixed: dict[str, Exact | float] = {}
-        for derived in walk(alone.derive(name) for name in self._results):
-            rule = derived.rule
-            if rule is None or rule.gives is None or not alone.changes_here(rule.gives):
-                continue
-            if rule.expression is None or not alone.given_alike(rule.gives):
-                return None
-            formulas.append((rule.gives, rule.expression))
-            for name, known in derived.inputs:
-                if isinstance(known.value, str) or fixed.get(name, known.value) != known.value:
-                    return None
-                fixed[name] = known.value
-        return formulas, {name: float(value) for name, value in fixed.items()}
+    def _formulas(self) -> tuple[dict[str, Expression], dict[str, float]] | None:
+        return self._with({self._varied: 1}).formulas(self._results)
 
     def in_flight_at(self, requests_per_second: Exact, most: Exact) -> Exact:
         """Requests in flight where it takes so many per second; `most` if it cannot."""
         asked = float(requests_per_second)
-        short = _most_in_flight(
-            most, lambda mean: (self.estimated(in_flight=mean)(_RATE) or 0) < asked
-        )
-        return min(short + _ALONE, most)
+
+        def excess(mean: float) -> float:  # of as much as is asked, there is none too little
+            return float((self.estimated(in_flight=mean)(_RATE) or 0) - asked) or inf
+
+        return min(_most_in_flight(most, excess) + _ALONE, most)
 
     def rate_with_room(self, places: int) -> Exact | float:
         """The rate up to which requests hardly ever wait for one of so many places."""
 
-        def has_room(mean: float) -> bool:
+        def excess(mean: float) -> float:
             high = self.estimated(in_flight=mean)(_HIGH)
-            return high is None or high <= places
+            return -inf if high is None else float(high - places)
 
-        return self.estimated(in_flight=max(_ALONE, _most_in_flight(places, has_room)))(_RATE) or 0
+        return self.estimated(in_flight=max(_ALONE, _most_in_flight(places, excess)))(_RATE) or 0
 
     def latency_at(
         self, in_flight: Exact | float, *, exactly: bool = False
@@ -158,31 +144,41 @@ def _most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
     offered = alone.number("usable_gb_per_gpu")
     if offered is None:
         return 1
-    held, usable = Replica(engine, (_NEED,), alone), float(offered) * (1 - _BELOW)
+    held, usable = Replica(engine, (_NEED,), "concurrency"), float(offered) * (1 - _BELOW)
 
-    def fits(count: int) -> bool:
+    def excess(count: int) -> float:
         need = held.estimated(concurrency=count)(_NEED)
-        return need is not None and need <= usable
+        return inf if need is None else float(need - usable)
 
-    return _most_of(most, fits)
-
-
-def _most_in_flight(most: Exact, holds: Callable[[float], bool]) -> Fraction:
-    """The largest mean up to `most` for which it holds, as `_most_of`."""
-    return _most_of(int(most / _ALONE), lambda parts: holds(parts * float(_ALONE))) * _ALONE
+    return _most_of(most, excess)
 
 
-def _most_of(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest figure up to `most` for which it holds, which ends somewhere; 0 if for none."""
-    if holds(most):
+def _most_in_flight(most: Exact, excess: Callable[[float], float]) -> Fraction:
+    """The largest mean up to `most` without an excess, as `_most_of`."""
+    return _most_of(int(most / _ALONE), lambda parts: excess(parts * float(_ALONE))) * _ALONE
+
+
+def _most_of(most: int, excess: Callable[[int], float]) -> int:
+    """The largest figure up to `most` without an excess, which grows with it; 0 if there is none.
+
+    By regula falsi (Illinois), with a bisection in each third step.
+    """
+    above, below = excess(most), -inf
+    if above <= 0:
         return most
-    low, high = 0, most - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if holds(middle):
-            low = middle
+    low, high, step, was_low = 0, most, 0, False
+    while high - low > 1:
+        step, middle = step + 1, (low + high) // 2
+        if step % 3 and isfinite(below) and isfinite(above):
+            crossing = low + int((high - low) * below / (below - above))
+            middle = min(max(crossing, low + 1), high - 1)
+        found = excess(middle)
+        is_low = found <= 0
+        if is_low:
+            low, below, above = middle, found, above / 2 if was_low else above
         else:
-            high = middle - 1
+            high, above, below = middle, found, below if was_low else below / 2
+        was_low = is_low
     return low
 
 
@@ -357,17 +353,17 @@ class Endpoint:
         waits = {"ttft_ms", "e2e_ms"} & self._targets.keys()
         unqueued = replica.rate_with_room(held) if waits else None
 
-        def keeps(mean: float) -> bool:
+        def excess(mean: float) -> float:
             planned = replica.estimated(in_flight=mean)(_PLANNED) or 0
             if unqueued is not None and planned > unqueued:
-                return False
+                return inf
             latency = replica.latency_at(mean)
-            return all(
-                (figure := latency[name]) is not None and figure <= target
+            return max(
+                inf if (figure := latency[name]) is None else float(figure - target) / target
                 for name, target in self._targets.items()
             )
 
-        return _most_in_flight(held, keeps)
+        return _most_in_flight(held, excess)
 
     def _too_slow(self, gpu_type: str, gpus: int, replica: Replica) -> Rejection:
         latency = replica.latency_at(_ALONE, exactly=True)

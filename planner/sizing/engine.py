@@ -17,7 +17,13 @@ from pydantic import ConfigDict
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
 from planner.inputs.rules.book import PLACEHOLDER, RuleBook, reached
-from planner.inputs.rules.expression import Exact, ExpressionError, exact, with_figures
+from planner.inputs.rules.expression import (
+    Exact,
+    Expression,
+    ExpressionError,
+    exact,
+    with_figures,
+)
 from planner.inputs.rules.facts import FACTS
 from planner.inputs.rules.rule import (
     Example,
@@ -263,6 +269,10 @@ _Gathered = tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[s
 """Inputs of a rule, what they rest on and what they assume."""
 
 
+_Formulas = tuple[dict[str, Expression], dict[str, float]]
+"""Formulas by their results, and figures."""
+
+
 class Reasoning:
     """What is known in one situation, and what the rules make of it.
 
@@ -333,13 +343,48 @@ class Reasoning:
 
         return PLACEHOLDER.sub(lambda match: put(match[1]), message)
 
-    def changes_here(self, name: str) -> bool:
-        """Whether a result may hang on what is known here and not around."""
-        return name in self._changes.results
+    def formulas(self, results: Iterable[str]) -> _Formulas | None:
+        """Formulas that give these results from what is known here, as far as they are known.
 
-    def given_alike(self, name: str) -> bool:
-        """Whether one rule gives it here, whatever the values of what is known here alone."""
-        return name not in self._changes.switched and len(self._speaking(name)) == 1
+        In the order in which they need each other, with the figures that they take from around.
+        None where rules switch with what is known here, which no fixed list of them can tell.
+        """
+        formulas: dict[str, Expression] = {}
+        fixed: dict[str, float] = {}
+
+        def is_known(name: str) -> bool:
+            if name in self._facts or name in formulas:
+                return True
+            if name not in self._changes.results:
+                value = self.value(name)
+                if value is not None:
+                    fixed[name] = float(value)
+                return value is not None
+            speaking = self._speaking(name)
+            if name in self._changes.switched or len(speaking) > 1:
+                raise ValueError(name)
+            if not speaking:
+                return False
+            rule = speaking[0].rule
+            if rule.expression is None:
+                raise ValueError(name)
+            for needed, declared in rule.inputs.items():
+                if not is_known(needed):
+                    stand_in = _stand_in(declared)
+                    if stand_in is None:
+                        return False
+                    figure = float(stand_in.value)
+                    if fixed.setdefault(needed, figure) != figure:
+                        raise ValueError(needed)
+            formulas[name] = rule.expression
+            return True
+
+        try:
+            for name in results:
+                is_known(name)
+        except ValueError:
+            return None
+        return formulas, fixed
 
     def why_unknown(self, name: str) -> str:
         """Say what is missing: the first name on the way that nobody gives."""
