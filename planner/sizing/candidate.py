@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import core_schema
+from pydantic import (
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapSerializer,
+    WrapValidator,
+)
 
 from planner.inputs.base import Frozen
 from planner.inputs.scenario.quarter import RUN_HOURS
@@ -49,50 +55,29 @@ class Memory(Frozen):
     """What nvidia-smi will typically show; it holds cache that is not needed."""
 
 
-class _AsSteps:
-    """Reads and stores a trace as the list of its steps.
-
-    With a `context` of pydantic that has `steps`, as their numbers there: of many candidates, most
-    steps are the same. A dictionary takes those that are stored, a sequence gives those read.
-    """
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        steps = handler.generate_schema(tuple[DerivationStep, ...])
-        return core_schema.json_or_python_schema(
-            json_schema=core_schema.with_info_wrap_validator_function(_steps_read, steps),
-            python_schema=core_schema.union_schema(
-                [core_schema.is_instance_schema(Trace), steps], mode="left_to_right"
-            ),
-            serialization=core_schema.wrap_serializer_function_ser_schema(
-                _steps_stored, schema=steps, info_arg=True
-            ),
-        )
-
-
-def _steps_stored(
-    trace: Sequence[DerivationStep],
-    store: core_schema.SerializerFunctionWrapHandler,
-    info: core_schema.SerializationInfo,
+def _stored(
+    trace: Sequence[DerivationStep], store: SerializerFunctionWrapHandler, info: SerializationInfo
 ) -> object:
+    """The list of the steps; with a `context` of pydantic that has `steps`, of their numbers there.
+
+    Of many candidates, most steps are the same. A dictionary takes those that are stored.
+    """
     if not info.context:
         return store(tuple(trace))
     numbers: dict[DerivationStep, int] = info.context["steps"]
     return [numbers.setdefault(step, len(numbers)) for step in trace]
 
 
-def _steps_read(
-    stored: Sequence[object],
-    read: core_schema.ValidatorFunctionWrapHandler,
-    info: core_schema.ValidationInfo,
-) -> object:
+def _read(stored: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:  # noqa: ANN401
+    """What `_stored` gives; `steps` of the context are those read."""
+    if isinstance(stored, Trace):
+        return stored
     if not info.context:
         return read(stored)
     steps: Sequence[DerivationStep] = info.context["steps"]
     if not all(type(one) is int and 0 <= one < len(steps) for one in stored):
         raise ValueError("is not a number of a step")
-    return tuple(steps[number] for number in stored if isinstance(number, int))
+    return tuple(steps[number] for number in stored)
 
 
 class ServingFigures(Frozen):
@@ -177,7 +162,7 @@ class Candidate(Frozen):
     later."""
     evidence: tuple[Evidence, ...] = ()
     """What its memory, and its hours or its rate, rest on."""
-    trace: Annotated[Sequence[DerivationStep], _AsSteps()]
+    trace: Annotated[Sequence[DerivationStep], WrapValidator(_read), WrapSerializer(_stored)]
 
     @property
     def rules(self) -> frozenset[str]:
