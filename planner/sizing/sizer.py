@@ -286,29 +286,16 @@ class Sizer:
 
     def _barred(self, gpu_type: str, job: Job) -> list[Rejection]:
         """What the scenario itself says against a GPU type."""
-        allowed = self._policies.allowed_gpu_types
-        says = (
-            (
-                job.gpu_types is not None and gpu_type not in job.gpu_types,
-                "job.gpu_types",
-                "the job does not list it",
-            ),
-            (
-                allowed is not None and gpu_type not in allowed,
-                "policies.allowed_gpu_types",
-                "the scenario does not allow it",
-            ),
-            (
-                gpu_type in self._policies.excluded_gpu_types,
-                "policies.excluded_gpu_types",
-                "the scenario excludes it",
-            ),
-        )
-        return [
-            Rejection(gpu_type=gpu_type, rule=rule, message=message)
-            for applies, rule, message in says
-            if applies
-        ]
+        policies = self._policies
+        listed, allowed = job.gpu_types, policies.allowed_gpu_types
+        found = []
+        if listed is not None and gpu_type not in listed:
+            found.append(("job.gpu_types", "the job does not list it"))
+        if allowed is not None and gpu_type not in allowed:
+            found.append(("policies.allowed_gpu_types", "the scenario does not allow it"))
+        if gpu_type in policies.excluded_gpu_types:
+            found.append(("policies.excluded_gpu_types", "the scenario excludes it"))
+        return [Rejection(gpu_type=gpu_type, rule=rule, message=why) for rule, why in found]
 
     def _warnings(
         self, job: Job, reasoning: Reasoning, placements: Sequence[Placement]
