@@ -192,9 +192,9 @@ class _Open(NamedTuple):
     """A rule that the facts of the outermost situation leave open, and what they settled of it."""
 
     rule: Rule
-    conditions: tuple[tuple[str, Callable[[Value | None], bool]], ...]
+    conditions: Sequence[tuple[str, Callable[[Value | None], bool]]]
     """What is still to be decided: names, and what tells whether their value will do."""
-    assumed: tuple[str, ...]
+    assumed: Sequence[str]
     """What nobody stated and the settled conditions rest on."""
 
 
@@ -219,26 +219,24 @@ class _OpenRules:
     def open(self, rule: Rule) -> _Open | None:
         """What is left of a rule; None if a fact silences it."""
         if rule.id not in self._opened:
-            self._opened[rule.id] = self._settle(rule)
+            conditions: list[tuple[str, Callable[[Value | None], bool]]] = []
+            assumed: list[str] = []
+            self._opened[rule.id] = _Open(rule, conditions, assumed)
+            for name, condition in rule.applies.items():
+                known = self._facts.get(name)
+                if known is None:
+                    conditions.append((name, condition.holds))
+                elif not condition.holds(known.value):
+                    self._opened[rule.id] = None
+                    break
+                elif known.origin == ASSUMED:
+                    assumed.append(_left_open(name, known))
         return self._opened[rule.id]
-
-    def _settle(self, rule: Rule) -> _Open | None:
-        conditions: list[tuple[str, Callable[[Value | None], bool]]] = []
-        assumed: list[str] = []
-        for name, condition in rule.applies.items():
-            known = self._facts.get(name)
-            if known is None:
-                conditions.append((name, condition.holds))
-            elif not condition.holds(known.value):
-                return None
-            elif known.origin == ASSUMED:
-                assumed.append(_left_open(name, known))
-        return _Open(rule, tuple(conditions), tuple(assumed))
 
     def giving(self, name: str) -> tuple[_Open, ...]:
         """Rules that give `name` and that no fact silences."""
         if name not in self._givers:
-            opened = (self.open(rule) for rule in self._book.giving(name))
+            opened = map(self.open, self._book.by_result.get(name, ()))
             self._givers[name] = tuple(one for one in opened if one is not None)
         return self._givers[name]
 
@@ -321,18 +319,16 @@ class Reasoning:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
         if rule.id not in self._held:
             parent = self._parent
-            if parent is None or not self._changes.results.isdisjoint(needs(rule)):
-                self._held[rule.id] = self._holds(rule)
-            else:
+            if parent is not None and self._changes.results.isdisjoint(needs(rule)):
                 self._held[rule.id] = parent.holds(rule)
+            else:
+                opened = self._rules.open(rule)
+                held = opened is not None and self._speaks(opened)
+                if opened is not None and held and rule.expression is not None:
+                    gathered = self._gather(opened)
+                    held = gathered is not None and bool(_evaluate(rule, gathered[0]))
+                self._held[rule.id] = held
         return self._held[rule.id]
-
-    def _holds(self, rule: Rule) -> bool:
-        opened = self._rules.open(rule)
-        if opened is None or not self._speaks(opened):
-            return False
-        gathered = self._gather(opened)
-        return gathered is not None and bool(_evaluate(rule, gathered[0]))
 
     def fill(self, message: str) -> str:
         """Write a message with its {facts} filled in."""
@@ -548,12 +544,13 @@ def _run(rules: RuleBook, rule: Rule, example: Example) -> ExampleResult:
     except InputError as error:
         return ExampleResult(rule.id, example.name, False, str(error))
     expected = Fraction(example.expect) if isinstance(example.expect, Decimal) else example.expect
-    if _agree(got, expected, Fraction(example.tolerance or 0)):
-        return ExampleResult(rule.id, example.name, True, "")
+    if isinstance(got, str | bool | None) or isinstance(expected, str | bool):
+        passed = type(got) is type(expected) and got == expected
+    else:
+        passed = abs(Fraction(got) - expected) <= Fraction(example.tolerance or 0)
     shown = "nothing" if got is None else value_text(got)
-    return ExampleResult(
-        rule.id, example.name, False, f"expected {value_text(expected)}, got {shown}"
-    )
+    message = "" if passed else f"expected {value_text(expected)}, got {shown}"
+    return ExampleResult(rule.id, example.name, passed, message)
 
 
 def _outcome(rules: RuleBook, rule: Rule, example: Example) -> Value | None:
@@ -561,32 +558,15 @@ def _outcome(rules: RuleBook, rule: Rule, example: Example) -> Value | None:
 
     Facts that a condition fixes need not be repeated in the example.
     """
-    given = _fixed_by_conditions(rule) | given_values(example.given)
+    fixed = {name: one.one_of[0] for name, one in rule.applies.items() if one.one_of is not None}
     facts = {
         name: Known(value, FACTS[name].unit if name in FACTS else "", "example")
-        for name, value in given.items()
+        for name, value in given_values(fixed | example.given).items()
     }
     reasoning = Reasoning(rules, facts)
     if rule.kind in ("exclusion", "warning"):
         return reasoning.holds(rule)
-    if not rule.speaks(reasoning.value):
-        return None
     if rule.kind != "policy" and rule not in reasoning.applicable(rule.gives or ""):
         return None
     derivation = reasoning.step_of(rule)
     return derivation.known.value if derivation else None
-
-
-def _fixed_by_conditions(rule: Rule) -> dict[str, Value]:
-    firsts = {
-        name: condition.one_of[0]
-        for name, condition in rule.applies.items()
-        if condition.one_of is not None
-    }
-    return given_values(firsts)
-
-
-def _agree(got: Value | None, expected: Value, tolerance: Fraction) -> bool:
-    if isinstance(got, str | bool | None) or isinstance(expected, str | bool):
-        return type(got) is type(expected) and got == expected
-    return abs(Fraction(got) - expected) <= tolerance

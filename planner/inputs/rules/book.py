@@ -197,10 +197,6 @@ class RuleBook(Frozen):
         """Rules that say where the planner's own figures are weak."""
         return tuple(rule for rule in self.rules.values() if rule.kind == "warning")
 
-    def giving(self, name: str) -> tuple[Rule, ...]:
-        """Rules that give this result, whether they speak or not."""
-        return self.by_result.get(name, ())
-
     def setting(self, name: str) -> Rule:
         """The policy rule that gives a setting: its `value`, `unit` and `id`; KeyError if none."""
         for rule in self.by_result.get(name, ()):

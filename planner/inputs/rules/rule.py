@@ -275,10 +275,6 @@ class Rule(Frozen):
         """The formula as the rule states it, or its value."""
         return self.formula or (value_text(self.value) if self.value is not None else "always")
 
-    def speaks(self, facts: Callable[[str], Value | None]) -> bool:
-        """Whether all its conditions hold; `facts` gives a value by name, None where unknown."""
-        return all(condition.holds(facts(name)) for name, condition in self.applies.items())
-
 
 def _shape_faults(rule: Rule) -> Iterable[str]:
     """What a rule of this kind must have, and what makes no sense in it."""
