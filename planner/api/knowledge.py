@@ -23,7 +23,7 @@ from planner.reporting.knowledge import (
     rule_document,
     rules_document,
 )
-from planner.sizing.selftest import run_examples
+from planner.sizing.engine import run_examples
 
 KINDS = ("gpus", "nodes", "models", "prices")
 

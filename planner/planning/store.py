@@ -34,7 +34,7 @@ from planner.inputs.settled import Inputs
 from planner.planning.plan import FORMAT, Node, Plan, Provenance
 from planner.planning.verify import verify
 from planner.planning.words import some_of
-from planner.sizing.candidate import DerivationStep
+from planner.sizing import DerivationStep
 from planner.sizing.sizers import Sizers
 
 _STEPS = TypeAdapter(tuple[DerivationStep, ...])

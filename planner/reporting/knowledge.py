@@ -22,7 +22,7 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import code, count_of, figure
-from planner.sizing.selftest import ExampleResult
+from planner.sizing.engine import ExampleResult
 
 _UNITS = (
     ("_gb_per_s", "GB/s"),

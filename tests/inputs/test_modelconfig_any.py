@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import InputError
-from planner.inputs.catalog.configsection import model_types
+from planner.inputs.catalog.decoder import model_types
 from planner.inputs.catalog.modelconfig import parsed_model_config
 from planner.inputs.reading.reader import parse_document
 from tests.properties.questions import drawing

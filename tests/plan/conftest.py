@@ -19,7 +19,7 @@ import pytest
 from planner.packing.solution import Layout, PriceTag, Solution, Status
 from planner.packing.statement.translate import Translation, translate
 from planner.planning.assemble import SolvedPortfolio, assemble
-from planner.sizing.candidate import (
+from planner.sizing import (
     Candidate,
     DerivationStep,
     Quantity,

@@ -10,8 +10,8 @@ from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.jobs import jobs_section
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
-from planner.sizing.candidate import DerivationStep, Quantity
-from planner.sizing.memory import Memory, MemoryPart
+from planner.sizing import DerivationStep, Quantity
+from planner.sizing.candidate import Memory, MemoryPart
 from tests.report.conftest import changed, sizing_page
 
 SERVING, JOB = "support|assistant <b>`x`", "claims-tune"

@@ -14,7 +14,7 @@ from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.job import Adapters, Fixed, Serve, Tune
 from planner.inputs.scenario.load import Latency, Load
 from planner.inputs.settled import Settings
-from planner.sizing.selftest import run_examples
+from planner.sizing.engine import run_examples
 
 ROOT = Path(__file__).parents[2]
 BOOK, FILES = load_rules(())

@@ -12,9 +12,9 @@ from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies, ResolvedScenario
 from planner.inputs.settled import Setting, Settings
 from planner.sizing import Sizer
+from planner.sizing.count import Tries
 from planner.sizing.engine import Known
 from planner.sizing.subject import gpu_facts
-from planner.sizing.tries import Tries
 
 
 def model(parameters_b, layers, hidden, heads, attention="gqa", active=None):

@@ -18,7 +18,7 @@ from planner.inputs.scenario.scenario import Policies
 from planner.inputs.settled import settled_settings
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate, compare, replica_of
-from planner.sizing.memory import Memory
+from planner.sizing.candidate import Memory
 
 PREDICTED_GB = {"allocated": 20, "reserved": 30, "nvidia-smi": 100}
 """What the sizer below says of any run."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from planner.inputs.scenario.job import Job
+from planner.sizing.count import Tries
 from planner.sizing.sizers import size_portfolio
 from planner.sizing.subject import gpu_facts
-from planner.sizing.tries import Tries
 
 H100, L4 = "h100-80gb-sxm", "l4-24gb"
 

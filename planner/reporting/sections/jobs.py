@@ -32,7 +32,7 @@ from planner.reporting.format import (
 from planner.reporting.sections.serving import on_apis_text
 from planner.reporting.sections.sizing import result_text, worked_text
 from planner.reporting.traced import TracedPlan
-from planner.sizing.candidate import Candidate, DerivationStep, Rejection
+from planner.sizing import Candidate, DerivationStep, Rejection
 
 _DERIVED_NAMED = 5
 _TAG, _WHY_NOT = "Tag, USD", "Why not"

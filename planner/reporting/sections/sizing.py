@@ -33,16 +33,9 @@ from planner.reporting.format import (
     with_code,
     with_unit,
 )
+from planner.sizing import DerivationStep, Quantity
 from planner.sizing.calibration import Calibration
-from planner.sizing.candidate import (
-    Candidate,
-    DerivationStep,
-    Evidence,
-    Quantity,
-    Rejection,
-    Sizing,
-)
-from planner.sizing.memory import Memory
+from planner.sizing.candidate import Candidate, Evidence, Memory, Rejection, Sizing
 
 _FIGURES: Final = {
     "memory": "memory, so the count of GPUs",
