@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from fractions import Fraction
 from functools import cached_property
 from string import ascii_uppercase
 from types import MappingProxyType
+from typing import Any
 
 from planner.inputs.base import Frozen
 from planner.planning.ledger.accounts import Accounts, Capacity
-from planner.planning.ledger.traced import FigureReader, TracedFigure, total
+from planner.planning.ledger.traced import NOTHING, FigureReader, TracedFigure, total
 from planner.planning.plan import Acquisition, Plan
 from planner.reporting.document import (
     Block,
     Cell,
+    ColumnKind,
     Fields,
     Figure,
     Fold,
@@ -26,6 +27,7 @@ from planner.reporting.document import (
     Paragraph,
     Table,
     cell_text,
+    columns_for,
 )
 from planner.reporting.format import Style
 from planner.whatif.compare import Comparison
@@ -51,7 +53,7 @@ class RelatedResults:
     """What of the inputs of the plan is not as it was when it was made, a sentence each."""
 
 
-_ALONE = RelatedResults()
+ALONE = RelatedResults()
 
 
 def anchor_of(place: int) -> str:
@@ -71,12 +73,9 @@ class TracedFile:
 
     def figure(self, traced: TracedFigure, style: Style, trace: str = "") -> Figure:
         """A figure for a table."""
-        return self._told(traced.value, style, traced.sum, trace)
-
-    def _told(self, value: Fraction | date, style: Style, sum_: str, trace: str) -> Figure:
         trace = trace or self._trace
         self.traces.add(trace)
-        return Figure(value, style, self._prefix + sum_, trace)
+        return Figure(traced.value, style, self._prefix + traced.sum, trace)
 
     def at(self, place: str, style: Style, trace: str = "") -> Figure:
         """The figure that stands at a place of the file; of several, as `[*]` says, their sum."""
@@ -89,9 +88,17 @@ class TracedFile:
             place.format(*row) if isinstance(row, tuple) else place.format(row), style, trace
         )
 
+    def figures(
+        self, stem: str, trace: str, *columns: tuple[str, str, Style]
+    ) -> Iterator[tuple[str, ColumnKind, Callable[[object], Figure]]]:
+        """Columns with their titles: of what the row completes to an entry, the named figure."""
+        for title, name, style in columns:
+            yield title, "number", self.each(f"{stem}.{name}", style, trace)
+
     def day(self, iso: str, place: str, trace: str = "") -> Figure:
         """A day that stands at a place of the file."""
-        return self._told(date.fromisoformat(iso), "day", place, trace)
+        stands = self.figure(TracedFigure(NOTHING.value, place), "day", trace)
+        return replace(stands, value=date.fromisoformat(iso))
 
 
 class TracedPlan(TracedFile):
@@ -106,7 +113,7 @@ class TracedPlan(TracedFile):
         plan: Plan,
         titles: Mapping[str, str] = _NO_TITLES,
         name: str = "",
-        beside: RelatedResults = _ALONE,
+        beside: RelatedResults = ALONE,
     ) -> None:
         super().__init__(plan, name, "")
         self.plan, self.beside = plan, beside
@@ -116,18 +123,15 @@ class TracedPlan(TracedFile):
 
     def section(self, key: str) -> str:
         """`section 10`, `appendix A`: where the document tells of it, or that another does."""
-        if key not in self._titles:
+        number = self._titles.get(key, "").partition(".")[0]
+        if not number:
             return "the full edition"
-        number = self._number(key)
-        return f"section {number}" if number.isdecimal() else f"appendix {number}"
+        return f"{'section' if number.isdecimal() else 'appendix'} {number}"
 
     def link(self, text: str, key: str) -> Link:
         """Words, and the section that they lead to."""
         place = list(self._titles).index(key) if key in self._titles else -1
         return Link(f"{text}, {self.section(key)}", anchor_of(place))
-
-    def _number(self, key: str) -> str:
-        return self._titles[key].partition(".")[0]
 
     def asked(self, job: int, quarter: int) -> TracedFigure:
         """Units that a job asks for, also where it gives way, and those that APIs answer."""
@@ -184,6 +188,17 @@ class TracedPlan(TracedFile):
             return tuple(self.quarters)
         return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
 
+    def by_quarter(
+        self, of: Callable[[Any, int], TracedFigure], trace: str
+    ) -> Iterator[tuple[str, ColumnKind, Callable[[Any], Cell]]]:
+        """Columns of counts, one for each quarter that is shown, of a row and that quarter."""
+
+        def cell(row: object, quarter: int) -> Cell:
+            return self.figure(of(row, quarter), "count", trace)
+
+        labels = self.plan.quarters
+        yield from columns_for(((labels[quarter], quarter) for quarter in self.columns), cell)
+
     def job(self, place: int) -> Link:
         """The job that stands in a place, and where it is told of."""
         name = self.plan.jobs[place].name
@@ -202,7 +217,7 @@ Section = tuple[str, "Callable[[TracedPlan], Iterable[Block]]"]
 def numbered_sections(
     plan: Plan,
     sections: Mapping[str, Section],
-    beside: RelatedResults = _ALONE,
+    beside: RelatedResults = ALONE,
     *,
     appendices: Collection[str] = (),
     alone: bool = True,
@@ -227,36 +242,36 @@ def numbered_sections(
 
 def closed(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The same, where what leads to none of these blocks leads nowhere."""
-    there = frozenset(_anchors(blocks))
-    return tuple(_within(block, there) for block in blocks)
 
+    def anchors(blocks: Iterable[Block]) -> Iterator[str]:
+        for block in blocks:
+            if isinstance(block, Heading | Paragraph | Fold):
+                yield block.anchor
+            if isinstance(block, Fold):
+                yield from anchors(block.blocks)
 
-def _anchors(blocks: Iterable[Block]) -> Iterator[str]:
-    for block in blocks:
-        if isinstance(block, Heading | Paragraph | Fold):
-            yield block.anchor
-        if isinstance(block, Fold):
-            yield from _anchors(block.blocks)
+    there = frozenset(anchors(blocks))
 
-
-def _within(block: Block, there: frozenset[str]) -> Block:
     def cell(one: Cell) -> Cell:
         if isinstance(one, Figure) and one.trace not in there:
             return replace(one, trace="")
         return cell_text(one) if isinstance(one, Link) and one.to not in there else one
 
-    def of_table(one: Table) -> Table:
+    def within(block: Block) -> Block:
+        match block:
+            case Fields():
+                return Fields(tuple((name, cell(said)) for name, said in block.rows))
+            case Fold():
+                return replace(block, blocks=tuple(map(within, block.blocks)))
+            case NodeMap():
+                return replace(block, key=table_within(block.key))
+            case Table():
+                return table_within(block)
+            case _:
+                return block
+
+    def table_within(one: Table) -> Table:
         rows = tuple(tuple(map(cell, row)) for row in one.rows)
         return replace(one, rows=rows, footer=tuple(map(cell, one.footer)))
 
-    match block:
-        case Fields():
-            return Fields(tuple((name, cell(said)) for name, said in block.rows))
-        case Fold():
-            return replace(block, blocks=tuple(_within(one, there) for one in block.blocks))
-        case NodeMap():
-            return replace(block, key=of_table(block.key))
-        case Table():
-            return of_table(block)
-        case _:
-            return block
+    return tuple(map(within, blocks))

@@ -20,7 +20,7 @@ from planner.planning.store import dumps, loads
 from planner.reporting import markdown
 from planner.reporting.document import Blank, Fields, Figure, Fold, Table, cell_text
 from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.html.render import render
+from planner.reporting.html import render
 from planner.reporting.sections.jobs import gpu_types_section
 from planner.reporting.sections.options import (
     are_equal,

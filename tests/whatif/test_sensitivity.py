@@ -8,8 +8,8 @@ import pytest
 
 import planner as public
 from planner.inputs.override import Override
-from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
+from planner.reporting.pictures import picture_file
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.sensitivity import analyze_sensitivity, would_do

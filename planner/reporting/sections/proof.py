@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from planner.inputs.override import AppliedChange
 from planner.inputs.rules.facts import SETTINGS
-from planner.planning.plan import NearMiss, Note, Plan, RuleUse, SecondOpinion, SettingUse
+from planner.planning.plan import Note, Plan, RuleUse, SettingUse
 from planner.reporting.document import (
     Blank,
     Block,
@@ -19,7 +19,6 @@ from planner.reporting.document import (
     Fold,
     Heading,
     Paragraph,
-    Table,
     Tone,
     columns_for,
     rest,
@@ -36,37 +35,32 @@ from planner.reporting.format import (
     usd,
     with_code,
 )
-from planner.reporting.sections.jobs import deciding_steps, kept_candidates
+from planner.reporting.sections.jobs import VERDICTS, deciding_steps, kept_candidates
 from planner.reporting.sections.variants import risk_rows
 from planner.reporting.traced import TracedPlan
 
 
 def near_miss_section(plan: Plan) -> Iterator[Block]:
     """The changes, what saves most first; nothing where none was found."""
-    if plan.near_misses:
-        found = sorted(plan.near_misses, key=lambda one: -one.saved_cents)
-        yield Bullets(tuple(map(_told, found)))
-
-
-def _told(one: NearMiss) -> str:
-    if one.latency_ms:
+    lines = []
+    for one in sorted(plan.near_misses, key=lambda one: -one.saved_cents):
         targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
-        return (
-            f"{percent(one.share, 0)} more time for {one.job} ({targets}) would save "
-            f"{usd(one.saved_cents)} net present cost (planned, proved)"
-        )
-    change = f"{percent(one.share, 0)} less traffic of {one.job}"
-    if one.units:
-        change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
-    freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}"
-    return f"{change} would save {usd(one.saved_cents)} net present cost ({freed}; planned, proved)"
+        freed = f"{count_of(one.gpus, 'GPU')} fewer on {one.node_type} @ {one.site}; "
+        change = f"{percent(one.share, 0)} less traffic of {one.job}"
+        if one.latency_ms:
+            change, freed = f"{percent(one.share, 0)} more time for {one.job} ({targets})", ""
+        elif one.units:
+            change = f"{count_of(one.units, 'unit')} fewer of {one.job}"
+        saved = f"{usd(one.saved_cents)} net present cost ({freed}planned, proved)"
+        lines.append(f"{change} would save {saved}")
+    if lines:
+        yield Bullets(tuple(lines))
 
 
 _LONGEST = 60
 _FIGURE = re.compile(r"[0-9][0-9.,]*")
 _BY_RULE = re.compile(r" \([a-z/0-9-]+\)$")
 """The rule that a note of a job ends with."""
-_SETTINGS, _CATALOG = "settings", "catalog"
 _LEFT_OPEN = " (the job leaves it open)"
 
 
@@ -99,44 +93,34 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
 
     With `whole` false those that differ in figures alone share a line, too.
     """
-    alike: dict[tuple[str, ...], list[Note]] = defaultdict(list)
+    shared: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
     for note in notes:
-        marked = note.model_copy(update={"text": with_code(note.text)})
-        alike[_kind(marked, whole=whole)].append(marked)
-    for (kind, *_), group in alike.items():
-        first = group[0]
-        told_apart = dict.fromkeys((_BY_RULE.sub("", note.text), note.origin) for note in group)
-        if kind == _SETTINGS:
-            told = "; ".join(_line(note.text, note.origin) for note in group)
-            yield f"settings that the scenario leaves open: {told}", ""
-        elif kind == _CATALOG:
+        text, origin = with_code(note.text), note.origin
+        key, told = ("", _BY_RULE.sub("", text)), text
+        if origin.startswith("rule policies/"):
+            key, told = ("settings that the scenario leaves open", ""), _line(text, origin)
+        elif origin.startswith("catalog "):
             # `xe9680-a100: cpu_cores = 112 cores is an assumption`, without the reason that follows
-            figures = (": ".join(note.text.split(": ")[:2]) for note in group)
-            told = f"catalog figures that nobody published: {'; '.join(figures)}"
-            yield f"{told} ({code('planner catalog show ID')} says why)", "catalog"
-        elif kind == _LEFT_OPEN:
-            told = "; ".join(note.text.removesuffix(_LEFT_OPEN) for note in group)
-            yield f"left open, so taken to be: {told}", first.origin
-        elif len(told_apart) > 1:
-            origins = dict.fromkeys(origin for _, origin in told_apart if origin)
-            yield f"{first.text}; likewise with other figures for the others", listed(list(origins))
+            key, told = (
+                ("catalog figures that nobody published", ""),
+                ": ".join(text.split(": ")[:2]),
+            )
+        elif text.endswith(_LEFT_OPEN):
+            key, told = ("left open, so taken to be", origin), text.removesuffix(_LEFT_OPEN)
+        elif whole:
+            key = ("", f"{key[1]}\n{origin}")
+        elif origin.startswith(("job ", "jobs ")):
+            key = ("", _FIGURE.sub("", key[1]))
+        shared[key].setdefault((_BY_RULE.sub("", told), origin), told)
+    for (kind, of), group in shared.items():
+        texts, origins = list(group.values()), dict.fromkeys(origin for _, origin in group)
+        if kind:
+            says_why = f" ({code('planner catalog show ID')} says why)" * kind.startswith("catalog")
+            origin = of or ("catalog" if says_why else "")
+            yield f"{kind}: {'; '.join(texts)}{says_why}", origin
         else:
-            yield first.text, first.origin
-
-
-def _kind(note: Note, *, whole: bool) -> tuple[str, ...]:
-    """Notes of one kind share a line."""
-    if note.origin.startswith("rule policies/"):
-        return (_SETTINGS,)
-    if note.origin.startswith("catalog "):
-        return (_CATALOG,)
-    if note.text.endswith(_LEFT_OPEN):
-        return (_LEFT_OPEN, note.origin)
-    text = _BY_RULE.sub("", note.text)
-    if whole:
-        return (text, note.origin)
-    of_a_job = note.origin.startswith(("job ", "jobs "))
-    return (_FIGURE.sub("", text) if of_a_job else text,)
+            likewise = "; likewise with other figures for the others" if len(texts) > 1 else ""
+            yield f"{texts[0]}{likewise}", listed(list(filter(None, origins)))
 
 
 def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
@@ -219,13 +203,6 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
     )
 
 
-VERDICTS = {
-    "confirmed": "confirmed",
-    "undecided": "undecided, its time ended before it could say",
-    "unfounded": "disagrees without ground: what it says contradicts the program itself",
-}
-"""What a second opinion means."""
-
 _FEW_FILES = 8
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
@@ -246,65 +223,51 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
         f"Gap {gap_percent(proof.gap)} (asked: {gap_percent(proof.asked_gap)})."
     )
     yield Paragraph(f"Method: {proof.method}", tone="faint")
-    yield from _second_opinions(proof.second_opinions)
-    yield _bound(traced)
+    if proof.second_opinions:
+        least = ", no plan costs less than {}"
+        said = (
+            f"{one.solver}: {VERDICTS[one.verdict]}"
+            f"{'' if one.bound_cents is None else least.format(usd(one.bound_cents))}"
+            for one in proof.second_opinions
+        )
+        yield Paragraph("Other solvers were asked for the bound again:")
+        yield Bullets(tuple(said))
+    bound = "The bound adds up from"
+    yield table(
+        range(len(proof.bound_terms)),
+        (bound, "text", lambda at: proof.bound_terms[at][0]),
+        ("USD", "number", traced.each("proof.bound_terms[{}][1]", "cents", "how-proof")),
+        sums={bound: "Bound", "USD": traced.at("proof.bound_cents", "cents", "how-proof")},
+    )
     checked = count_of(len(proof.checks), "statement")
     yield Paragraph(
         f"An independent check confirmed {checked} about this plan from the inputs alone, each in "
         "plan.json."
     )
     made = f"Made by gpu-fit-planner {made_by.planner_version} with {made_by.solver}"
+    by_role = Counter(role for role, _, _ in made_by.files)
     if files:
         yield Paragraph(f"{made}, planned as of {plan.as_of}, from:")
+        rows = [one for one in made_by.files if by_role[one[0]] <= _FEW_FILES]
+        rows += [
+            (role, f"{number:,} files, each in plan.json", "")
+            for role, number in by_role.items()
+            if number > _FEW_FILES
+        ]
         yield table(
-            _some_of(made_by.files),
+            rows,
             ("File", "text", lambda row: row[1]),
             ("Role", "name", lambda row: row[0]),
             ("SHA-256", "text", lambda row: row[2]),
         )
-        return
-    scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
-    others = Counter(role for role, _, _ in made_by.files if role not in _QUESTION)
-    counted = (
-        count_of(number, f"{_KIND_OF_FILE.get(role, role)} file") for role, number in others.items()
-    )
-    yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
-
-
-def _bound(traced: TracedPlan) -> Table:
-    terms = traced.plan.proof.bound_terms
-    return table(
-        range(len(terms)),
-        ("The bound adds up from", "text", lambda at: terms[at][0]),
-        ("USD", "number", traced.each("proof.bound_terms[{}][1]", "cents", "how-proof")),
-        sums={
-            "The bound adds up from": "Bound",
-            "USD": traced.at("proof.bound_cents", "cents", "how-proof"),
-        },
-    )
-
-
-def _second_opinions(opinions: Sequence[SecondOpinion]) -> Iterator[Block]:
-    if opinions:
-        yield Paragraph("Other solvers were asked for the bound again:")
-        least = ", no plan costs less than {}"
-        yield Bullets(
-            tuple(
-                f"{one.solver}: {VERDICTS[one.verdict]}"
-                f"{'' if one.bound_cents is None else least.format(usd(one.bound_cents))}"
-                for one in opinions
-            )
+    else:
+        scenarios = ", ".join(path for role, path, _ in made_by.files if role in _QUESTION)
+        counted = (
+            count_of(number, f"{_KIND_OF_FILE.get(role, role)} file")
+            for role, number in by_role.items()
+            if role not in _QUESTION
         )
-
-
-def _some_of(files: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Each file; where one role has more, their number."""
-    by_role = Counter(role for role, _, _ in files)
-    for role, number in by_role.items():
-        if number > _FEW_FILES:
-            yield role, f"{number:,} files, each in plan.json", ""
-        else:
-            yield from (file for file in files if file[0] == role)
+        yield Paragraph(f"{made}, from {listed([scenarios, *counted])}.")
 
 
 def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Block]:

@@ -37,9 +37,9 @@ from planner.reporting.format import (
     percent,
     usd,
 )
+from planner.reporting.sections.capacity import limit_style, limit_title
 from planner.reporting.sections.cost import optimism_rows
 from planner.reporting.sections.options import command_for, short_text
-from planner.reporting.sections.sites import limit_style, limit_title
 from planner.reporting.sections.variants import (
     NO_PLAN,
     acquired_short,

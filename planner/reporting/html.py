@@ -1,18 +1,25 @@
-"""Draws a document as one HTML file: no network, no code from data, the same bytes every time."""
+"""Draws a document as one HTML file: no network, no code from data, the same bytes every time.
+
+The page may show pictures that stand in files beside it, and may be printed as a PDF.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import NoReturn
 
 from markupsafe import Markup, escape
 
+from planner.errors import Finding, InputError
+from planner.reporting import markdown
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -31,7 +38,7 @@ from planner.reporting.document import (
     Verbatim,
 )
 from planner.reporting.format import code_and_words, visible
-from planner.reporting.html.pictures import drawn
+from planner.reporting.pictures import drawn, picture_file
 
 _MARKED = re.compile(r"""[&<>"']""")
 _OF_PAGE = re.compile(r":root|\bhtml\b|\bbody\b")
@@ -259,3 +266,58 @@ def _plain(figure: Figure) -> str:
     if isinstance(value, date):
         return value.isoformat()
     return str(value.numerator) if value.denominator == 1 else repr(float(value))
+
+
+def illustrated(
+    name: str, document: Document, pictures: Mapping[str, Picture], title: str
+) -> dict[str, str]:
+    """`name.md`, `name.html` and an SVG file for each picture, which both show.
+
+    The pictures, by their file names, stand below the opening of the document on the page, and at
+    the end of the Markdown.
+    """
+    shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
+    return {
+        f"{name}.md": markdown.render(document) + shown,
+        f"{name}.html": render(with_pictures(document, pictures), title),
+        **{file: picture_file(one) for file, one in pictures.items()},
+    }
+
+
+def with_pictures(document: Document, pictures: Mapping[str, Picture]) -> Document:
+    """The document with pictures below its opening, and an anchor at each heading."""
+    first = next(
+        (place for place, one in enumerate(document) if isinstance(one, Heading) and place),
+        len(document),
+    )
+    page = (*document[:first], *pictures.values(), *document[first:])
+    return tuple(
+        replace(block, anchor=block.anchor or f"part-{place}")
+        if isinstance(block, Heading)
+        else block
+        for place, block in enumerate(page)
+    )
+
+
+def printer() -> Callable[[str], bytes]:
+    """Prints a page as a PDF; raises InputError where WeasyPrint or its libraries are missing."""
+    try:
+        from weasyprint import HTML  # noqa: PLC0415 - an extra, and slow to load
+    except (ImportError, OSError):
+        raise InputError(
+            Finding(
+                "`--pdf` needs WeasyPrint, which is not installed here",
+                hint="pip install 'gpu-fit-planner[pdf]', or print the HTML file from a browser",
+            )
+        ) from None
+
+    def print_page(html: str) -> bytes:
+        printed: bytes = HTML(string=html, url_fetcher=_fetch).write_pdf()
+        return printed
+
+    return print_page
+
+
+def _fetch(url: str) -> NoReturn:
+    """A page needs nothing that is not in it."""
+    raise ValueError(url)
