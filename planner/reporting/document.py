@@ -372,7 +372,9 @@ def _map_in_letters(picture: NodeMap, page: int) -> Document:
     As many quarters stand side by side as the page holds, the next ones below.
     """
     by_column = zip(*(row for _, row in picture.rows), strict=True)
-    held = [cells for column in by_column for cells in column if isinstance(cells, tuple)]
+    held: list[HeldGpus] = [
+        cells for column in by_column for cells in column if isinstance(cells, tuple)
+    ]
     together = {on for cells in held for on in cells}
     jobs = dict.fromkeys(job for cells in held for on in cells for job in on if job != SPARE)
     wide = 1

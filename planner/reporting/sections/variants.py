@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from planner.inputs.text import csv_text, flow
 from planner.planning.words import nodes_text
@@ -16,7 +15,6 @@ from planner.reporting.document import (
     Figure,
     Heading,
     Paragraph,
-    Table,
     columns_for,
     table,
 )
@@ -82,13 +80,31 @@ def moved_text(unit: str, by: float) -> str:
 
 def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
     """All rows of a sweep, with the cheapest and the dearest named."""
-    every = [_changes(row) for row in rows]
+    every = [(*row.variant.apply, *map(str, row.variant.settings)) for row in rows]
     shared = [one for one in every[0] if all(one in row for row in every)] if len(rows) > 1 else []
-    told = [Paragraph(f"In all of them: {listed(shared)}.")] if shared else []
+    costs = [row.figures.cost_cents for row in rows if row.figures.cost_cents is not None]
+    proved = sum(row.figures.result == "proved" for row in rows)
+    told = f"{count_of(len(rows), 'variant')}, {proved} of them proved"
+    if costs:
+        told += f"; from {money_short(min(costs))} to {money_short(max(costs))}"
+    if len(costs) < len(rows):
+        told += f"; {len(rows) - len(costs)} without a plan"
+
+    def planned(cell: Callable[[PlanSummary], str | None]) -> Callable[[int], str]:
+        """A dash where there is no plan, or no such figure."""
+        return lambda at: _NONE if figures[at].cost_cents is None else cell(figures[at]) or _NONE
+
+    def status(at: int) -> str:
+        one = figures[at]
+        if one.cost_cents is None:
+            return f"{one.result}: {one.reason}"
+        return f"{one.result}; short: {', '.join(one.short)}" if one.short else one.result
+
+    figures = [row.figures for row in rows]
     return (
         Heading(f"Sweep of {title}", 1),
-        Paragraph(_summary(rows), tone="strong"),
-        *told,
+        Paragraph(f"{told}.", tone="strong"),
+        *([Paragraph(f"In all of them: {listed(shared)}.")] * bool(shared)),
         Paragraph(
             "Cost is net present cost in USD. Acquired: nodes that enter service, a rented one "
             "anew in each quarter. Nodes: in service where most are, owned ones included. Idle: "
@@ -96,80 +112,65 @@ def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
             "over the quarters.",
             tone="faint",
         ),
-        _table(rows, shared),
+        table(
+            range(len(rows)),
+            (
+                "Variant",
+                "text",
+                lambda at: ", ".join(one for one in every[at] if one not in shared) or "as it is",
+            ),
+            ("Cost", "number", planned(lambda one: dollars(one.cost_cents or 0))),
+            ("Acquired", "text", planned(lambda one: acquired_short(one.acquired))),
+            ("Nodes", "number", planned(lambda one: f"{one.nodes or 0:,}")),
+            (
+                "Idle",
+                "number",
+                planned(lambda one: None if one.gpus_idle is None else percent(one.gpus_idle)),
+            ),
+            (
+                "kW",
+                "number",
+                planned(lambda one: None if one.drawn_w is None else f"{one.drawn_w / 1000:,.1f}"),
+            ),
+            ("Status", "text", status),
+        ),
     )
-
-
-def _changes(row: SweepRow) -> tuple[str, ...]:
-    return (*row.variant.apply, *map(str, row.variant.settings))
-
-
-def _table(rows: Sequence[SweepRow], shared: Sequence[str]) -> Table:
-    def label(row: SweepRow) -> str:
-        own = (one for one in _changes(row) if one not in shared)
-        return ", ".join(own) or "as it is"
-
-    def planned(cell: Callable[[PlanSummary], str]) -> Callable[[SweepRow], str]:
-        return lambda row: _NONE if row.figures.cost_cents is None else cell(row.figures)
-
-    def status(row: SweepRow) -> str:
-        one = row.figures
-        if one.cost_cents is None:
-            return f"{one.result}: {one.reason}"
-        return f"{one.result}; short: {', '.join(one.short)}" if one.short else one.result
-
-    return table(
-        rows,
-        ("Variant", "text", label),
-        ("Cost", "number", planned(lambda one: dollars(one.cost_cents or 0))),
-        ("Acquired", "text", planned(lambda one: acquired_short(one.acquired))),
-        ("Nodes", "number", planned(lambda one: _or_none(one.nodes, "{:,}".format))),
-        ("Idle", "number", planned(lambda one: _or_none(one.gpus_idle, percent))),
-        ("kW", "number", planned(lambda one: _or_none(one.drawn_w, _kilowatts))),
-        ("Status", "text", status),
-    )
-
-
-def _kilowatts(watts: float) -> str:
-    return f"{watts / 1000:,.1f}"
-
-
-def _or_none(value: float | None, words: Callable[[float], str]) -> str:
-    return _NONE if value is None else words(value)
-
-
-def _summary(rows: Sequence[SweepRow]) -> str:
-    costs = [row.figures.cost_cents for row in rows if row.figures.cost_cents is not None]
-    proved = sum(row.figures.result == "proved" for row in rows)
-    without = len(rows) - len(costs)
-    parts = [f"{count_of(len(rows), 'variant')}, {proved} of them proved"]
-    if costs:
-        parts.append(f"from {money_short(min(costs))} to {money_short(max(costs))}")
-    if without:
-        parts.append(f"{without} without a plan")
-    return "; ".join(parts) + "."
 
 
 def sweep_csv(rows: Sequence[SweepRow]) -> str:
     """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
     records = sweep_rows(rows)
-    return csv_text(
-        [
-            tuple(records[0]),
-            *(tuple(_csv_cell(*cell) for cell in one.items()) for one in records),
-        ]
-    )
 
+    def cell(column: str, value: object) -> object:
+        return f"{value:.2f}" if column.endswith("_usd") and isinstance(value, float) else value
 
-def _csv_cell(column: str, value: object) -> object:
-    return f"{value:.2f}" if column.endswith("_usd") and isinstance(value, float) else value
+    lines = (tuple(cell(*one) for one in record.items()) for record in records)
+    return csv_text([tuple(records[0]), *lines])
 
 
 def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
     """The same as records: a value that is set stays as it was written, dollars are floats."""
     titles = titles_of(rows)
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
-    return [_record(row, titles, offers) for row in rows]
+    records: list[dict[str, object]] = []
+    for row in rows:
+        figures, planned = row.figures, row.figures.cost_cents is not None
+        stated = {one.path: one.value_text for one in row.variant.settings}
+        acquired = Counter[str]()
+        for one in figures.acquired:
+            acquired[one.offer] += one.count
+        records.append(
+            {
+                "apply": _listed(row.variant.apply),
+                **{title: stated.get(path) for path, title in titles.items()},
+                "result": figures.result,
+                **record(figures, PLAN_COLUMNS),
+                **{f"acquired {offer}": acquired[offer] if planned else None for offer in offers},
+                "short": _listed(figures.short),
+                "reason": figures.reason,
+            }
+        )
+    return records
 
 
 def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
@@ -181,26 +182,6 @@ def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
     return titles
 
 
-def _record(
-    row: SweepRow, titles: Mapping[tuple[str, ...], str], offers: Sequence[str]
-) -> dict[str, object]:
-    figures = row.figures
-    stated = {one.path: one.value_text for one in row.variant.settings}
-    bought = Counter[str]()
-    for one in figures.acquired:
-        bought[one.offer] += one.count
-    planned = figures.cost_cents is not None
-    return {
-        "apply": _listed(row.variant.apply),
-        **{title: stated.get(path) for path, title in titles.items()},
-        "result": figures.result,
-        **record(figures, PLAN_COLUMNS),
-        **{f"acquired {offer}": bought[offer] if planned else None for offer in offers},
-        "short": _listed(figures.short),
-        "reason": figures.reason,
-    }
-
-
 PLAN_COLUMNS = "cost_usd bound_usd capex_usd nodes node_types gpus_idle power_w drawn_w moves"
 """Of a record of one plan; None where there is no plan."""
 
@@ -210,12 +191,10 @@ def _listed(names: Iterable[str]) -> str:
     return flow(tuple(names))[1:-1]
 
 
-RiskRow: TypeAlias = "tuple[str, str, Cell, Cell, Cell]"
-
-
 def risk_document(found: Risk) -> Document:
     """Cost by percentile, the chance of each quarter, and what the futures acquire."""
-    blocks: tuple[Block, ...] = (
+    base = found.base.cost_cents or 0
+    return (
         Heading(f"Risk of {found.scenario}", 1),
         Paragraph(_risk_summary(found), tone="strong"),
         Paragraph(
@@ -223,9 +202,18 @@ def risk_document(found: Risk) -> Document:
             "as if it were known; amounts are net present cost in USD.",
             tone="faint",
         ),
-        *_caveats(found),
+        *(Paragraph(told, tone="warning") for told in _caveats(found)),
         Heading("Cost"),
-        _costs(found),
+        table(
+            zip(found.percentiles, found.cost_cents, strict=True),
+            ("Futures at or below", "name", lambda row: f"{row[0]} %"),
+            ("Cost", "number", lambda row: dollars(row[1])),
+            (
+                "More",
+                "number",
+                lambda row: f"{'+' if row[1] > base else ''}{dollars(row[1] - base)}",
+            ),
+        ),
         Heading("How often what is bought now falls short"),
         Paragraph(
             f"Acquired as the scenario stands: {acquired_text(found.base.acquired)}. Asked of each "
@@ -237,11 +225,11 @@ def risk_document(found: Risk) -> Document:
             ("Falls short", "number", _share),
             ("95 % confidence", "number", lambda one: " – ".join(map(percent, one.range))),
         ),
+        *(_choices(found, found.choices) if found.choices else ()),
     )
-    return (*blocks, *_choices(found, found.choices)) if found.choices else blocks
 
 
-def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
+def _choices(found: Risk, choices: PurchasePlans) -> Iterator[Block]:
     """Purchase plans side by side, and which of them is best in the bad cases."""
     best, first = choices.plans[choices.best], choices.plans[0]
     number = count_of(len(choices.plans), "purchase plan")
@@ -251,24 +239,16 @@ def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
         "is that of the scenario as it stands; each other is searched over the futures that are "
         "the worst for those before it. A plan falls short where it cannot hold all jobs, budgets "
         "included. The best does so in the fewest futures; of several such, it has the least mean "
-        f"cost of the worst {WORST_PER_CENT} % of futures. "
-        f"{_bounded(found, choices)}"
+        f"cost of the worst {WORST_PER_CENT} % of futures."
     )
+    told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
     if len(choices.plans) == 1:
         told = "No purchases were tried beside those of the scenario's own plan."
-        words = (
-            "What is bought and reserved is that of the scenario as it stands in every future; "
-            "what is rented and what runs where adapts to each, where above it was given too. It "
-            "falls short where it cannot hold all jobs, budgets included. "
-            f"{_bounded(found, choices)}"
-        )
     elif best is first:
         told = "What the scenario's own plan buys is the best of these in the bad cases."
-    else:
-        told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
-        if None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
-            saved = (first.worst_cents or 0) - (best.worst_cents or 0)
-            told += f" Its bad cases cost {money_short(saved)} less, on average."
+    elif None not in (best.worst_cents, first.worst_cents) and best.short == first.short:
+        saved = (first.worst_cents or 0) - (best.worst_cents or 0)
+        told += f" Its bad cases cost {money_short(saved)} less, on average."
 
     def named(one: PurchasePlan) -> str:
         name = "as the scenario stands"
@@ -277,24 +257,19 @@ def _choices(found: Risk, choices: PurchasePlans) -> tuple[Block, ...]:
         return f"{name} (best)" if one is best else name
 
     def cost(one: PurchasePlan, share: int) -> str:
-        return dollars(at_percentile(one.costs_cents, share)) if one.costs_cents else "–"
+        return dollars(at_percentile(one.costs_cents, share)) if one.costs_cents else _NONE
 
-    return (
-        Heading("What to buy for the bad cases"),
-        Paragraph(told, tone="strong"),
-        Paragraph(words),
-        table(
-            choices.plans,
-            ("Bought, and reserved", "text", lambda one: acquired_text(one.purchased)),
-            ("Found", "text", named),
-            ("Falls short", "number", lambda one: percent(one.short / found.futures)),
-            *columns_for((("50 %", 50), ("95 %", 95)), cost),
-            (
-                f"Worst {WORST_PER_CENT} %",
-                "number",
-                lambda one: dollars(one.worst_cents or 0) if one.costs_cents else "–",
-            ),
-        ),
+    worst = f"Worst {WORST_PER_CENT} %"
+    yield Heading("What to buy for the bad cases")
+    yield Paragraph(told, tone="strong")
+    yield Paragraph(f"{words} {_bounded(found, choices)}")
+    yield table(
+        choices.plans,
+        ("Bought, and reserved", "text", lambda one: acquired_text(one.purchased)),
+        ("Found", "text", named),
+        ("Falls short", "number", lambda one: percent(one.short / found.futures)),
+        *columns_for((("50 %", 50), ("95 %", 95)), cost),
+        (worst, "number", lambda one: dollars(one.worst_cents or 0) if one.costs_cents else _NONE),
     )
 
 
@@ -335,7 +310,7 @@ def traced_chance(found: Risk) -> Figure:
     return known.figure(known.read.at(f"{stem}.short") / known.read.at(f"{stem}.of"), "share")
 
 
-def risk_rows(found: Risk) -> Iterator[RiskRow]:
+def risk_rows(found: Risk) -> Iterator[tuple[str, str, Cell, Cell, Cell]]:
     """Each risk that the futures show: what, known from, how likely, GPUs missing and USD more."""
     known = TracedFile(found, "risk.json", "how-risk")
     source = f"{count_of(found.futures, 'future')} of {code('planner risk')}"
@@ -356,58 +331,39 @@ def _share(chance: Chance) -> str:
     return percent(chance.short / chance.of)
 
 
-def _costs(found: Risk) -> Table:
-    base = found.base.cost_cents or 0
-    return table(
-        zip(found.percentiles, found.cost_cents, strict=True),
-        ("Futures at or below", "name", lambda row: f"{row[0]} %"),
-        ("Cost", "number", lambda row: dollars(row[1])),
-        ("More", "number", lambda row: f"{'+' if row[1] > base else ''}{dollars(row[1] - base)}"),
-    )
-
-
-def _caveats(found: Risk) -> tuple[Block, ...]:
-    lines = []
+def _caveats(found: Risk) -> Iterator[str]:
     if found.base.result != "proved":
-        lines.append("The plan of the scenario as it stands is NOT proved.")
-    if found.not_proved:
-        lines.append(f"NOT proved within the limits: {count_of(found.not_proved, 'future')}.")
-    if found.without_plan:
-        number = count_of(found.without_plan, "future")
-        lines.append(f"Without a plan, and so in no figure of cost: {number}.")
-    if found.giving_way:
-        number = count_of(found.giving_way, "future")
-        lines.append(f"With jobs that give way, so that the cost is that of the rest: {number}.")
-    if found.choices and (unsure := sum(one.not_proved for one in found.choices.plans)):
-        told = count_of(unsure, "future")
-        lines.append(f"NOT proved within the limits, with purchases that are given: {told}.")
+        yield "The plan of the scenario as it stands is NOT proved."
+    given = sum(one.not_proved for one in found.choices.plans) if found.choices else 0
     unknown = found.futures - max((one.of for one in found.chances), default=0)
-    if unknown:
-        lines.append(f"Of {count_of(unknown, 'future')} it is not known who falls short.")
-    return tuple(Paragraph(line, tone="warning") for line in lines)
+    for number, told in (
+        (found.not_proved, "NOT proved within the limits"),
+        (found.without_plan, "Without a plan, and so in no figure of cost"),
+        (found.giving_way, "With jobs that give way, so that the cost is that of the rest"),
+        (given, "NOT proved within the limits, with purchases that are given"),
+        (unknown, "Of which it is not known who falls short"),
+    ):
+        if number:
+            yield f"{told}: {count_of(number, 'future')}."
 
 
 def cost_bands(found: Risk) -> Bands:
     """The share of futures that cost at most so much."""
-    return Bands(
-        title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
-        says="Share of futures that cost at most so much, net present cost; where purchases are "
-        f"given, of those that they hold. {_risk_summary(found)}",
-        curves=tuple(
-            (name, tuple(cents / 100 for cents in costs)) for name, costs in _curves(found) if costs
-        ),
-        marks=tuple(
-            (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
-            for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
-        ),
-    )
-
-
-def _curves(found: Risk) -> list[tuple[str, tuple[int, ...]]]:
     curves = [("each future known", found.costs_cents)]
     if found.choices:
         own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
         curves.append(("bought as it stands", own.costs_cents))
         if best is not own:
             curves.append(("bought for the bad cases", best.costs_cents))
-    return curves
+    return Bands(
+        title=f"Cost of {found.scenario} over {count_of(found.futures, 'future')}",
+        says="Share of futures that cost at most so much, net present cost; where purchases are "
+        f"given, of those that they hold. {_risk_summary(found)}",
+        curves=tuple(
+            (name, tuple(cents / 100 for cents in costs)) for name, costs in curves if costs
+        ),
+        marks=tuple(
+            (cost / 100, share / 100, f"{share} %: {money_short(cost)}")
+            for share, cost in zip(found.percentiles, found.cost_cents, strict=True)
+        ),
+    )
