@@ -410,7 +410,7 @@ def _trace(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((*_serving(traced), ("Who runs where", placement.node_map(traced))), 3)
 
 
-def _since(traced: TracedPlan) -> tuple[Block, ...]:
+def _since(traced: TracedPlan) -> Iterable[Block]:
     since = traced.beside.comparison
     return comparison.changes_since(since) if since else ()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from planner.planning.ledger.traced import NOTHING, TracedFigure, total
+from planner.planning.ledger.traced import NOTHING, TracedFigure
 from planner.reporting.document import (
-    AnyRow,
     Block,
     Bullets,
     Cell,
@@ -15,7 +14,6 @@ from planner.reporting.document import (
     ColumnKind,
     Document,
     Fields,
-    Figure,
     Getter,
     Heading,
     Paragraph,
@@ -65,14 +63,42 @@ _STYLES: dict[str, tuple[Style, Style]] = {
 def comparison_document(compared: Comparison, most: int) -> Document:
     """The whole comparison; of inputs, jobs and warnings at most so many rows each."""
     known = TracedFile(compared, "compare.json", _TRACE)
+    quarters = sorted({*compared.before.quarters, *compared.after.quarters})
+    before_and_after = columns_for(
+        (("Before", "before"), ("After", "after")),
+        lambda one, side: shortened(_or_none(getattr(one, side)), _LONGEST),
+        "text",
+    )
+    inputs = _changes(
+        compared.inputs,
+        most,
+        ("Value", "text", lambda one: one.path),
+        *before_and_after,
+        ("Cause", "name", lambda one: one.cause),
+    )
+    given_way = _changes(
+        compared.short,
+        most,
+        ("Job", "text", lambda one: one.job),
+        *before_and_after,
+        ("Why it cannot be kept", "text", lambda one: one.cause),
+    )
+    moves = _changes(
+        compared.moves,
+        most,
+        ("Job", "text", lambda one: one.job),
+        ("Quarters", "text", lambda one: quarter_runs(quarters, one.quarters)),
+        *before_and_after,
+    )
+    unread = [Bullets(compared.unread, "warning")] * bool(compared.unread)
     body = titled(
         (
-            ("Inputs that differ", _inputs(compared, most)),
+            ("Inputs that differ", (*inputs, *unread)),
             ("Purchases, rents and releases", _purchases(known, compared)),
             ("Cost", _amounts(known, "Present value of", "costs", compared.costs)),
             ("Why the cost differs", _waterfall(known, compared)),
-            ("Jobs that give way", _given_way(compared, most)),
-            ("Jobs that run elsewhere", _moves(compared, most)),
+            ("Jobs that give way", given_way),
+            ("Jobs that run elsewhere", moves),
             ("GPUs in service", _amounts(known, "GPU type", "gpus", compared.gpus)),
             ("Utilization", _amounts(known, "Share", "utilization", compared.utilization)),
             ("Power", _amounts(known, "Site, kW", "power", compared.power)),
@@ -93,29 +119,24 @@ def comparison_document(compared: Comparison, most: int) -> Document:
     )
 
 
-def changes_since(compared: Comparison) -> tuple[Block, ...]:
+def changes_since(compared: Comparison) -> Iterator[Block]:
     """What changed since an earlier plan, as a part of a document, with the cost by cause drawn."""
     _, *blocks = comparison_document(compared, _ROWS)
-    chart = waterfall_chart(compared, _TRACE)
-    return (*beneath(tuple(blocks)), *_forecast(compared), *((chart,) if chart else ()))
-
-
-def _forecast(compared: Comparison) -> Iterator[Block]:
-    """How far the forecast was off: the sum of all differences over the sum of what came."""
+    yield from beneath(tuple(blocks))
     known = TracedFile(compared, "compare.json", _TRACE)
-    off: list[TracedFigure] = []
-    came: list[TracedFigure] = []
+    # How far the forecast was off: the sum of all differences over the sum of what came.
+    off, came = NOTHING, NOTHING
     for place, one in enumerate(compared.demand):
-        if one.planned is None or one.actual is None:
-            continue
-        planned, actual = (
-            known.read.at(f"demand[{place}].{name}") for name in ("planned", "actual")
-        )
-        off.append(planned - actual if one.planned > one.actual else actual - planned)
-        came.append(actual)
-    if total(came).value:
-        error = known.figure(total(off) / total(came), "share")
-        yield Fields((("Forecast error of the demand", error),))
+        if one.planned is not None and one.actual is not None:
+            planned, actual = (
+                known.read.at(f"demand[{place}].{name}") for name in ("planned", "actual")
+            )
+            off += planned - actual if one.planned > one.actual else actual - planned
+            came += actual
+    if came.value:
+        yield Fields((("Forecast error of the demand", known.figure(off / came, "share")),))
+    chart = waterfall_chart(compared, _TRACE)
+    yield from (chart,) if chart else ()
 
 
 def _sentence(compared: Comparison) -> str:
@@ -123,7 +144,6 @@ def _sentence(compared: Comparison) -> str:
     if compared.same:
         return f"Nothing differs: both cost {usd(after.cost_cents)}, net present cost."
     added = after.cost_cents - before.cost_cents
-    figures = f"{usd(before.cost_cents)} → {usd(after.cost_cents)}"
     unproved = [side.label for side in (before, after) if side.status != "proved"]
     proof = f"NOT proved: {listed(unproved)}" if unproved else "both proved"
     if before.short or after.short:
@@ -131,67 +151,58 @@ def _sentence(compared: Comparison) -> str:
     if not added:
         return f"The cost is the same, {usd(after.cost_cents)} net present cost; {proof}."
     share = f" ({signed_percent(added / abs(before.cost_cents))})" if before.cost_cents else ""
-    more = "more" if added > 0 else "less"
-    return f"{money_short(abs(added))} {more}{share}: {figures}, net present cost; {proof}."
+    return (
+        f"{money_short(abs(added))} {'more' if added > 0 else 'less'}{share}: "
+        f"{usd(before.cost_cents)} → {usd(after.cost_cents)}, net present cost; {proof}."
+    )
+
+
+def _or_none(value: str | None) -> str:
+    return _NONE if value is None or value == "" else value
 
 
 def _mark(before: object, after: object) -> str:
-    return "+" if not before else "-" if not after else "~"
-
-
-def _short(text: str | None) -> str:
-    return _NONE if text is None else shortened(text, _LONGEST)
+    """Whether it is there only after, only before, or has changed."""
+    return "+" if before in (None, "", 0) else "-" if after in (None, "", 0) else "~"
 
 
 def _changes(
-    rows: Sequence[AnyRow],
-    most: int,
-    mark: Callable[[AnyRow], str],
-    *columns: tuple[str, ColumnKind, Getter[AnyRow]],
+    rows: Sequence[Any], most: int, *columns: tuple[str, ColumnKind, Getter[Any]]
 ) -> Iterator[Block]:
     """At most so many rows, each with its mark first, and how many more there are."""
     if rows:
-        yield table(rows[:most], ("", "name", mark), *columns)
+        yield table(rows[:most], ("", "name", lambda one: _mark(one.before, one.after)), *columns)
     yield from rest(len(rows) - most, "row", _IN_FILE)
-
-
-def _inputs(compared: Comparison, most: int) -> Iterator[Block]:
-    yield from _changes(
-        compared.inputs,
-        most,
-        lambda one: _mark(one.before is not None, one.after is not None),
-        ("Value", "text", lambda one: one.path),
-        ("Before", "text", lambda one: _short(one.before)),
-        ("After", "text", lambda one: _short(one.after)),
-        ("Cause", "name", lambda one: one.cause),
-    )
-    if compared.unread:
-        yield Bullets(compared.unread, "warning")
 
 
 def _purchases(known: TracedFile, compared: Comparison) -> Iterator[Block]:
     changes, read = compared.purchases, known.read
-    if not changes:
-        return
 
-    def added(stem: str) -> Cell:
-        more = read.at(f"{stem}.after_cents") - read.at(f"{stem}.before_cents")
-        return known.figure(more, "more_usd")
+    def added(row: object) -> Cell:
+        before, after = (f"purchases[{row}].{side}_cents" for side in ("before", "after"))
+        return known.figure(sums(after) - sums(before), "more_usd")
 
-    whole = read.sum("purchases[*].after_cents") - read.sum("purchases[*].before_cents")
-    yield table(
-        [(one, f"purchases[{place}]") for place, one in enumerate(changes)],
-        ("", "name", lambda row: _mark(row[0].before, row[0].after)),
-        ("Quarter", "name", lambda row: row[0].quarter),
-        ("Action", "text", lambda row: action_of(row[0].kind, row[0].term_quarters)),
-        ("Node type", "text", lambda row: f"{row[0].node_type} @ {row[0].site}"),
-        ("Before", "number", lambda row: known.at(f"{row[1]}.before", "count")),
-        ("After", "number", lambda row: known.at(f"{row[1]}.after", "count")),
-        ("Total before", "number", lambda row: known.at(f"{row[1]}.before_cents", "usd")),
-        ("Total after", "number", lambda row: known.at(f"{row[1]}.after_cents", "usd")),
-        ("Adds", "number", lambda row: added(row[1])),
-        sums={"Quarter": "Sum", "Adds": known.figure(whole, "more_usd")},
-    )
+    def sums(place: str) -> TracedFigure:
+        return read.sum(place) if "*" in place else read.at(place)
+
+    if changes:
+        yield table(
+            range(len(changes)),
+            ("", "name", lambda at: _mark(changes[at].before, changes[at].after)),
+            ("Quarter", "name", lambda at: changes[at].quarter),
+            ("Action", "text", lambda at: action_of(changes[at].kind, changes[at].term_quarters)),
+            ("Node type", "text", lambda at: f"{changes[at].node_type} @ {changes[at].site}"),
+            *known.figures(
+                "purchases[{}]",
+                _TRACE,
+                ("Before", "before", "count"),
+                ("After", "after", "count"),
+                ("Total before", "before_cents", "usd"),
+                ("Total after", "after_cents", "usd"),
+            ),
+            ("Adds", "number", added),
+            sums={"Quarter": "Sum", "Adds": added("*")},
+        )
 
 
 def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
@@ -204,32 +215,22 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
             "itself. A cause's share depends on the order; the sum does not.",
             tone="faint",
         )
-        stem = "waterfall.steps[{}].{}"
+        stem, before, after = "waterfall.steps[{}]", compared.before, compared.after
         rows: list[tuple[str, Cell, Cell, str]] = [
-            ("before", "", known.at("before.cost_cents", "usd"), compared.before.status)
+            ("before", "", known.at("before.cost_cents", "usd"), before.status)
         ]
-        rows += [
-            (
-                " and ".join(step.causes),
-                known.at(stem.format(place, "added_cents"), "more_usd"),
-                known.at(stem.format(place, "cost_cents"), "usd"),
-                step.status,
-            )
-            for place, step in enumerate(steps)
-        ]
-        all_added = known.read.sum("waterfall.steps[*].added_cents")
+        for place, step in enumerate(steps):
+            added = known.at(f"{stem.format(place)}.added_cents", "more_usd")
+            cost = known.at(f"{stem.format(place)}.cost_cents", "usd")
+            rows.append((" and ".join(step.causes), added, cost, step.status))
+        all_added = known.at("waterfall.steps[*].added_cents", "more_usd")
         yield table(
             rows,
             ("Cause", "text", lambda row: row[0]),
             ("Adds", "number", lambda row: row[1]),
             ("Net present cost", "number", lambda row: row[2]),
             ("Status", "name", lambda row: row[3]),
-            sums={
-                "Cause": "after",
-                "Adds": known.figure(all_added, "more_usd"),
-                "Net present cost": known.at("after.cost_cents", "usd"),
-                "Status": compared.after.status,
-            },
+            whole=("after", all_added, known.at("after.cost_cents", "usd"), after.status),
         )
 
 
@@ -241,22 +242,17 @@ def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
     steps = compared.waterfall.steps
     if not steps:
         return None
-    bars = [("before", compared.before.cost_cents, "before.cost_cents")]
-    bars += [
-        (" and ".join(step.causes), step.added_cents, f"waterfall.steps[{place}].added_cents")
-        for place, step in enumerate(steps)
-    ]
-    bars.append(("after", compared.after.cost_cents, "after.cost_cents"))
-    figures = tuple(
-        Figure(Fraction(cents), "usd", f"compare.json: {place}", trace) for _, cents, place in bars
-    )
-    says = "; ".join(
-        f"{name}: {one.text} USD" for (name, _, _), one in zip(bars, figures, strict=True)
-    )
+    known = TracedFile(compared, "compare.json", trace)
+    bars = {"before": "before.cost_cents"}
+    for place, step in enumerate(steps):
+        bars[" and ".join(step.causes)] = f"waterfall.steps[{place}].added_cents"
+    bars["after"] = "after.cost_cents"
+    figures = tuple(known.at(place, "usd") for place in bars.values())
+    says = "; ".join(f"{name}: {one.text} USD" for name, one in zip(bars, figures, strict=True))
     return Chart(
         title="Net present cost, from the plan before to the one after",
         says=f"{says}.",
-        categories=tuple(name for name, _, _ in bars),
+        categories=tuple(bars),
         series=(Series("Net present cost", figures),),
         unit="USD",
         marks=((0, "before"), (len(bars) - 1, "after")),
@@ -264,70 +260,35 @@ def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
     )
 
 
-def _given_way(compared: Comparison, most: int) -> Iterator[Block]:
-    """A plan that keeps fewer jobs is cheaper for that alone."""
-    return _changes(
-        compared.short,
-        most,
-        lambda one: _mark(one.before, one.after),
-        ("Job", "text", lambda one: one.job),
-        ("Before", "text", lambda one: one.before or _NONE),
-        ("After", "text", lambda one: one.after or _NONE),
-        ("Why it cannot be kept", "text", lambda one: one.cause),
-    )
-
-
-def _moves(compared: Comparison, most: int) -> Iterator[Block]:
-    quarters = sorted({*compared.before.quarters, *compared.after.quarters})
-    return _changes(
-        compared.moves,
-        most,
-        lambda one: _mark(one.before, one.after),
-        ("Job", "text", lambda one: one.job),
-        ("Quarters", "text", lambda one: quarter_runs(quarters, one.quarters)),
-        ("Before", "text", lambda one: one.before or _NONE),
-        ("After", "text", lambda one: one.after or _NONE),
-    )
-
-
 def _amounts(known: TracedFile, title: str, key: str, amounts: Sequence[Amount]) -> Iterator[Block]:
     """Before, after, and what is added; of money a side that does not have it counts as nothing."""
     costs = key == "costs"
-    rows = list(enumerate(amounts))
 
-    def side(row: tuple[int, Amount], name: str) -> TracedFigure:
-        has = getattr(row[1], name) is not None
-        return known.read.at(f"{key}[{row[0]}].{name}") if has else NOTHING
+    def side(at: int, name: str) -> TracedFigure:
+        has = getattr(amounts[at], name) is not None
+        return known.read.at(f"{key}[{at}].{name}") if has else NOTHING
 
-    def shown(row: tuple[int, Amount], name: str) -> Cell:
-        traced = side(row, name)
-        return _NONE if traced is NOTHING else known.figure(traced, _STYLES[row[1].unit][0])
+    def shown(at: int, name: str) -> Cell:
+        has = getattr(amounts[at], name) is not None
+        return known.at(f"{key}[{at}].{name}", _STYLES[amounts[at].unit][0]) if has else _NONE
 
-    def added(row: tuple[int, Amount]) -> Cell:
-        if not costs and None in (row[1].before, row[1].after):
+    def added(at: int) -> Cell:
+        if not costs and None in (amounts[at].before, amounts[at].after):
             return ""
-        return known.figure(side(row, "after") - side(row, "before"), _STYLES[row[1].unit][1])
+        return known.figure(side(at, "after") - side(at, "before"), _STYLES[amounts[at].unit][1])
 
-    def named(row: tuple[int, Amount]) -> str:
-        place, one = row
-        return "" if place and amounts[place - 1].name == one.name else one.name
+    def named(at: int) -> str:
+        return "" if at and amounts[at - 1].name == amounts[at].name else amounts[at].name
 
-    whole = rows.pop() if costs and rows else None
+    rows = range(len(amounts) - costs)
     if rows:
         yield table(
             rows,
             (title, "text", named),
-            ("Quarter", "name", lambda row: row[1].quarter or ""),
+            ("Quarter", "name", lambda at: amounts[at].quarter or ""),
             *columns_for((("Before", "before"), ("After", "after")), shown),
             ("Adds", "number", added),
-            sums={}
-            if whole is None
-            else {
-                title: named(whole),
-                "Before": shown(whole, "before"),
-                "After": shown(whole, "after"),
-                "Adds": added(whole),
-            },
+            whole=len(rows) if costs else None,
             without=("Quarter",) if costs else (),
         )
 
@@ -337,23 +298,22 @@ def _outcomes(known: TracedFile, title: str, key: str, compared: Comparison) -> 
     outcomes: Sequence[PlannedAndActual] = getattr(compared, key)
     unit = "Nodes" if key == "deliveries" else "Units"
 
-    def cell(row: tuple[int, PlannedAndActual], name: str) -> Cell:
-        if getattr(row[1], name) is None:
+    def cell(at: int, name: str) -> Cell:
+        if getattr(outcomes[at], name) is None:
             return _NONE if name == "planned" else "not told"
-        return known.at(f"{key}[{row[0]}].{name}", "count")
+        return known.at(f"{key}[{at}].{name}", "count")
 
-    def more(row: tuple[int, PlannedAndActual]) -> Cell:
-        if None in (row[1].planned, row[1].actual):
+    def more(at: int) -> Cell:
+        if None in (outcomes[at].planned, outcomes[at].actual):
             return ""
-        stem = f"{key}[{row[0]}]"
-        came = known.read.at(f"{stem}.actual") - known.read.at(f"{stem}.planned")
-        return known.figure(came, "more_count")
+        actual, planned = (known.read.at(f"{key}[{at}].{of}") for of in ("actual", "planned"))
+        return known.figure(actual - planned, "more_count")
 
     if outcomes:
         yield table(
-            enumerate(outcomes),
-            ("Quarter", "name", lambda row: row[1].quarter),
-            (title, "text", lambda row: row[1].name),
+            range(len(outcomes)),
+            ("Quarter", "name", lambda at: outcomes[at].quarter),
+            (title, "text", lambda at: outcomes[at].name),
             *columns_for(((f"{unit} planned", "planned"), ("Actual", "actual")), cell),
             ("More", "number", more),
         )
@@ -378,24 +338,23 @@ def replay_document(replayed: Replay, most: int) -> Document:
     opening = (Heading(f"Replay of {replayed.plan}", 1), Paragraph(said, tone="strong"))
     if replayed.comparison is None:
         return opening
-    return (*opening, _causes(replayed), *comparison_document(replayed.comparison, most)[1:])
+    causes: Block = table(
+        replayed.origins,
+        ("What differs", "name", lambda one: one.what),
+        ("Name", "text", lambda one: one.name),
+        *columns_for((("Recorded", "recorded"), ("Present", "present")), _recorded, "text"),
+    )
+    if not replayed.origins:
+        told = "All input files and versions are as recorded."
+        if not replayed.proved:
+            told += " The saved plan is not proved: its search ended at a limit, and may end "
+            told += "elsewhere."
+        causes = Bullets((told,), "warning")
+    return (*opening, causes, *comparison_document(replayed.comparison, most)[1:])
 
 
-def _causes(replayed: Replay) -> Block:
-    def said(one: ChangedOrigin, value: str | None) -> str:
-        if value is None:
-            return "not there"
-        return f"sha256 {value[:_DIGITS]}…" if one.what == "file" else value
-
-    if replayed.origins:
-        return table(
-            replayed.origins,
-            ("What differs", "name", lambda one: one.what),
-            ("Name", "text", lambda one: one.name),
-            ("Recorded", "text", lambda one: said(one, one.recorded)),
-            ("Present", "text", lambda one: said(one, one.present)),
-        )
-    told = "All input files and versions are as recorded."
-    if not replayed.proved:
-        told += " The saved plan is not proved: its search ended at a limit, and may end elsewhere."
-    return Bullets((told,), "warning")
+def _recorded(one: ChangedOrigin, side: str) -> str:
+    value: str | None = getattr(one, side)
+    if value is None:
+        return "not there"
+    return f"sha256 {value[:_DIGITS]}…" if one.what == "file" else value
