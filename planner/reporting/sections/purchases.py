@@ -363,7 +363,8 @@ def _what(plan: Plan) -> str:
     else:
         which = "every job" if plan.shortage is None else "what is kept"
         fleet = "the rest of the fleet" if let_go else "the owned fleet"
-        words = f"{', '.join([*let_go, 'buy and rent nothing'])}: {fleet} runs "
+        words = f"{listed(let_go)}, " if let_go else ""
+        words += f"buy and rent nothing: {fleet} runs "
         words += "all others" if plan.apis else which
     return words[0].upper() + words[1:]
 
