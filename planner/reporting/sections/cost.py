@@ -237,14 +237,14 @@ def _break_evens(traced: TracedPlan) -> Iterator[Block]:
     def from_use(row: int, style: Style) -> Cell:
         """Where renting becomes dearer: in hours, or as a share of all."""
         if compared[row].hours > compared[row].quarter_hours:
-            return "renting is cheaper at any use" if style == "hours" else _NONE
+            return "renting is cheaper at any use" if style == "count" else _NONE
         hours = traced.read.at(f"break_evens[{row}].hours")
         if style == "share":
             hours /= traced.read.at(f"break_evens[{row}].quarter_hours")
         return traced.figure(hours, style, trace)
 
     columns: tuple[tuple[str, Style], ...] = (
-        ("Break-even, h a quarter", "hours"),
+        ("Break-even, h a quarter", "count"),
         ("Of all hours", "share"),
     )
     if compared:
@@ -324,7 +324,7 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
 
     def shown(row: _Charge, name: str) -> Cell:
         hours = getattr(row, name)
-        return _NONE if hours is None else traced.figure(hours, "hours", "how-teams")
+        return _NONE if hours is None else traced.figure(hours, "count", "how-teams")
 
     yield Paragraph(told, tone="faint")
     yield table(
