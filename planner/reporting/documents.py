@@ -24,7 +24,6 @@ from planner.reporting.document import (
     Document,
     Fields,
     Figure,
-    Fold,
     Heading,
     Paragraph,
     Table,
@@ -76,50 +75,72 @@ FULL = Detail(jobs=1000, map_lines=200, notes=500, whole=True)
 """For a document."""
 _WARNINGS_IN_BRIEF = 3
 _IN_BRIEF = (
-    "Changes to the scenario",
-    "Jobs that give way",
-    "Purchases and rents",
-    "Owned nodes let go",
-    "Moves",
-    "Node map",
-    "Jobs",
-    "Traffic and latency",
-    "APIs",
-    "Cost",
-    "What small changes would save",
-    "Warnings",
+    "changes",
+    "short",
+    "bill",
+    "releases",
+    "moves",
+    "map",
+    "jobs",
+    "traffic",
+    "apis",
+    "cost",
+    "near",
+    "warnings",
 )
-_TABLES_ALONE = ("Purchases and rents", "Owned nodes let go")
-_UNEXPLAINED = ("Jobs that give way", "Jobs", "Traffic and latency", "Cost")
+_TABLES_ALONE = ("bill", "releases")
+_UNEXPLAINED = ("short", "jobs", "traffic", "cost")
 
 
-def _parts(traced: TracedPlan, detail: Detail) -> dict[str, Iterable[Block]]:
-    """Every part of the report by its title; what is not read is not drawn."""
-    plan, lines, whole = traced.plan, detail.map_lines, detail.whole
+def _report(detail: Detail) -> dict[str, Section]:
+    """Every section of the report by its key; what is not read is not drawn."""
+    lines, notes, whole = detail.map_lines, detail.notes, detail.whole
     return {
-        "Changes to the scenario": proof.changes_section(plan.changes),
-        "Warnings": proof.notes_section(plan.warnings, detail.notes, "warning", whole=whole),
-        "Jobs that give way": jobs.shortage_section(plan),
-        "Purchases and rents": purchases.bill_section(traced, full=False, sources=whole),
-        "Owned nodes let go": purchases.releases_section(traced),
-        "Moves": placement.moves_section(plan, lines),
-        "Node map": placement.node_map(traced, lines),
-        "Schedule": placement.schedule_section(plan, lines),
-        "Shared GPUs": placement.shared_section(plan, lines),
-        "Jobs": jobs.jobs_section(traced, detail.jobs, full=False),
-        "Evidence behind the needs": sizing.evidence_section(plan),
-        "Traffic and latency": jobs.traffic_section(traced),
-        "APIs": jobs.apis_section(traced),
-        "Utilization": capacity.utilization_section(traced),
-        "Sites": capacity.sites_section(traced, lines, full=False),
-        "Cost": cost.plan_cost_section(traced),
-        "What small changes would save": proof.near_miss_section(plan),
-        "Teams": cost.teams_section(traced),
-        "Rejected GPU types": jobs.rejections_section(plan),
-        "Assumptions": proof.notes_section(plan.assumptions, detail.notes, "plain", whole=whole),
-        "Rules and their sources": proof.rules_section(traced, listed_too=whole),
-        "Proof and provenance": proof.proof_section(traced, files=whole),
-        "What the check confirmed": [Bullets(plan.proof.checks)] * whole,
+        "changes": (
+            "Changes to the scenario",
+            lambda one: proof.changes_section(one.plan.changes),
+        ),
+        "warnings": (
+            "Warnings",
+            lambda one: proof.notes_section(one.plan.warnings, notes, "warning", whole=whole),
+        ),
+        "short": ("Jobs that give way", lambda one: jobs.shortage_section(one.plan)),
+        "bill": (
+            "Purchases and rents",
+            lambda one: purchases.bill_section(one, full=False, sources=whole),
+        ),
+        "releases": ("Owned nodes let go", purchases.releases_section),
+        "moves": ("Moves", lambda one: placement.moves_section(one.plan, lines)),
+        "map": ("Node map", lambda one: placement.node_map(one, lines)),
+        "schedule": ("Schedule", lambda one: placement.schedule_section(one.plan, lines)),
+        "shared": ("Shared GPUs", lambda one: placement.shared_section(one.plan, lines)),
+        "jobs": ("Jobs", lambda one: jobs.jobs_section(one, detail.jobs, full=False)),
+        "evidence": ("Evidence behind the needs", lambda one: sizing.evidence_section(one.plan)),
+        "traffic": ("Traffic and latency", jobs.traffic_section),
+        "apis": ("APIs", jobs.apis_section),
+        "demand": ("Demand against capacity", capacity.forecast_section),
+        "utilization": ("Utilization", capacity.utilization_section),
+        "sites": ("Sites", lambda one: capacity.sites_section(one, lines, full=False)),
+        "cost": ("Cost", cost.plan_cost_section),
+        "near": (
+            "What small changes would save",
+            lambda one: proof.near_miss_section(one.plan),
+        ),
+        "teams": ("Teams", cost.teams_section),
+        "rejections": ("Rejected GPU types", lambda one: jobs.rejections_section(one.plan)),
+        "assumptions": (
+            "Assumptions",
+            lambda one: proof.notes_section(one.plan.assumptions, notes, "plain", whole=whole),
+        ),
+        "rules": (
+            "Rules and their sources",
+            lambda one: proof.rules_section(one, listed_too=whole),
+        ),
+        "proof": ("Proof and provenance", lambda one: proof.proof_section(one, files=whole)),
+        "checks": (
+            "What the check confirmed",
+            lambda one: [Bullets(one.plan.proof.checks)] * whole,
+        ),
     }
 
 
@@ -132,7 +153,9 @@ def _opening(plan: Plan) -> Iterator[Block]:
 
 def plan_document(plan: Plan, detail: Detail) -> Document:
     """The whole report."""
-    return (*_opening(plan), *titled(_parts(TracedPlan(plan), detail).items()))
+    traced = TracedPlan(plan)
+    parts = ((title, told(traced)) for title, told in _report(detail).values())
+    return (*_opening(plan), *titled(parts))
 
 
 def brief_document(plan: Plan, detail: Detail) -> Document:
@@ -141,28 +164,25 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
     Without what explains how a part is to be read, and without the lines below a bill.
     """
     traced = TracedPlan(plan)
-    parts = _parts(traced, replace(detail, notes=_WARNINGS_IN_BRIEF))
-    parts["Cost"] = cost.cost_by_quarter(traced)
-    shown = [*_IN_BRIEF, *(["Proof and provenance"] * bool(plan.proof.second_opinions))]
+    sections = _report(replace(detail, notes=_WARNINGS_IN_BRIEF))
+    sections["cost"] = ("Cost", cost.cost_by_quarter)
+    shown = [*_IN_BRIEF, *(["proof"] * bool(plan.proof.second_opinions))]
 
-    def brief(title: str) -> Iterator[Block]:
-        for block in parts[title]:
+    def brief(key: str) -> Iterator[Block]:
+        for block in sections[key][1](traced):
             faint = isinstance(block, Paragraph) and block.tone == "faint"
-            listed = isinstance(block, Bullets) and title in _TABLES_ALONE
-            if not (listed or (faint and title in _UNEXPLAINED)):
+            listed = isinstance(block, Bullets) and key in _TABLES_ALONE
+            if not (listed or (faint and key in _UNEXPLAINED)):
                 yield block
 
     opening, *_, ask = _opening(plan)
-    return closed((opening, ask, *titled((title, brief(title)) for title in shown)))
+    return closed((opening, ask, *titled((sections[key][0], brief(key)) for key in shown)))
 
 
 def drawn_document(plan: Plan) -> Document:
-    """A plan as one looks at it on a screen: drawn, and every figure with its sum."""
-    opening = list(_opening(plan))
-    if plan.changes:
-        title = f"{count_of(len(plan.changes), 'change')} to the scenario"
-        opening.append(Fold(title, "changes", tuple(proof.changes_section(plan.changes))))
-    return (*opening, *numbered_sections(plan, _DRAWN, alone=False))
+    """A plan as one looks at it on a screen: its report drawn, and every figure with its sum."""
+    sections = {**_report(FULL), "how": ("How figures come about", proof.how_section)}
+    return (*_opening(plan), *numbered_sections(plan, sections, alone=False))
 
 
 def jobs_document(plan: Plan) -> Document:
@@ -398,16 +418,14 @@ def _options(traced: TracedPlan) -> Iterator[Block]:
     yield from titled((("What small changes would save", proof.near_miss_section(traced.plan)),), 3)
 
 
-def _serving(traced: TracedPlan) -> tuple[tuple[str, Iterable[Block]], ...]:
-    return (
-        ("Traffic and latency", jobs.traffic_section(traced)),
-        ("APIs", jobs.apis_section(traced)),
-    )
-
-
 def _trace(traced: TracedPlan) -> Iterator[Block]:
     yield from jobs.jobs_section(traced)
-    yield from titled((*_serving(traced), ("Who runs where", placement.node_map(traced))), 3)
+    parts = (
+        ("Traffic and latency", jobs.traffic_section(traced)),
+        ("APIs", jobs.apis_section(traced)),
+        ("Who runs where", placement.node_map(traced)),
+    )
+    yield from titled(parts, 3)
 
 
 def _since(traced: TracedPlan) -> Iterable[Block]:
@@ -502,46 +520,3 @@ _QUARTERLY: dict[str, Section] = {
     "how": ("How figures come about", proof.how_section),
 }
 _QUARTERLY_IN_SHORT = ("ask", "since", "capacity", "need", "orders", "alarms")
-
-
-def _drawn_jobs(traced: TracedPlan) -> Iterator[Block]:
-    short = beneath(jobs.shortage_section(traced.plan))
-    yield from titled((("Dropped and delayed", short),), 3)
-    yield from jobs.jobs_section(traced, FULL.jobs, full=False)
-    yield from titled(_serving(traced), 3)
-
-
-def _drawn_cost(traced: TracedPlan) -> Iterator[Block]:
-    yield from cost.paid_chart(traced)
-    yield from cost.plan_cost_section(traced)
-    yield from titled((("Teams", cost.teams_section(traced)),), 3)
-
-
-def _drawn_orders(traced: TracedPlan) -> Iterator[Block]:
-    yield from purchases.bill_section(traced, full=False)
-    yield from purchases.releases_section(traced)
-
-
-def _all_notes(key: Literal["warnings", "assumptions"]) -> Section:
-    def told(traced: TracedPlan) -> Iterator[Block]:
-        tone: Literal["warning", "plain"] = "warning" if key == "warnings" else "plain"
-        yield from proof.notes_section(getattr(traced.plan, key), FULL.notes, tone, whole=True)
-
-    return key.capitalize(), told
-
-
-_DRAWN: dict[str, Section] = {
-    "orders": ("Orders", _drawn_orders),
-    "map": ("Who runs where", placement.node_map),
-    "runs": ("Runs, sharing and moves", lambda one: titled(placement.placement_parts(one), 3)),
-    "jobs": ("Jobs", _drawn_jobs),
-    "use": (
-        "Demand against capacity",
-        lambda traced: (*capacity.forecast_section(traced), capacity.pools_table(traced)),
-    ),
-    "cost": ("Cost", _drawn_cost),
-    "facility": ("Power and racks", lambda one: capacity.sites_section(one, FULL.map_lines)),
-    "warnings": _all_notes("warnings"),
-    "assumptions": _all_notes("assumptions"),
-    "how": ("How figures come about", proof.how_section),
-}

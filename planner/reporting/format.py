@@ -37,10 +37,10 @@ _ONE_OF = {
 }
 """Units of figures that are often one."""
 
-_ONE_FOR_ONE = "×·–—−÷‘’“”─│\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}", "x.---/''\"\"-|  "
+_ONE_FOR_ONE = "×·–—−÷‘’“”─│≈\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}", "x.---/''\"\"-|~  "
 _ASCII: dict[int, int | str] = {
     **str.maketrans(*_ONE_FOR_ONE),
-    **str.maketrans({"…": "...", "≤": "<=", "≥": ">=", "≈": "~", "→": "->"}),
+    **{ord(one): told for one, told in {"…": "...", "≤": "<=", "≥": ">=", "→": "->"}.items()},
 }
 
 Style = Literal[

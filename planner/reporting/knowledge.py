@@ -110,13 +110,14 @@ def _nodes(catalog: Catalog) -> tuple[Block, ...]:
 
 
 def _models(catalog: Catalog) -> tuple[Block, ...]:
-    plain = (("Layers", "layers"), ("Hidden", "hidden"), ("Context", "max_context"))
+    plain = (("Layers", "layers"), ("Hidden", "hidden"))
     rows = table(
         sorted(catalog.models.items()),
         ("Model", "name", lambda row: row[0]),
         ("Billion", "number", lambda row: _starred(row[1].parameters_b, row[1].basis)),
         *columns_for(plain, lambda row, name: figure(getattr(row[1], name))),
         ("Heads / KV", "number", lambda row: f"{row[1].heads} / {row[1].kv_heads}"),
+        ("Context", "number", lambda row: figure(row[1].max_context)),
     )
     return (Heading(f"Models ({len(catalog.models)})"), rows)
 

@@ -50,6 +50,7 @@ _NOT_IN_THE_INPUTS = (
 def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
     """Cost by kind and quarter, what each is, then budgets and break-evens: for a short page."""
     yield from cost_by_quarter(traced)
+    yield from paid_chart(traced)
     lines = traced.plan.costs
     yield Bullets(tuple(f"{line.name}: {line.explanation}" for line in lines if line.explanation))
     yield from _budgets(traced)

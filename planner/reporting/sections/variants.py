@@ -232,15 +232,18 @@ def risk_document(found: Risk) -> Document:
 def _choices(found: Risk, choices: PurchasePlans) -> Iterator[Block]:
     """Purchase plans side by side, and which of them is best in the bad cases."""
     best, first = choices.plans[choices.best], choices.plans[0]
-    number = count_of(len(choices.plans), "purchase plan")
     words = (
-        f"{number} held against each other: what is bought and reserved is chosen once, what is "
-        "rented and what runs where adapts to each future, where above it was given too. The first "
-        "is that of the scenario as it stands; each other is searched over the futures that are "
-        "the worst for those before it. A plan falls short where it cannot hold all jobs, budgets "
-        "included. The best does so in the fewest futures; of several such, it has the least mean "
-        f"cost of the worst {WORST_PER_CENT} % of futures."
+        "What is bought and reserved is chosen once, what is rented and what runs where adapts to "
+        "each future, where above it was given too; a plan falls short where it cannot hold all "
+        "jobs, budgets included."
     )
+    if len(choices.plans) > 1:
+        words += (
+            f" {len(choices.plans)} purchase plans are held against each other. The first is that "
+            "of the scenario as it stands; each other is searched over the futures that are the "
+            "worst for those before it. The best falls short in the fewest futures; of several "
+            f"such, it has the least mean cost of the worst {WORST_PER_CENT} % of futures."
+        )
     told = f"Best of these in the bad cases: {acquired_text(best.purchased)}."
     if len(choices.plans) == 1:
         told = "No purchases were tried beside those of the scenario's own plan."
@@ -341,7 +344,7 @@ def _caveats(found: Risk) -> Iterator[str]:
         (found.without_plan, "Without a plan, and so in no figure of cost"),
         (found.giving_way, "With jobs that give way, so that the cost is that of the rest"),
         (given, "NOT proved within the limits, with purchases that are given"),
-        (unknown, "Of which it is not known who falls short"),
+        (unknown, "Not known who falls short"),
     ):
         if number:
             yield f"{told}: {count_of(number, 'future')}."
