@@ -96,10 +96,7 @@ def _report(detail: Detail) -> dict[str, Section]:
     """Every section of the report by its key; what is not read is not drawn."""
     lines, notes, whole = detail.map_lines, detail.notes, detail.whole
     return {
-        "changes": (
-            "Changes to the scenario",
-            lambda one: proof.changes_section(one.plan.changes),
-        ),
+        "changes": ("Changes to the scenario", lambda one: proof.changes_section(one.plan.changes)),
         "warnings": (
             "Warnings",
             lambda one: proof.notes_section(one.plan.warnings, notes, "warning", whole=whole),
@@ -122,10 +119,7 @@ def _report(detail: Detail) -> dict[str, Section]:
         "utilization": ("Utilization", capacity.utilization_section),
         "sites": ("Sites", lambda one: capacity.sites_section(one, lines, full=False)),
         "cost": ("Cost", cost.plan_cost_section),
-        "near": (
-            "What small changes would save",
-            lambda one: proof.near_miss_section(one.plan),
-        ),
+        "near": ("What small changes would save", lambda one: proof.near_miss_section(one.plan)),
         "teams": ("Teams", cost.teams_section),
         "rejections": ("Rejected GPU types", lambda one: jobs.rejections_section(one.plan)),
         "assumptions": (
@@ -276,7 +270,7 @@ def _nodes_by_site(traced: TracedPlan) -> Table:
             known = nodes(chosen, "owned") - nodes(chosen, "owned", in_service=last)
         else:
             known = nodes(chosen, "owned", "buy", "reserve", "rent", in_service=last)
-        return traced.figure(known, "count", "how-use")
+        return traced.figure(known, "count")
 
     titles = ("Owned", "Add", "Rent for a time", "Retire", f"In service in {last}")
     return table(
@@ -312,9 +306,9 @@ def _paid(traced: TracedPlan) -> Table:
     def cell(row: tuple[str, Sequence[int]], chosen: tuple[int, ...]) -> Figure:
         if chosen:
             known = total(accounts.line(line, chosen) for line in row[1])
-            return traced.figure(known, "usd", "how-cost")
+            return traced.figure(known, "usd")
         present = total(traced.read.at(f"costs[{line}].present_cents") for line in row[1])
-        return traced.figure(present, "usd", "how-proof")
+        return traced.figure(present, "usd")
 
     return table(
         rows,

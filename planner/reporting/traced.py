@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any
@@ -61,6 +62,39 @@ def anchor_of(place: int) -> str:
     return f"section-{place + 1}"
 
 
+_BY_ENDING: Mapping[str, Style] = {
+    r"_cents(\[[\d*]+\])?$": "usd",
+    r"_mb$": "gb",
+    r"_w(\[[\d*]+\])?$": "kw",
+}
+"""How a figure is written, by the end of its place."""
+_LEADS = {
+    r"^spare_cost": "how-spare",
+    r"optimism_bias": "how-optimism",
+    r"^break_evens": "how-break-even",
+    r"chargeback": "how-teams",
+    r"\breleases": "how-let-go",
+    r"endpoints|\.serving\.": "how-serving",
+    r"^(sum\()?api": "how-apis",
+    r"^settings|gpu_capacity_mb$": "how-settings",
+    r"^proof|(tag|extra)_cents|costs\[\*\]\.present_cents|present_cents \+": "how-proof",
+    r"\bcosts|^budgets": "how-cost",
+    r"\bacquisitions": "how-bill",
+    r"^jobs.*units|\.asked": "how-need",
+    r"node_types|^sites": "how-site",
+}
+"""The paragraph on how a figure comes about, by what its sum over plan.json holds."""
+
+
+@lru_cache(maxsize=10_000)
+def _leads_to(sum_: str) -> str:
+    """Of costs and orders the paragraph on the one that it is of, if it is of one."""
+    trace = next((to for pattern, to in _LEADS.items() if re.search(pattern, sum_)), "how-use")
+    lines = set(re.findall(r"(?:costs|acquisitions)\[(\d+|\*)\]", sum_))
+    alone = trace in ("how-cost", "how-bill") and len(lines) == 1 and "*" not in lines
+    return f"{trace}-{lines.pop()}" if alone else trace
+
+
 class TracedFile:
     """Figures of a file; their sums begin with its name, and lead to the anchor `trace`."""
 
@@ -73,27 +107,33 @@ class TracedFile:
 
     def figure(self, traced: TracedFigure, style: Style, trace: str = "") -> Figure:
         """A figure for a table."""
-        trace = trace or self._trace
+        trace = trace or self._trace or _leads_to(traced.sum)
         self.traces.add(trace)
         return Figure(traced.value, style, self._prefix + traced.sum, trace)
 
-    def at(self, place: str, style: Style, trace: str = "") -> Figure:
-        """The figure that stands at a place of the file; of several, as `[*]` says, their sum."""
-        found = self.read.sum(place) if "[*]" in place else self.read.at(place)
-        return self.figure(found, style, trace)
+    def at(self, place: str, style: Style | None = None, trace: str = "") -> Figure:
+        """The figure that stands at a place of the file; of several, as `[*]` says, their sum.
 
-    def each(self, place: str, style: Style, trace: str = "") -> Callable[[object], Figure]:
-        """For a column: the figure at the place that its row, or the parts of that, complete."""
-        return lambda row: self.at(
-            place.format(*row) if isinstance(row, tuple) else place.format(row), style, trace
-        )
+        Without a style, the end of its name says how it is written.
+        """
+        found = self.read.sum(place) if "[*]" in place else self.read.at(place)
+        for ending, usual in _BY_ENDING.items():
+            if style is None and re.search(ending, place):
+                style = usual
+        return self.figure(found, style or "count", trace)
+
+    def each(
+        self, place: str, style: Style | None = None, trace: str = ""
+    ) -> Callable[[object], Figure]:
+        """For a column: the figure at the place that its row completes."""
+        return lambda row: self.at(place.format(row), style, trace)
 
     def figures(
-        self, stem: str, trace: str, *columns: tuple[str, str, Style]
+        self, stem: str, *columns: tuple[str, str]
     ) -> Iterator[tuple[str, ColumnKind, Callable[[object], Figure]]]:
         """Columns with their titles: of what the row completes to an entry, the named figure."""
-        for title, name, style in columns:
-            yield title, "number", self.each(f"{stem}.{name}", style, trace)
+        for title, name in columns:
+            yield title, "number", self.each(f"{stem}.{name}")
 
     def day(self, iso: str, place: str, trace: str = "") -> Figure:
         """A day that stands at a place of the file."""
@@ -170,7 +210,7 @@ class TracedPlan(TracedFile):
     def order_by(self, line: int) -> Figure:
         """The day on which a line of the bill must be ordered, by its place in plan.json."""
         day = self.plan.acquisitions[line].order_by
-        return self.day(day, f"acquisitions[{line}].order_by", "how-bill")
+        return self.day(day, f"acquisitions[{line}].order_by")
 
     @cached_property
     def committed(self) -> tuple[tuple[str, Figure], ...]:
@@ -179,7 +219,7 @@ class TracedPlan(TracedFile):
         charged = any(line.name == "commitments" for line in self.plan.costs)
         where = "as commitments in the cost" if charged else "in no cost of this plan"
         title = f"Still to be paid for reservations after the horizon, {where}, USD"
-        return ((title, self.figure(after, "usd", "how-bill")),) if after.value else ()
+        return ((title, self.figure(after, "usd")),) if after.value else ()
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
@@ -189,12 +229,12 @@ class TracedPlan(TracedFile):
         return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
 
     def by_quarter(
-        self, of: Callable[[Any, int], TracedFigure], trace: str
+        self, of: Callable[[Any, int], TracedFigure]
     ) -> Iterator[tuple[str, ColumnKind, Callable[[Any], Cell]]]:
         """Columns of counts, one for each quarter that is shown, of a row and that quarter."""
 
         def cell(row: object, quarter: int) -> Cell:
-            return self.figure(of(row, quarter), "count", trace)
+            return self.figure(of(row, quarter), "count")
 
         labels = self.plan.quarters
         yield from columns_for(((labels[quarter], quarter) for quarter in self.columns), cell)

@@ -46,8 +46,6 @@ from planner.reporting.sections.jobs import some_share
 from planner.reporting.sections.placement import range_of_ids
 from planner.reporting.traced import TracedPlan
 
-_USE, _SITE = "how-use", "how-site"
-
 
 def _for_kept(plan: Plan) -> str:
     return " for the jobs that are kept" if plan.shortage else ""
@@ -69,7 +67,7 @@ def forecast_section(traced: TracedPlan) -> Iterator[Block]:
     yield table(
         traced.quarters,
         ("Quarter", "name", lambda at: plan.quarters[at]),
-        *columns_for(counts.items(), lambda at, of: traced.figure(of(at), "count", _USE)),
+        *columns_for(counts.items(), lambda at, of: traced.figure(of(at), "count")),
         caption=f"GPUs needed{_for_kept(plan)} beside those owned. Gap: needed less owned; "
         "room below zero may be of GPU types that the jobs cannot use. Usable: without spare nodes",
     )
@@ -89,7 +87,7 @@ def forecast_section(traced: TracedPlan) -> Iterator[Block]:
         series=tuple(
             Series(
                 name,
-                tuple(traced.figure(of(at), "count", _USE) for at in traced.quarters),
+                tuple(traced.figure(of(at), "count") for at in traced.quarters),
                 "bar" if name in bands else "line",
             )
             for name, of in (*bands.items(), ("Owned", capacity.owned))
@@ -163,14 +161,14 @@ def pools_table(traced: TracedPlan, among: set[tuple[str, str]] | None = None) -
     def count(row: tuple[str, str, int], name: str) -> Cell:
         if name == "gpus_peak" and "[*]" in row[0]:
             return ""  # the pools of a sum need not be fullest at the same hour
-        return traced.figure(read(row, name), "tenths" if name == "gpus_peak" else "count", _USE)
+        return traced.figure(read(row, name), "tenths" if name == "gpus_peak" else "count")
 
     def share(row: tuple[str, str, int], name: str) -> Cell:
         unit = "_mb" if name == "memory" else ""
         every = read(row, f"{name}{unit}")
         if not every.value:
             return "–"
-        return traced.figure(read(row, f"{name}_used{unit}") / every, "per_cent", _USE)
+        return traced.figure(read(row, f"{name}_used{unit}") / every, "per_cent")
 
     counts = (("Nodes", "nodes"), ("GPUs", "gpus"), ("Held", "gpus_used"), ("Peak", "gpus_peak"))
     every = table(
@@ -378,7 +376,7 @@ def _site_cells(
     plan, capacity, stem = traced.plan, traced.capacity, f"sites[{stated}]"
 
     def shown(taken: TracedFigure | None, style: Style) -> Cell:
-        return "?" if taken is None else traced.figure(taken, style, _SITE)
+        return "?" if taken is None else traced.figure(taken, style)
 
     for limit in limits_of(plan):
         unit, style = limit.stated_in, limit_style(limit)
@@ -387,10 +385,10 @@ def _site_cells(
         yield f"{unit} allowed", _allowed(traced, stated, quarter, limit)
     pools = [at for at, pool in enumerate(plan.pools) if pool.site == site]
     nodes = total(traced.read.at(f"pools[{at}].nodes[{quarter}]") for at in pools)
-    yield "Nodes", traced.figure(nodes, "count", _SITE)
+    yield "Nodes", traced.figure(nodes, "count")
     racked = stated is not None and plan.sites[stated].racks is not None
     for title, place in (("Racks used", f"racks_used[{quarter}]"), ("Racks", "racks")):
-        yield title, traced.at(f"{stem}.{place}", "count", _SITE) if racked else "–"
+        yield title, traced.at(f"{stem}.{place}", "count") if racked else "–"
     most = capacity.after(site, quarter, POWER.need)
     yield "kW mean", shown(capacity.after(site, quarter, "mean_power_w"), "kw")
     yield "Heat, kBTU/h", shown(most and most * _KBTU_PER_WH, "tenths")
@@ -410,7 +408,7 @@ def _allowed(traced: TracedPlan, site: int | None, quarter: int, limit: SiteLimi
     if not stated:
         return "no limit"
     least = min(stated, key=lambda one: one.value)
-    return traced.figure(least, limit_style(limit), _SITE)
+    return traced.figure(least, limit_style(limit))
 
 
 def _about(site: SiteUse) -> str:
@@ -467,7 +465,7 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
         return ", ".join(parts)
 
     def peak(rack: tuple[str, int]) -> Cell:
-        return traced.figure(peaks[rack][1], "kw", _SITE) if rack in peaks else "?"
+        return traced.figure(peaks[rack][1], "kw") if rack in peaks else "?"
 
     if held:
         yield table(
@@ -508,7 +506,7 @@ def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
     def takes(change: _Change, limit: SiteLimit) -> Cell:
         each = traced.capacity.each(change.node_type, limit.need)
         count = TracedFigure(Fraction(changes[change]), str(changes[change]))
-        return traced.figure(each * count, limit_style(limit), _SITE) if each else "?"
+        return traced.figure(each * count, limit_style(limit)) if each else "?"
 
     if changes:
         yield table(
@@ -533,7 +531,7 @@ def facility_section(traced: TracedPlan) -> Iterator[Block]:
         """What the catalog says that one node takes."""
         known = traced.capacity.each(facts.node_type, need)
         style: Style = "kw" if need.endswith("_w") else "count"
-        return Blank("the catalog") if known is None else traced.figure(known, style, _SITE)
+        return Blank("the catalog") if known is None else traced.figure(known, style)
 
     yield from sites_section(traced)
     yield Heading("Each node", 3)

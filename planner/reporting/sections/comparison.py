@@ -194,11 +194,10 @@ def _purchases(known: TracedFile, compared: Comparison) -> Iterator[Block]:
             ("Node type", "text", lambda at: f"{changes[at].node_type} @ {changes[at].site}"),
             *known.figures(
                 "purchases[{}]",
-                _TRACE,
-                ("Before", "before", "count"),
-                ("After", "after", "count"),
-                ("Total before", "before_cents", "usd"),
-                ("Total after", "after_cents", "usd"),
+                ("Before", "before"),
+                ("After", "after"),
+                ("Total before", "before_cents"),
+                ("Total after", "after_cents"),
             ),
             ("Adds", "number", added),
             sums={"Quarter": "Sum", "Adds": added("*")},
@@ -217,11 +216,11 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
         )
         stem, before, after = "waterfall.steps[{}]", compared.before, compared.after
         rows: list[tuple[str, Cell, Cell, str]] = [
-            ("before", "", known.at("before.cost_cents", "usd"), before.status)
+            ("before", "", known.at("before.cost_cents"), before.status)
         ]
         for place, step in enumerate(steps):
             added = known.at(f"{stem.format(place)}.added_cents", "more_usd")
-            cost = known.at(f"{stem.format(place)}.cost_cents", "usd")
+            cost = known.at(f"{stem.format(place)}.cost_cents")
             rows.append((" and ".join(step.causes), added, cost, step.status))
         all_added = known.at("waterfall.steps[*].added_cents", "more_usd")
         yield table(
@@ -230,7 +229,7 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
             ("Adds", "number", lambda row: row[1]),
             ("Net present cost", "number", lambda row: row[2]),
             ("Status", "name", lambda row: row[3]),
-            whole=("after", all_added, known.at("after.cost_cents", "usd"), after.status),
+            whole=("after", all_added, known.at("after.cost_cents"), after.status),
         )
 
 

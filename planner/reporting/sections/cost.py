@@ -83,14 +83,14 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     tokens = traced.read.sum("endpoints[*].million_tokens[*]")
     if tokens.value:
         cents = traced.read.sum("endpoints[*].cost_cents[*]")
-        each = traced.figure(cents / tokens, "rate", "how-serving")
+        each = traced.figure(cents / tokens, "rate")
         yield "Net present cost of a million tokens, by the GPUs that endpoints hold, USD", each
     elif any(job.kind == "serve" for job in traced.plan.jobs):
         needed = Blank(f"{code('load:')} of the serving jobs")
         yield "Net present cost of a million tokens, USD", needed
     title, held = "Net present cost of each GPU-hour that jobs", ""
     if accounts.per_gpu_hour is not None:
-        figure = traced.figure(accounts.per_gpu_hour, "rate", "how-use")
+        figure = traced.figure(accounts.per_gpu_hour, "rate")
         yield f"{title} hold, USD", figure
         held = figure.text
     if accounts.delivered is not None:
@@ -98,9 +98,7 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         if cell_text(rated) != held:
             yield f"{title} deliver, USD", rated
     if accounts.residual_share is not None:
-        names = [line.name for line in traced.plan.costs]
-        trace = f"how-cost-{names.index('residual value')}"
-        share = traced.figure(accounts.residual_share, "share", trace)
+        share = traced.figure(accounts.residual_share, "share")
         yield "Residual value, of the purchases", share
     yield from spare_rows(traced)
 
@@ -116,7 +114,7 @@ def _afterwards(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         names = listed([plan.costs[place].name for place in running])
         title = f"Running all nodes after the horizon, a year ({names} as in "
         title += f"{plan.quarters[last]}), USD"
-        yield title, traced.figure(cents * _A_YEAR, "usd", "how-cost")
+        yield title, traced.figure(cents * _A_YEAR, "usd")
 
 
 def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
@@ -126,7 +124,7 @@ def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     brought = traced.read.sum("releases[*].total_cents")
     if brought.value:
         title = "Received for owned nodes that are sold, counted against no budget, USD"
-        yield title, traced.figure(brought, "usd", "how-let-go")
+        yield title, traced.figure(brought, "usd")
     yield from traced.committed
 
 
@@ -135,7 +133,7 @@ def optimism_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
     adjusted, bias = traced.accounts.adjusted, traced.plan.optimism_bias
     if adjusted is not None and bias is not None:
         title = f"Net present cost with purchases {percent(bias)} dearer (optimism bias), USD"
-        yield title, traced.figure(adjusted, "usd", "how-optimism")
+        yield title, traced.figure(adjusted, "usd")
 
 
 def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
@@ -148,10 +146,10 @@ def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
         yield f"{title}, USD", "open: a plan without was not proved"
         return
     cents = traced.read.at("spare_cost.cents")
-    yield f"{title}, USD", traced.figure(cents, "usd", "how-spare")
+    yield f"{title}, USD", traced.figure(cents, "usd")
     if traced.plan.proof.cost_cents > 0:
         share = cents / traced.accounts.net_present
-        yield f"{title}, as a share", traced.figure(share, "share", "how-spare")
+        yield f"{title}, as a share", traced.figure(share, "share")
 
 
 def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
@@ -160,10 +158,7 @@ def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
     series = tuple(
         Series(
             cost.name.capitalize(),
-            tuple(
-                traced.at(f"costs[{line}].cents[{place}]", "usd", f"how-cost-{line}")
-                for place in traced.quarters
-            ),
+            tuple(traced.at(f"costs[{line}].cents[{place}]", "usd") for place in traced.quarters),
         )
         for line, cost in enumerate(plan.costs)
         if cost.name not in NOT_PAID
@@ -187,13 +182,13 @@ def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
     }
 
     def amount(title: str, line: int) -> Cell:
-        return traced.at(f"costs[{line}].{rows[title][0]}", style, f"how-cost-{line}")
+        return traced.at(f"costs[{line}].{rows[title][0]}", style)
 
     def in_all(title: str) -> Cell:
         if chosen := rows[title][1]:
             paid = accounts.paid(chosen) + accounts.unpaid(chosen)
-            return traced.figure(paid, style, "how-cost")
-        return traced.figure(accounts.net_present, style, "how-proof")
+            return traced.figure(paid, style)
+        return traced.figure(accounts.net_present, style)
 
     yield table(
         list(rows)[:-1],
@@ -212,7 +207,7 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
 
     def left(at: int) -> Cell:
         limit, spent = (traced.read.at(f"budgets[{at}].{of}_cents") for of in ("limit", "spent"))
-        return traced.figure(limit - spent, "usd", "how-cost")
+        return traced.figure(limit - spent, "usd")
 
     if budgets:
         yield table(
@@ -220,10 +215,7 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
             ("Budget", "name", lambda at: _SPENDS[budgets[at].spend]),
             ("Quarter", "name", lambda at: budgets[at].quarter or "all"),
             *traced.figures(
-                "budgets[{}]",
-                "how-cost",
-                ("Limit, USD", "limit_cents", "usd"),
-                ("Spent, USD", "spent_cents", "usd"),
+                "budgets[{}]", ("Limit, USD", "limit_cents"), ("Spent, USD", "spent_cents")
             ),
             ("Left, USD", "number", left),
             caption="Budgets, of money paid, not discounted: capital is purchases, running cost "
@@ -233,7 +225,7 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
 
 def _break_evens(traced: TracedPlan) -> Iterator[Block]:
     """Purchases that an offer to rent stands beside."""
-    compared, trace = traced.plan.break_evens, "how-break-even"
+    compared = traced.plan.break_evens
 
     def from_use(row: int, style: Style) -> Cell:
         """Where renting becomes dearer: in hours, or as a share of all."""
@@ -242,7 +234,7 @@ def _break_evens(traced: TracedPlan) -> Iterator[Block]:
         hours = traced.read.at(f"break_evens[{row}].hours")
         if style == "share":
             hours /= traced.read.at(f"break_evens[{row}].quarter_hours")
-        return traced.figure(hours, style, trace)
+        return traced.figure(hours, style)
 
     columns: tuple[tuple[str, Style], ...] = (
         ("Break-even, h a quarter", "count"),
@@ -255,10 +247,7 @@ def _break_evens(traced: TracedPlan) -> Iterator[Block]:
             ("Against", "text", lambda row: compared[row].rent),
             ("From", "name", lambda row: compared[row].quarter),
             *traced.figures(
-                "break_evens[{}]",
-                trace,
-                ("Bought, USD", "buy_cents", "usd"),
-                ("Rented, USD", "rent_cents", "usd"),
+                "break_evens[{}]", ("Bought, USD", "buy_cents"), ("Rented, USD", "rent_cents")
             ),
             *columns_for(columns, from_use),
             caption="Net present cost of one node to the end of the horizon, and the use from "
@@ -325,7 +314,7 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
 
     def shown(row: _Charge, name: str) -> Cell:
         hours = getattr(row, name)
-        return _NONE if hours is None else traced.figure(hours, "count", "how-teams")
+        return _NONE if hours is None else traced.figure(hours, "count")
 
     yield Paragraph(told, tone="faint")
     yield table(
@@ -333,7 +322,7 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
         ("Team", "text", lambda row: row.team),
         ("GPUs", "number", lambda row: row.gpus),
         *columns_for((("GPU-hours", "hours"), ("Delivered", "delivered")), shown),
-        ("Cost, USD", "number", lambda row: traced.figure(row.cents, "usd", "how-teams")),
+        ("Cost, USD", "number", lambda row: traced.figure(row.cents, "usd")),
         *columns_for(
             (("USD/GPU-h", "hours"), ("USD/delivered", "delivered")),
             lambda row, name: _rate(traced, row.cents, getattr(row, name)),
@@ -341,7 +330,7 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
         whole=whole,
     )
     if whole.cents.value:
-        share = traced.figure(of_teams / whole.cents, "share", "how-teams")
+        share = traced.figure(of_teams / whole.cents, "share")
         yield Fields((("Charged to teams, of the net present cost", share),))
     lines = tuple(
         f"{use.team}: {_quota_line(traced.plan.quarters, quota)}"
@@ -356,7 +345,7 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
 
 def _rate(traced: TracedPlan, cents: TracedFigure, hours: TracedFigure | None) -> Cell:
     """USD an hour."""
-    return traced.figure(cents / hours, "rate", "how-teams") if hours and hours.value else _NONE
+    return traced.figure(cents / hours, "rate") if hours and hours.value else _NONE
 
 
 def _quota_line(quarters: Iterable[str], quota: QuotaUse) -> str:

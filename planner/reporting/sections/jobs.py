@@ -132,9 +132,9 @@ def jobs_section(
         if one is None or not (one.gpu_capacity_mb and (one.gpu_memory_mb or name == "capacity")):
             return "" if one is None else "–"
         stem = f"sizings[{job.sizing}].candidates[{row[1]}].gpu"
-        trace = "how-settings" if name == "capacity" else traced.job_anchor[job.name]
+        trace = traced.job_anchor[job.name]
         if name != "fill":
-            return traced.at(f"{stem}_{name}_mb", "gb", trace)
+            return traced.at(f"{stem}_{name}_mb", trace="" if name == "capacity" else trace)
         need, offer = (traced.read.at(f"{stem}_{of}_mb") for of in ("memory", "capacity"))
         return traced.figure(need / offer, "per_cent", trace)
 
@@ -156,10 +156,8 @@ def jobs_section(
         ("A unit runs on", "text", lambda row: row[2]),
         *columns_for((("Memory GB", "memory"), ("Of", "capacity"), ("Fill", "fill")), gpu_memory),
         ("Placed on", "text", placed_on),
-        (_TAG, "number", once(traced.each("jobs[{}].tag_cents", "usd", "how-proof"))),
-        sums={"Job": "All jobs", _TAG: traced.at("jobs[*].tag_cents", "usd", "how-proof")}
-        if tagged
-        else {},
+        (_TAG, "number", once(traced.each("jobs[{}].tag_cents"))),
+        sums={"Job": "All jobs", _TAG: traced.at("jobs[*].tag_cents")} if tagged else {},
         without=[*(["Placed on"] * (not full)), *([_TAG] * (not tagged))],
     )
     tags = dollars(sum(job.tag_cents for job in jobs[most:]))
@@ -260,7 +258,7 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
 
     def cost(gpu_type: str, end: Callable[[list[tuple[int, str]]], tuple[int, str]]) -> Cell:
         known = extra.get(gpu_type)
-        return traced.at(end(known)[1], "usd", "how-proof") if known else "–"
+        return traced.at(end(known)[1], "usd") if known else "–"
 
     yield table(
         sorted({*runs, *extra, *never}, key=lambda name: (-runs[name], name)),
@@ -285,7 +283,7 @@ def demand_table(traced: TracedPlan) -> Table:
         ("Job", "text", traced.job),
         ("What it is", "text", lambda at: plan.sizings[plan.jobs[at].sizing].summary),
         ("Team", "text", lambda at: plan.jobs[at].team or "–"),
-        *traced.by_quarter(traced.asked, "how-need"),
+        *traced.by_quarter(traced.asked),
         caption=caption,
         without=() if any(job.team for job in plan.jobs) else ("Team",),
     )
@@ -297,7 +295,7 @@ def held_table(traced: TracedPlan) -> Table:
     return table(
         range(len(jobs))[:_JOBS_SHOWN],
         ("Job", "text", traced.job),
-        *traced.by_quarter(lambda at, quarter: held(jobs[at].name, quarter), "how-use"),
+        *traced.by_quarter(lambda at, quarter: held(jobs[at].name, quarter)),
         caption="GPUs that each job holds, by quarter"
         + (", shared ones counted for each" if some_share(traced.plan) else ""),
     )
@@ -367,7 +365,7 @@ def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) 
 
     def adds(row: tuple[tuple[int | None, str], list[int]]) -> Cell:
         stands = f"jobs[{place}].alternatives[{row[1][0]}].extra_cents"
-        return "–" if row[0][0] is None else traced.at(stands, "cents", "how-proof")
+        return "–" if row[0][0] is None else traced.at(stands, "cents")
 
     if others:
         yield table(
@@ -456,7 +454,6 @@ def _short_job(job: ShortJob, quarters: Sequence[str], ahead: Sequence[str]) -> 
 
 # Serving jobs
 
-_APIS, _SERVING = "how-apis", "how-serving"
 _SMALL = 100
 """Times the traffic from which nobody asks where the API begins to be dearer."""
 _QUARTER_DAYS = 91
@@ -481,10 +478,9 @@ def apis_section(traced: TracedPlan) -> Iterator[Block]:
             ("Quarters", "text", quarters),
             *traced.figures(
                 "apis[{}]",
-                _APIS,
-                ("M tokens", "million_tokens[*]", "count"),
-                ("Paid, USD", "cents[*]", "usd"),
-                ("Present value, USD", "present_cents", "usd"),
+                ("M tokens", "million_tokens[*]"),
+                ("Paid, USD", "cents[*]"),
+                ("Present value, USD", "present_cents"),
             ),
             caption="Requests that APIs answer, at mean traffic; what they keep to of latency is "
             "theirs to promise",
@@ -499,10 +495,7 @@ def apis_section(traced: TracedPlan) -> Iterator[Block]:
             ("API", "text", lambda at: compared[at].api),
             ("Allowed", "text", lambda at: "yes" if compared[at].allowed else "no"),
             *traced.figures(
-                "api_comparisons[{}]",
-                _APIS,
-                ("GPUs, USD", "gpus_cents", "usd"),
-                ("API, USD", "api_cents", "usd"),
+                "api_comparisons[{}]", ("GPUs, USD", "gpus_cents"), ("API, USD", "api_cents")
             ),
             ("API cheaper", "text", lambda at: _turns(compared[at])),
             caption="Jobs on GPUs, and the net present cost of the same tokens on an API. Shares "
@@ -564,11 +557,11 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def figure(row: _Serves, name: str, style: Style = "three_digits") -> Cell:
         place = f"{row.place}.serving.{name}"
         known = getattr(row.serving, name, 0) is not None
-        return traced.at(place, style, _SERVING) if known else "–"
+        return traced.at(place, style) if known else "–"
 
     def takes(row: _Serves) -> Cell:
         each = traced.read.at(f"{row.place}.serving.planned_requests_per_second")
-        return traced.figure(traced.read.at(row.counted) * each, "three_digits", _SERVING)
+        return traced.figure(traced.read.at(row.counted) * each, "three_digits")
 
     def replicas(row: _Serves) -> str:
         return copies_of(row.replicas, row.candidate.gpus, row.candidate.prefill_gpus)
@@ -610,7 +603,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
     def rate(place: int, tokens: str) -> Cell:
         stem = f"endpoints[{place}]"
         cents, every = (traced.read.sum(f"{stem}.{name}[*]") for name in ("cost_cents", tokens))
-        return traced.figure(cents / every, "rate", _SERVING)
+        return traced.figure(cents / every, "rate")
 
     yield table(
         [at for at, use in enumerate(plan.endpoints[:_MANY_ROWS]) if use.job in first],
@@ -618,10 +611,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
         ("At once", "number", lambda at: figure(of(at), "concurrency", "count")),
         ("Answer, s", "number", lambda at: figure(of(at), "e2e_ms", "seconds")),
         *traced.figures(
-            "endpoints[{}]",
-            _SERVING,
-            ("M tokens", "million_tokens[*]", "count"),
-            ("GPUs, USD", "cost_cents[*]", "usd"),
+            "endpoints[{}]", ("M tokens", "million_tokens[*]"), ("GPUs, USD", "cost_cents[*]")
         ),
         *columns_for(
             (("USD/M tokens", "million_tokens"), ("If full", "full_million_tokens")), rate

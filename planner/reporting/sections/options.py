@@ -252,13 +252,13 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     plan, accounts, capacity = traced.plan, traced.accounts, traced.capacity
     last = traced.quarters[-1]
     rented = total(accounts.acquired(kind) for kind in ("rent", "reserve", "hourly"))
-    after = traced.at("acquisitions[*].committed_cents", "usd", "how-bill")
+    after = traced.at("acquisitions[*].committed_cents")
 
     def short(outcome: str) -> Cell:
         if plan.shortage is None:
             return "none"
         jobs = traced.read.count(f"shortage.jobs{where(outcome=outcome)}")
-        return traced.figure(jobs, "count", "how-use") if jobs.value else "none"
+        return traced.figure(jobs, "count") if jobs.value else "none"
 
     taken = [
         [capacity.after(site, quarter, "power_w") for site in capacity.sites]
@@ -269,15 +269,15 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     idle = accounts.idle_share
     cells: dict[str, Cell] = {
         "Status": plan.proof.status,
-        "Net present cost, USD": traced.at("proof.cost_cents", "usd", "how-proof"),
+        "Net present cost, USD": traced.at("proof.cost_cents"),
         "Acquired": acquired_short(summary_of(plan).acquired),
-        "Bought, USD": traced.figure(accounts.acquired("buy"), "usd", "how-bill"),
-        "Rented or reserved, USD": traced.figure(rented, "usd", "how-bill"),
+        "Bought, USD": traced.figure(accounts.acquired("buy"), "usd"),
+        "Rented or reserved, USD": traced.figure(rented, "usd"),
         "After the horizon, USD": after if after.value else "none",
-        "GPUs at the end": traced.figure(capacity.in_service(last), "count", "how-use"),
-        "Held by jobs": traced.figure(capacity.needed(last), "count", "how-use"),
-        "Idle": traced.figure(idle, "share", "how-use") if idle else _NONE,
-        "Most nameplate kW": "?" if most is None else traced.figure(most, "kw", "how-site"),
+        "GPUs at the end": traced.figure(capacity.in_service(last), "count"),
+        "Held by jobs": traced.figure(capacity.needed(last), "count"),
+        "Idle": traced.figure(idle, "share") if idle else _NONE,
+        "Most nameplate kW": "?" if most is None else traced.figure(most, "kw"),
         "Jobs dropped": short("dropped"),
         "Short of units": short("short"),
         "Delayed": short("delayed"),
@@ -317,11 +317,11 @@ def _found(
         "More": "0 %" if first else more,
         "Acquired": "the same" if same and not first else acquired_short(one.acquired),
         "Nodes": f"{one.nodes or 0:,}",
-        "Bought, USD": known.at(f"{stem}.capex_cents", "usd"),
-        "Rented or reserved, USD": known.at(f"{stem}.rent_cents", "usd"),
+        "Bought, USD": known.at(f"{stem}.capex_cents"),
+        "Rented or reserved, USD": known.at(f"{stem}.rent_cents"),
         "After the horizon, USD": at(one.committed_cents, "committed_cents", "usd", "none"),
-        "GPUs at the end": known.at(f"{stem}.gpus", "count"),
-        "Held by jobs": known.at(f"{stem}.gpus_held", "count"),
+        "GPUs at the end": known.at(f"{stem}.gpus"),
+        "Held by jobs": known.at(f"{stem}.gpus_held"),
         "Idle": at(one.gpus_idle is not None, "gpus_idle", "share", _NONE),
         "Most nameplate kW": at(one.power_w is not None, "power_w", "kw", "?"),
         "Mean power, kW": at(one.drawn_w is not None, "drawn_w", "kw", _NONE),

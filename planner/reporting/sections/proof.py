@@ -128,7 +128,7 @@ def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
 
     def value(one: SettingUse) -> Cell:
         style: Style = "share" if one.unit == "share" else "number"
-        return traced.at(f"settings[name={one.name}].value", style, "how-settings")
+        return traced.at(f"settings[name={one.name}].value", style)
 
     settings = table(
         traced.plan.settings,
@@ -236,8 +236,8 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
     yield table(
         range(len(proof.bound_terms)),
         (bound, "text", lambda at: proof.bound_terms[at][0]),
-        ("USD", "number", traced.each("proof.bound_terms[{}][1]", "cents", "how-proof")),
-        sums={bound: "Bound", "USD": traced.at("proof.bound_cents", "cents", "how-proof")},
+        ("USD", "number", traced.each("proof.bound_terms[{}][1]", "cents")),
+        sums={bound: "Bound", "USD": traced.at("proof.bound_cents", "cents")},
     )
     checked = count_of(len(proof.checks), "statement")
     yield Paragraph(
@@ -362,7 +362,7 @@ def how_section(traced: TracedPlan) -> Iterator[Block]:
         "shows the sum where the figure is pointed at, the workbook on its last sheet. "
         f"{code('costs[0].cents[2]')} is the third quarter of the first kind of cost, "
         f"{code('nodes[origin=owned]')} are the nodes that were owned, {code('count()')} counts "
-        "what stands there. Cents, W and MB there are USD, kW and GB here.",
+        "what stands there. Cents, W and MB there are USD, kW and GB here."
     )
     of_each: dict[str, Iterator[Block]] = {
         "how-cost": (

@@ -50,7 +50,6 @@ _FOR_PEOPLE = (
 _LEAD = "Lead time, weeks"
 _IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", _LEAD)
 """Columns of the bill that a short page leaves to the lines below."""
-_BILL, _LET_GO = "how-bill", "how-let-go"
 
 
 def action_of(kind: str, term_quarters: int | None = None, step_hours: int | None = None) -> str:
@@ -97,35 +96,35 @@ def bill_section(
         line = lines[place]
         if line.step_hours:
             return nodes_text(line.count, line.step_hours)
-        return traced.at(f"acquisitions[{place}].count", "count", _BILL)
+        return traced.at(f"acquisitions[{place}].count")
 
     def dated(place: int) -> Cell:
         day = lines[place].price_date
         if day is None:
             return Blank("date of the price")
-        return traced.day(day, f"acquisitions[{place}].price_date", f"{_BILL}-{place}")
+        return traced.day(day, f"acquisitions[{place}].price_date")
 
     def priced(place: int, name: str) -> Cell:
         style: Style = "usd" if name.endswith("cents") else "count"
-        return traced.at(f"acquisitions[{place}].{name}", style, f"{_BILL}-{place}")
+        return traced.at(f"acquisitions[{place}].{name}", style)
 
     yield table(
         numbers,
         ("Line", "name", lambda place: numbers[place]),
-        ("Offer", "text", lambda place: Link(lines[place].offer, f"{_BILL}-{place}")),
+        ("Offer", "text", lambda place: Link(lines[place].offer, f"how-bill-{place}")),
         ("Quarter", "name", lambda place: lines[place].quarter),
         ("Action", "text", lambda place: _action(lines[place])),
         ("Item" if full else "Node type", "text", item),
         ("Nodes", "number", nodes),
         ("Each, USD", "number", lambda place: priced(place, "unit_price_cents")),
-        ("Total, USD", "number", traced.each("acquisitions[{}].total_cents", "usd", _BILL)),
+        ("Total, USD", "number", traced.each("acquisitions[{}].total_cents")),
         ("Price of", "name", dated),
         ("Quote or price source", "text", lambda place: _origin(lines[place])),
         (_LEAD, "number", lambda place: priced(place, "lead_time_weeks")),
         ("Order by", "name", traced.order_by),
         sums={
             "Line" if full else "Quarter": "Sum",
-            "Total, USD": traced.at("acquisitions[*].total_cents", "usd", _BILL),
+            "Total, USD": traced.at("acquisitions[*].total_cents"),
         },
         without=("Order by",) if full else _IN_FULL,
     )
@@ -147,7 +146,7 @@ def bill_section(
         licences: Cell = Blank("the scenario states none")
         for place, cost in enumerate(plan.costs):
             if cost.name == "licence":
-                licences = traced.at(f"costs[{place}].total_cents", "usd", f"how-cost-{place}")
+                licences = traced.at(f"costs[{place}].total_cents")
         quote = Blank("from the quote")
         yield Fields(
             (
@@ -215,10 +214,7 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
     left = len(traced.orders) - len(orders)
     more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
-    days_of = {
-        "Days left": traced.capacity.days_to_order,
-        _OF_SALE: traced.capacity.days_of_sale,
-    }
+    days_of = {"Days left": traced.capacity.days_to_order, _OF_SALE: traced.capacity.days_of_sale}
 
     def days(place: int, title: str) -> Cell:
         known = days_of[title](place)
@@ -230,17 +226,14 @@ def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
         nodes = f"{nodes_text(line.count, line.step_hours)}{times} {line.product}"
         return f"{_action(line)}: {nodes} ({line.gpu_type}), offer {line.offer}"
 
-    whole: dict[str, Cell] = {
-        "Order by": "Sum",
-        "USD": traced.at("acquisitions[*].total_cents", "usd", _BILL),
-    }
+    whole: dict[str, Cell] = {"Order by": "Sum", "USD": traced.at("acquisitions[*].total_cents")}
     return table(
         (place for place, _ in orders),
         ("Order by", "name", traced.order_by),
         ("What to sign", "text", what),
         ("Site", "name", lambda place: lines[place].site),
         ("For", "name", lambda place: lines[place].quarter),
-        ("USD", "number", traced.each("acquisitions[{}].total_cents", "usd", _BILL)),
+        ("USD", "number", traced.each("acquisitions[{}].total_cents")),
         *columns_for(((title, title) for title in days_of), days),
         sums=whole if not left and len(orders) > 1 else {},
         caption=f"Orders, the most urgent first{more}",
@@ -280,10 +273,7 @@ def procurement_section(traced: TracedPlan) -> Iterator[Block]:
                 "Action and description",
                 traced.link("the bill of materials", "bill") if bill else "none",
             ),
-            (
-                f"Estimated value{terms}, USD",
-                traced.figure(total, "usd", _BILL) if bill else "none",
-            ),
+            (f"Estimated value{terms}, USD", traced.figure(total, "usd") if bill else "none"),
             ("Quotes at hand", listed(quoted) or Blank("no price of this plan is a quote")),
             ("Other facts in support", why),
             *((asked, Blank()) for asked in _FOR_PEOPLE),
@@ -433,28 +423,23 @@ def releases_section(traced: TracedPlan) -> Iterator[Block]:
 
     def proceeds(place: int, name: str) -> Cell:
         sold = lines[place].action == "sell"
-        return traced.at(f"releases[{place}].{name}", "usd", _LET_GO) if sold else "–"
+        return traced.at(f"releases[{place}].{name}", "usd") if sold else "–"
 
     added = {
         "Brings, USD": "total_cents",
         "Saves, USD": "saved_cents",
         "Lowers NPC by, USD": "present_cents",
     }
-    sums = {
-        title: traced.at(f"releases[*].{name}", "usd", _LET_GO) for title, name in added.items()
-    }
+    sums = {title: traced.at(f"releases[*].{name}", "usd") for title, name in added.items()}
     yield table(
         range(len(lines)),
         ("Quarter", "name", lambda place: lines[place].quarter),
         ("Action", "text", lambda place: lines[place].action),
         ("Node type", "text", lambda place: f"{lines[place].node_type} @ {lines[place].site}"),
-        ("Nodes", "number", traced.each("releases[{}].count", "count", _LET_GO)),
+        ("Nodes", "number", traced.each("releases[{}].count")),
         *columns_for((("Each, USD", "unit_price_cents"), ("Brings, USD", "total_cents")), proceeds),
         *traced.figures(
-            "releases[{}]",
-            _LET_GO,
-            ("Saves, USD", "saved_cents", "usd"),
-            ("Lowers NPC by, USD", "present_cents", "usd"),
+            "releases[{}]", ("Saves, USD", "saved_cents"), ("Lowers NPC by, USD", "present_cents")
         ),
         sums={"Quarter": "Sum", **sums},
         caption="Owned nodes let go; saved is what is not paid for them within the horizon, and "

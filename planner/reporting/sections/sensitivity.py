@@ -28,24 +28,11 @@ from planner.reporting.document import (
     table,
     titled,
 )
-from planner.reporting.format import (
-    Style,
-    code,
-    count_of,
-    listed,
-    money_short,
-    percent,
-    usd,
-)
+from planner.reporting.format import Style, code, count_of, listed, money_short, percent, usd
 from planner.reporting.sections.capacity import limit_style, limit_title
 from planner.reporting.sections.cost import optimism_rows
 from planner.reporting.sections.options import command_for, short_text
-from planner.reporting.sections.variants import (
-    NO_PLAN,
-    acquired_short,
-    acquired_text,
-    moved_text,
-)
+from planner.reporting.sections.variants import NO_PLAN, acquired_short, acquired_text, moved_text
 from planner.reporting.traced import TracedFile, TracedPlan
 from planner.whatif.results import Moved, PlanSummary, Sensitivity, Swing
 
