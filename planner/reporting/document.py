@@ -9,13 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import wraps
 from itertools import product
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from planner.reporting.format import Style, cells_of, count_of, filled, styled
 
+P = ParamSpec("P")
 AnyRow = TypeVar("AnyRow")
 Key = TypeVar("Key")
 Getter = Callable[[AnyRow], "Cell"]
@@ -322,6 +324,16 @@ class Gantt:
 Picture = Chart | NodeMap | Tornado | Bands | Gantt
 Block = Heading | Paragraph | Bullets | Table | Fields | Verbatim | Fold | Picture
 Document = tuple[Block, ...]
+
+
+def whole(told: Callable[P, Iterator[Block]]) -> Callable[P, Document]:
+    """Of a function that yields blocks one that gives the document of them."""
+
+    @wraps(told)
+    def document(*args: P.args, **kwargs: P.kwargs) -> Document:
+        return tuple(told(*args, **kwargs))
+
+    return document
 
 
 def beneath(document: Document) -> Document:

@@ -23,6 +23,7 @@ from planner.reporting.document import (
     Verbatim,
     columns_for,
     table,
+    whole,
 )
 from planner.reporting.format import code, count_of, figure
 from planner.sizing.selftest import ExampleResult
@@ -220,12 +221,9 @@ def rules_document(rules: Iterable[Rule]) -> Document:
     )
 
 
-def rule_document(rule: Rule) -> Document:
+@whole
+def rule_document(rule: Rule) -> Iterator[Block]:
     """One rule: what it says, when, who says so, worked cases, errata, and where it is wrong."""
-    return tuple(_rule(rule))
-
-
-def _rule(rule: Rule) -> Iterator[Block]:
     trust = "" if rule.basis == "published" else f", basis: {rule.basis}"
     unit = f"   [{rule.gives_unit}]" if rule.gives_unit else ""
     statement = f"if {rule.formula}" if rule.formula else "holds whenever it applies"

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.site import HEIGHT, PORTS, POWER, SiteLimit, SpareGroup, limits_told
@@ -479,42 +478,31 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
     yield from rest(len(held) - most, "rack", f", each in {code('nodes')} of plan.json")
 
 
-class _Change(NamedTuple):
-    """Nodes that arrive at a site, or leave it, in one way at the start of a quarter."""
-
-    quarter: int
-    site: str
-    act: str
-    node_type: str
-    entry: str
-
-
 def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
     """By date and site, nodes that arrive and leave, but for those by the hour, and their needs."""
-    plan, changes = traced.plan, Counter[_Change]()
-    place = {label: at for at, label in enumerate(plan.quarters)}
+    plan, changes = traced.plan, Counter[tuple[int, str, str, str, str]]()
     for node in plan.nodes:
         if not node.in_service or node.hours:
             continue
-        first, after = place[node.in_service[0]], place[node.in_service[-1]] + 1
+        first, last = (plan.quarters.index(node.in_service[at]) for at in (0, -1))
         if node.origin != "owned":
-            changes[_Change(first, node.site, "Arrive", node.node_type, node.entry)] += 1
-        if after < len(plan.quarters):
+            changes[first, node.site, "Arrive", node.node_type, node.entry] += 1
+        if last + 1 < len(plan.quarters):
             act = "Sell" if node.sold else "Retire" if node.origin == "owned" else "Give back"
-            changes[_Change(after, node.site, act, node.node_type, node.entry)] += 1
+            changes[last + 1, node.site, act, node.node_type, node.entry] += 1
 
-    def takes(change: _Change, limit: SiteLimit) -> Cell:
-        each = traced.capacity.each(change.node_type, limit.need)
+    def takes(change: tuple[int, str, str, str, str], limit: SiteLimit) -> Cell:
+        each = traced.capacity.each(change[3], limit.need)
         count = TracedFigure(Fraction(changes[change]), str(changes[change]))
         return traced.figure(each * count, limit_style(limit)) if each else "?"
 
     if changes:
         yield table(
             sorted(changes),
-            ("At", "name", lambda one: f"{Quarter.parse(plan.quarters[one.quarter]).start}"),
-            ("Site", "text", lambda one: one.site),
-            ("What", "text", lambda one: f"{one.act}: {changes[one]:,} × {one.node_type}"),
-            ("Entry", "text", lambda one: one.entry),
+            ("At", "name", lambda one: f"{Quarter.parse(plan.quarters[one[0]]).start}"),
+            ("Site", "text", lambda one: one[1]),
+            ("What", "text", lambda one: f"{one[2]}: {changes[one]:,} × {one[3]}"),
+            ("Entry", "text", lambda one: one[4]),
             *columns_for(
                 ((limit_title(limit), limit) for limit in dict.fromkeys((*limits_of(plan), PORTS))),
                 takes,

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from planner.inputs.scenario.quarter import Quarter
-from planner.planning.plan import ApiComparison, Plan, PlannedJob, ShortJob
+from planner.planning.plan import ApiComparison, Plan, PlannedJob
 from planner.reporting.document import (
     Block,
     Bullets,
@@ -23,6 +23,7 @@ from planner.reporting.document import (
     columns_for,
     rest,
     table,
+    whole,
 )
 from planner.reporting.format import (
     Style,
@@ -382,14 +383,12 @@ def _decision(traced: TracedPlan, place: int, told: dict[tuple[str, str], str]) 
 _OF_UNITS = ("Short", "Units short × quarters")
 
 
-def shortage_section(plan: Plan) -> tuple[Block, ...]:
+@whole
+def shortage_section(plan: Plan) -> Iterator[Block]:
     """By priority, then job by job; nothing where every job is kept as asked."""
-    return () if plan.shortage is None else tuple(_shortage(plan))
-
-
-def _shortage(plan: Plan) -> Iterator[Block]:
     shortage = plan.shortage
-    assert shortage is not None
+    if shortage is None:
+        return
     of_units = any(use.units_short for use in shortage.priorities)
     told = (
         "Not everything fits. As few jobs as can be are dropped, and then as few as can be "
@@ -439,17 +438,12 @@ def _shortage(plan: Plan) -> Iterator[Block]:
             lines.append(f"{claim}: {'; '.join(said)}")
         yield Bullets(tuple(lines))
     for job in shortage.jobs:
-        yield from _short_job(job, plan.quarters, shortage.ahead_of(job))
-
-
-def _short_job(job: ShortJob, quarters: Sequence[str], ahead: Sequence[str]) -> Iterator[Block]:
-    yield Heading(f"{job.name}: {job.how(quarters)}", 3)
-    also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
-    asked = range_of(job.asked)
-    yield Paragraph(
-        f"Priority {job.priority}, {asked} {'unit' if asked == '1' else 'units'} a quarter.{also}"
-    )
-    yield from why_short(job, ahead)
+        also = f" {job.deployment}, derived from it, with it." if job.deployment else ""
+        asked = range_of(job.asked)
+        units = "unit" if asked == "1" else "units"
+        yield Heading(f"{job.name}: {job.how(plan.quarters)}", 3)
+        yield Paragraph(f"Priority {job.priority}, {asked} {units} a quarter.{also}")
+        yield from why_short(job, shortage.ahead_of(job))
 
 
 # Serving jobs

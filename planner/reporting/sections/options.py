@@ -287,15 +287,31 @@ def _planned(name: str, traced: TracedPlan) -> _Option:
     return name, cells
 
 
+_KEPT: dict[str, tuple[str, Style, str]] = {
+    "Bought, USD": ("capex_cents", "usd", _NONE),
+    "Rented or reserved, USD": ("rent_cents", "usd", _NONE),
+    "After the horizon, USD": ("committed_cents", "usd", "none"),
+    "GPUs at the end": ("gpus", "count", _NONE),
+    "Held by jobs": ("gpus_held", "count", _NONE),
+    "Idle": ("gpus_idle", "share", _NONE),
+    "Most nameplate kW": ("power_w", "kw", "?"),
+    "Mean power, kW": ("drawn_w", "kw", _NONE),
+}
+"""Figures of a summary by the titles of their columns, and what stands there without one."""
+
+
+def _is_told(one: PlanSummary, name: str) -> bool:
+    """Nothing that is due after the horizon is no figure."""
+    value = getattr(one, name)
+    return bool(value) if name == "committed_cents" else value is not None
+
+
 def _found(
     known: TracedFile, name: str, stem: str, one: PlanSummary, cheapest: PlanSummary
 ) -> _Option:
     """A plan of which its figures alone are kept, at a place of alternatives.json."""
     if one.cost_cents is None:
         return name, {"Status": one.result}
-
-    def at(there: object, place: str, style: Style, none: str) -> Cell:
-        return known.at(f"{stem}.{place}", style) if there else none
 
     def count(jobs: TracedFigure) -> Cell:
         return known.figure(jobs, "count") if jobs.value else "none"
@@ -317,14 +333,10 @@ def _found(
         "More": "0 %" if first else more,
         "Acquired": "the same" if same and not first else acquired_short(one.acquired),
         "Nodes": f"{one.nodes or 0:,}",
-        "Bought, USD": known.at(f"{stem}.capex_cents"),
-        "Rented or reserved, USD": known.at(f"{stem}.rent_cents"),
-        "After the horizon, USD": at(one.committed_cents, "committed_cents", "usd", "none"),
-        "GPUs at the end": known.at(f"{stem}.gpus"),
-        "Held by jobs": known.at(f"{stem}.gpus_held"),
-        "Idle": at(one.gpus_idle is not None, "gpus_idle", "share", _NONE),
-        "Most nameplate kW": at(one.power_w is not None, "power_w", "kw", "?"),
-        "Mean power, kW": at(one.drawn_w is not None, "drawn_w", "kw", _NONE),
+        **{
+            title: known.at(f"{stem}.{name}", style) if _is_told(one, name) else none
+            for title, (name, style, none) in _KEPT.items()
+        },
         "Jobs dropped": count(dropped),
         "Short of units": count(units),
         "Delayed": count(known.read.count(f"{stem}.short[*]") - dropped - units),

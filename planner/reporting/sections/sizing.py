@@ -15,13 +15,13 @@ from planner.planning.plan import GpuPart, Plan, ShortJob
 from planner.reporting.document import (
     Block,
     Bullets,
-    Document,
     Heading,
     Paragraph,
     Table,
     Verbatim,
     columns_for,
     table,
+    whole,
 )
 from planner.reporting.format import (
     code,
@@ -146,6 +146,7 @@ class RentedCandidate(NamedTuple):
     """None of serving jobs, and of runs of unknown length."""
 
 
+@whole
 def sizing_document(
     sizing: Sizing,
     ranked: Sequence[RentedCandidate],
@@ -153,22 +154,9 @@ def sizing_document(
     *,
     sums: bool,
     calibration: Calibration | None = None,
-) -> Document:
-    """The comparison, the cheapest first; with `sums` host, peaks and every sum as well."""
-    return (
-        Heading(sizing.summary, 1),
-        *_sized(sizing, ranked, book, sums=sums, calibration=calibration),
-    )
-
-
-def _sized(
-    sizing: Sizing,
-    ranked: Sequence[RentedCandidate],
-    book: PriceBookHeader,
-    *,
-    sums: bool,
-    calibration: Calibration | None,
 ) -> Iterator[Block]:
+    """The comparison, the cheapest first; with `sums` host, peaks and every sum as well."""
+    yield Heading(sizing.summary, 1)
     if ranked:
         yield Heading("GPU types that can run it")
         yield _candidates(ranked, full=sums)
@@ -520,12 +508,9 @@ def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
         yield Bullets(job.remedies)
 
 
-def explanation_document(told: Explanation) -> Document:
+@whole
+def explanation_document(told: Explanation) -> Iterator[Block]:
     """The answer first, then where, why not elsewhere, and the sums behind each number."""
-    return tuple(_explained(told))
-
-
-def _explained(told: Explanation) -> Iterator[Block]:
     job, short = told.job, told.shortage
     origin = (
         f" Derived from {job.derived_from} by rule {job.derived_by}." if job.derived_from else ""
