@@ -35,7 +35,6 @@ from planner.reporting.document import (
 from planner.reporting.format import code, count_of, dollars, listed, quarter_span
 from planner.reporting.sections import (
     capacity,
-    comparison,
     cost,
     jobs,
     options,
@@ -44,13 +43,13 @@ from planner.reporting.sections import (
     purchases,
     sensitivity,
     sizing,
+    variants,
 )
 from planner.reporting.traced import (
     ALONE,
     RelatedResults,
     Section,
     TracedPlan,
-    closed,
     numbered_sections,
 )
 
@@ -170,13 +169,13 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
                 yield block
 
     opening, *_, ask = _opening(plan)
-    return closed((opening, ask, *titled((sections[key][0], brief(key)) for key in shown)))
+    return (opening, ask, *titled((sections[key][0], brief(key)) for key in shown))
 
 
 def drawn_document(plan: Plan) -> Document:
     """A plan as one looks at it on a screen: its report drawn, and every figure with its sum."""
     sections = {**_report(FULL), "how": ("How figures come about", proof.how_section)}
-    return (*_opening(plan), *numbered_sections(plan, sections, alone=False))
+    return (*_opening(plan), *numbered_sections(plan, sections))
 
 
 def jobs_document(plan: Plan) -> Document:
@@ -424,7 +423,7 @@ def _trace(traced: TracedPlan) -> Iterator[Block]:
 
 def _since(traced: TracedPlan) -> Iterable[Block]:
     since = traced.beside.comparison
-    return comparison.changes_since(since) if since else ()
+    return variants.changes_since(since) if since else ()
 
 
 _JUSTIFICATION: dict[str, Section] = {

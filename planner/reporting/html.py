@@ -62,7 +62,7 @@ def render(document: Document, title: str) -> str:
         script_digest=_digest(script()),
         short=Markup("" if sections else ' class="short"'),
         contents=_contents(sections) + _LINE if sections else "",
-        content=_blocks(document, title),
+        content=_blocks(document, title, _addresses(document)),
     )
     return str(page)
 
@@ -72,7 +72,12 @@ def fragment(document: Document, title: str) -> str:
     own = _OF_PAGE.sub(":scope", style())
     scoped = Markup(f"@scope (.gpu-fit-planner){{{own}}}")
     return str(
-        _tag("div", _tag("style", scoped), _blocks(document, title), class_="gpu-fit-planner short")
+        _tag(
+            "div",
+            _tag("style", scoped),
+            _blocks(document, title, _addresses(document)),
+            class_="gpu-fit-planner short",
+        )
     )
 
 
@@ -82,7 +87,8 @@ def part(document: Document, title: str, links: Mapping[str, str]) -> tuple[str,
     What leads to an anchor that is in `links` leads to its address there.
     """
     sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
-    return str(_blocks(document, title, links)), str(_contents(sections)) if sections else ""
+    content = _blocks(document, title, _addresses(document, links))
+    return str(content), str(_contents(sections)) if sections else ""
 
 
 def style() -> str:
@@ -134,12 +140,26 @@ def _prose(text: str) -> Markup:
     return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in parts))
 
 
+def _addresses(document: Document, links: Links = _NO_LINKS) -> Links:
+    """Where each anchor of the document is, and those in `links`.
+
+    What leads to any other, which stands in another edition alone, is drawn without a link.
+    """
+    found = {}
+    for block in document:
+        if isinstance(block, Heading | Paragraph | Fold) and block.anchor:
+            found[block.anchor] = f"#{block.anchor}"
+        if isinstance(block, Fold):
+            found |= _addresses(block.blocks)
+    return {**found, **links}
+
+
 def _contents(sections: list[Heading]) -> Markup:
     links = (_tag("li", _tag("a", one.text, href=f"#{one.anchor}")) for one in sections)
     return _tag("nav", _tag("ol", *links), aria_label="Sections")
 
 
-def _blocks(blocks: Document, title: str, links: Links = _NO_LINKS) -> Markup:
+def _blocks(blocks: Document, title: str, links: Links) -> Markup:
     """Blocks below a title, each on a line of its own."""
     pieces = []
     for block in blocks:
@@ -249,12 +269,12 @@ def _cell(cell: Cell, links: Links) -> Markup:
         return _prose(cell)
     text = _escaped(visible(cell.text))
     if isinstance(cell, Figure):
-        to = links.get(cell.trace, f"#{cell.trace}") if cell.trace else ""
-        leads, terms, plain = map(_escaped, (to, cell.sum, _plain(cell)))
+        leads, terms, plain = map(_escaped, (links.get(cell.trace, ""), cell.sum, _plain(cell)))
         where = f'href="{leads}"' if leads else 'tabindex="0"'
         told = f'<a class="n" {where} title="{terms}" data-v="{plain}">{text}</a>'
     elif isinstance(cell, Link):
-        told = f'<a href="{_escaped(links.get(cell.to, f"#{cell.to}"))}">{text}</a>'
+        to = links.get(cell.to)
+        told = f'<a href="{_escaped(to)}">{text}</a>' if to else _prose(cell.text)
     else:
         told = f'<span class="blank">{_prose(cell.text)}</span>'
     return Markup(told)

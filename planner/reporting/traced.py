@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property, lru_cache
@@ -19,15 +19,9 @@ from planner.reporting.document import (
     Block,
     Cell,
     ColumnKind,
-    Fields,
     Figure,
-    Fold,
     Heading,
     Link,
-    NodeMap,
-    Paragraph,
-    Table,
-    cell_text,
     columns_for,
 )
 from planner.reporting.format import Style
@@ -260,13 +254,8 @@ def numbered_sections(
     beside: RelatedResults = ALONE,
     *,
     appendices: Collection[str] = (),
-    alone: bool = True,
 ) -> tuple[Block, ...]:
-    """Sections by their keys under numbered titles, those of appendices with letters.
-
-    Each has an anchor. What a figure or a link leads to may stand in another edition alone: then it
-    leads nowhere, and a figure tells its sum all the same. Not `alone`, other pages may hold it.
-    """
+    """Sections by their keys under numbered titles with anchors, of appendices with letters."""
     letters, numbers = iter(ascii_uppercase), iter(range(1, len(sections) + 1))
     titles = {
         key: f"{next(letters) if key in appendices else next(numbers)}. {title}"
@@ -277,41 +266,4 @@ def numbered_sections(
     for place, (key, (_, told)) in enumerate(sections.items()):
         if content := tuple(told(traced)):
             blocks += (Heading(titles[key], 2, anchor_of(place)), *content)
-    return closed(blocks) if alone else tuple(blocks)
-
-
-def closed(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The same, where what leads to none of these blocks leads nowhere."""
-
-    def anchors(blocks: Iterable[Block]) -> Iterator[str]:
-        for block in blocks:
-            if isinstance(block, Heading | Paragraph | Fold):
-                yield block.anchor
-            if isinstance(block, Fold):
-                yield from anchors(block.blocks)
-
-    there = frozenset(anchors(blocks))
-
-    def cell(one: Cell) -> Cell:
-        if isinstance(one, Figure) and one.trace not in there:
-            return replace(one, trace="")
-        return cell_text(one) if isinstance(one, Link) and one.to not in there else one
-
-    def within(block: Block) -> Block:
-        match block:
-            case Fields():
-                return Fields(tuple((name, cell(said)) for name, said in block.rows))
-            case Fold():
-                return replace(block, blocks=tuple(map(within, block.blocks)))
-            case NodeMap():
-                return replace(block, key=table_within(block.key))
-            case Table():
-                return table_within(block)
-            case _:
-                return block
-
-    def table_within(one: Table) -> Table:
-        rows = tuple(tuple(map(cell, row)) for row in one.rows)
-        return replace(one, rows=rows, footer=tuple(map(cell, one.footer)))
-
-    return tuple(map(within, blocks))
+    return tuple(blocks)

@@ -199,7 +199,7 @@ def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
     many = plan.model_copy(update={"jobs": (plan.jobs[0], *others, *plan.jobs[1:])})
     text = render(justification_document(many), "Colours")
     band = re.search(
-        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs [^<]*</title></rect>(<line[^>]*>)',
+        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs [^<]*</title></rect></a>(<line[^>]*>)',
         text,
     )
     assert band

@@ -17,9 +17,9 @@ from planner.reporting.documents import (
     quarterly_document,
 )
 from planner.reporting.html import render
-from planner.reporting.sections.comparison import comparison_document
 from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import sensitivity_document
+from planner.reporting.sections.variants import comparison_document
 from planner.reporting.traced import RelatedResults
 from tests.report.pages import Page
 

@@ -381,9 +381,8 @@ _HOW = {
     "how-optimism": (
         "Optimism bias",
         "Purchases, in present value, times the share that the scenario states, added to the net "
-        "present cost; what servers are worth at the end stays as planned. The UK Green Book asks "
-        "for such an adjustment; the rule `policies/steep-optimism-bias` names where, and its "
-        "range for equipment.",
+        "present cost. The UK Green Book asks for such an adjustment; the rule "
+        "`policies/steep-optimism-bias` names where, and its range for equipment.",
     ),
     "how-bill": (
         "Bill of materials",
@@ -392,11 +391,10 @@ _HOW = {
     ),
     "how-let-go": (
         "Owned nodes let go",
-        "What a sale brings is as the fleet states it, times the nodes. What is saved is what "
-        "these nodes cost within the horizon if they are kept, less what they still cost: of those "
-        "sold, all from the quarter of the sale on; of those switched off, energy, and "
-        "support where the contract says so. The net present cost falls by both in present value, "
-        "less what a node that is sold would have brought right after the horizon.",
+        "What is saved is what these nodes cost within the horizon if they are kept, less what "
+        "they still cost: those switched off need support where the contract says so. The net "
+        "present cost falls by that and by what a sale brings, less what a node that is sold would "
+        "have brought right after the horizon.",
     ),
     "how-need": (
         "Units",
@@ -410,8 +408,7 @@ _HOW = {
     ),
     "how-break-even": (
         "Break-even",
-        "Of one node: bought, less what it is worth at the end of the horizon, and rented for "
-        "every hour.",
+        "Of one node: bought, less what it is worth at the end, and rented for every hour.",
     ),
     "how-margins": (
         "Margins",
@@ -426,21 +423,16 @@ _HOW = {
     ),
     "how-serving": (
         "Traffic and latency",
-        "Requests per second are those of the scenario at the peak; what a replica is planned for "
-        "and how long users wait follows from the rules under serving/, as the sums of the job "
-        "show. Tokens are those of prompts and answers at mean traffic; their cost is that of the "
-        "GPUs held.",
+        "Requests per second are those of the scenario at the peak; what a replica takes and how "
+        "long users wait follows from the rules under serving/, as the sums of the job show.",
     ),
     "how-apis": (
         "APIs",
-        "Tokens at mean traffic times the prices by the token that the scenario states. GPUs are "
-        "charged for what is held of them; an API is paid for what is asked of it, so that its "
-        "cost grows with the traffic and theirs does not.",
+        "Tokens at mean traffic times the prices by the token that the scenario states.",
     ),
     "how-site": (
         "Power and space",
-        "Nodes in service times what the catalog or the scenario says of one; limits are those of "
-        "the scenario.",
+        "Nodes in service times what the catalog or the scenario says of one.",
     ),
     "how-settings": (
         "Parameters",

@@ -24,7 +24,6 @@ from planner.reporting.document import (
     table,
 )
 from planner.reporting.format import (
-    Style,
     count_of,
     gap_percent,
     listed,
@@ -104,10 +103,6 @@ def bill_section(
             return Blank("date of the price")
         return traced.day(day, f"acquisitions[{place}].price_date")
 
-    def priced(place: int, name: str) -> Cell:
-        style: Style = "usd" if name.endswith("cents") else "count"
-        return traced.at(f"acquisitions[{place}].{name}", style)
-
     yield table(
         numbers,
         ("Line", "name", lambda place: numbers[place]),
@@ -116,11 +111,11 @@ def bill_section(
         ("Action", "text", lambda place: _action(lines[place])),
         ("Item" if full else "Node type", "text", item),
         ("Nodes", "number", nodes),
-        ("Each, USD", "number", lambda place: priced(place, "unit_price_cents")),
+        ("Each, USD", "number", traced.each("acquisitions[{}].unit_price_cents")),
         ("Total, USD", "number", traced.each("acquisitions[{}].total_cents")),
         ("Price of", "name", dated),
         ("Quote or price source", "text", lambda place: _origin(lines[place])),
-        (_LEAD, "number", lambda place: priced(place, "lead_time_weeks")),
+        (_LEAD, "number", traced.each("acquisitions[{}].lead_time_weeks")),
         ("Order by", "name", traced.order_by),
         sums={
             "Line" if full else "Quarter": "Sum",
