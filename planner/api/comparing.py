@@ -28,7 +28,7 @@ from planner.planning.store import Saved
 from planner.reporting import markdown
 from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, record, usd
-from planner.reporting.sections.comparison import (
+from planner.reporting.sections.variants import (
     OPEN,
     comparison_document,
     replay_document,

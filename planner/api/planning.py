@@ -31,8 +31,7 @@ from planner.planning.store import (
 )
 from planner.planning.words import nodes_text
 from planner.reporting.document import Document
-from planner.reporting.format import gap_percent, in_usd, listed, record, usd
-from planner.reporting.plan import (
+from planner.reporting.documents import (
     FULL,
     SCREEN,
     brief_document,
@@ -40,8 +39,9 @@ from planner.reporting.plan import (
     jobs_document,
     plan_document,
 )
-from planner.reporting.sections.explain import explanation_document
+from planner.reporting.format import gap_percent, in_usd, listed, record, usd
 from planner.reporting.sections.purchases import action_of
+from planner.reporting.sections.sizing import explanation_document
 from planner.sizing.sizers import Sizers
 
 GAP, TIME_LIMIT_SECONDS = 1e-4, 60.0

@@ -14,10 +14,9 @@ from typing import Any, TypeAlias
 
 from planner.api.folder import Folder
 from planner.errors import Finding, InputError, PlannerWarning
-from planner.reporting import markdown
+from planner.reporting import html, markdown
 from planner.reporting.document import Column, Document, Heading, Picture, Table
-from planner.reporting.html import render as html
-from planner.reporting.pages import illustrated, with_pictures
+from planner.reporting.html import illustrated, with_pictures
 
 FilePath: TypeAlias = str | PathLike[str]
 Progress: TypeAlias = "Callable[[str], None] | None"

@@ -178,7 +178,8 @@ def test_parts_of_a_gpu_stand_beside_the_whole_one_and_say_what_speaks_against_t
     for row in ("h100-80gb-sxm 1g.10gb ", "h100-80gb-sxm shared "):
         assert row in told
     _, _, refused = told.partition("Parts of a GPU that it does not take")
-    assert "1g.20gb, 2g.20gb, 3g.40gb, 4g.40gb" in " ".join(refused.split())
+    for part in ("1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb"):
+        assert part in refused
 
 
 def test_planned_hours_stand_beside_hours_on_more_and_more_gpus(run):

@@ -11,10 +11,10 @@ from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
 from planner.planning.store import Saved, carried_over, dumps
+from planner.reporting.documents import FULL, plan_document
 from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
-from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
+from planner.reporting.sections.sizing import explanation_document
 from planner.whatif.compare import compare_plans
 from planner.whatif.results import JobShort, summary_of
 from tests.plan.edits import entry, pieces, refused

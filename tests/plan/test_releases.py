@@ -16,8 +16,12 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.plan import FULL, plan_document
+from planner.reporting.documents import (
+    FULL,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
 from planner.whatif.alternatives import keeping_owned_nodes
 from tests.plan.edits import entry, refused, stating
 from tests.stated import load_inputs, own_nodes

@@ -12,10 +12,10 @@ from planner.packing.solvers.solver import solve_with_cbc
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
 from planner.planning.plan import PriorityUse
+from planner.reporting.documents import FULL, plan_document
 from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
-from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
+from planner.reporting.sections.sizing import explanation_document
 from tests.plan.edits import changed, entry, refused, stating, within
 from tests.stated import asked
 

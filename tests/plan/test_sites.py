@@ -20,7 +20,7 @@ from planner.planning.make import make_plan
 from planner.planning.plan import SpareCost
 from planner.reporting import markdown
 from planner.reporting.documents import justification_document
-from planner.reporting.sections.sites import sites_section
+from planner.reporting.sections.capacity import sites_section
 from planner.reporting.traced import TracedPlan
 from tests.plan.edits import changed, entry, refused, stating
 from tests.stated import edited, own_nodes, stated

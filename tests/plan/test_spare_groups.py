@@ -14,7 +14,7 @@ from planner.errors import InfeasibleError
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, loads
 from planner.reporting import markdown
-from planner.reporting.plan import FULL, plan_document
+from planner.reporting.documents import FULL, plan_document
 from tests.plan.edits import changed, entry, refused
 from tests.stated import edited, stated
 

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from planner.planning.explain import explain_job
 from planner.reporting.markdown import render
-from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.sizing import explanation_document
 from tests.properties.questions import QUESTIONS, cost_cents, drawing
 
 if TYPE_CHECKING:

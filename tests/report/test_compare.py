@@ -9,7 +9,7 @@ from planner.planning.plan import NodeRelease
 from planner.planning.store import Saved
 from planner.reporting import markdown
 from planner.reporting.document import Fields, Figure
-from planner.reporting.sections.comparison import OPEN, changes_since, comparison_document
+from planner.reporting.sections.variants import OPEN, changes_since, comparison_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.whatif.actuals import PlannedAndActual
 from planner.whatif.compare import compare_plans

@@ -10,9 +10,13 @@ import planner
 from planner.errors import InputError
 from planner.planning.store import dumps
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.html.render import render
-from planner.reporting.plan import FULL, plan_document
+from planner.reporting.documents import (
+    FULL,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
+from planner.reporting.html import render
 from tests.report.pages import Page
 from tests.report.sums import again_in
 
@@ -195,7 +199,8 @@ def test_jobs_whose_numbers_share_a_colour_differ_by_a_stripe(plan):
     many = plan.model_copy(update={"jobs": (plan.jobs[0], *others, *plan.jobs[1:])})
     text = render(justification_document(many), "Colours")
     band = re.search(
-        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs [^<]*</title></rect>(<line[^>]*>)',
+        rf'<rect[^>]*class="k1"[^>]*><title>{name}: 8 of 8 GPUs [^<]*</title></rect></a>'
+        r"(<line[^>]*>)",
         text,
     )
     assert band

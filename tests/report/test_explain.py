@@ -1,7 +1,7 @@
 import re
 
 from planner.planning.explain import explain_job
-from planner.reporting.sections.explain import explanation_document
+from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.terminal import TerminalOptions, render
 
 

@@ -20,7 +20,7 @@ from planner.reporting.document import Figure
 from planner.reporting.documents import justification_document
 from planner.reporting.excel import number
 from planner.reporting.format import styled
-from planner.reporting.html.render import render
+from planner.reporting.html import render
 from planner.reporting.traced import RelatedResults
 from planner.whatif.sensitivity import analyze_sensitivity
 from planner.whatif.variants import (

@@ -4,7 +4,7 @@ import pytest
 
 from planner.planning.plan import Note
 from planner.reporting import markdown
-from planner.reporting.plan import FULL, SCREEN, Detail, plan_document
+from planner.reporting.documents import FULL, SCREEN, Detail, plan_document
 from planner.reporting.sections.placement import node_map
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.terminal import TerminalOptions, render

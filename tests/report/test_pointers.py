@@ -9,12 +9,17 @@ from dataclasses import replace
 import pytest
 
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.html.render import render
-from planner.reporting.plan import FULL, SCREEN, plan_document
-from planner.reporting.sections.comparison import comparison_document
+from planner.reporting.documents import (
+    FULL,
+    SCREEN,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
+from planner.reporting.html import render
 from planner.reporting.sections.options import alternatives_document
 from planner.reporting.sections.sensitivity import sensitivity_document
+from planner.reporting.sections.variants import comparison_document
 from planner.reporting.traced import RelatedResults
 from tests.report.pages import Page
 

@@ -9,11 +9,10 @@ import pytest
 from planner.planning.explain import explain_job
 from planner.planning.plan import GpuPart, NodeUse, Occupant, PartitionSaving
 from planner.reporting.document import Gantt, Heading, Paragraph, Table, in_words
+from planner.reporting.documents import SCREEN, plan_document
 from planner.reporting.format import visible
-from planner.reporting.plan import SCREEN, plan_document
-from planner.reporting.sections.explain import explanation_document
-from planner.reporting.sections.jobs import parts_held
 from planner.reporting.sections.placement import schedule_section, shared_section
+from planner.reporting.sections.sizing import explanation_document, parts_held
 from planner.reporting.terminal import TerminalOptions, render
 
 HERE, THERE = "xe9680-h100/dc-east/01", "xe9680-h100/dc-east/02"

@@ -4,11 +4,10 @@ import pytest
 
 from planner.planning.plan import BreakEven, CurrentPlacement, Move, ProvedStep, SiteUse
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document
-from planner.reporting.plan import FULL, plan_document
-from planner.reporting.sections.explain import shortage_section
+from planner.reporting.documents import FULL, justification_document, plan_document
+from planner.reporting.sections.capacity import sites_section
+from planner.reporting.sections.jobs import shortage_section
 from planner.reporting.sections.placement import moves_section
-from planner.reporting.sections.sites import sites_section
 from planner.reporting.traced import TracedPlan
 from tests.report.conftest import changed
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from planner.planning.explain import explain_job
-from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.jobs import jobs_section
+from planner.reporting.sections.sizing import explanation_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
 from planner.sizing import DerivationStep, Quantity

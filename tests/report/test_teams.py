@@ -7,8 +7,12 @@ import pytest
 from planner.planning.plan import Chargeback, QuotaUse, TeamUse
 from planner.reporting import markdown
 from planner.reporting.document import Bullets, Paragraph, Table, cell_text
-from planner.reporting.documents import justification_document, quarterly_document
-from planner.reporting.plan import SCREEN, plan_document
+from planner.reporting.documents import (
+    SCREEN,
+    justification_document,
+    plan_document,
+    quarterly_document,
+)
 from planner.reporting.sections.cost import teams_section
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan

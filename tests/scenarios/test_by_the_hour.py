@@ -10,8 +10,8 @@ import planner
 from planner.errors import CheckError, InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.verify import check
+from planner.reporting.documents import FULL, plan_document
 from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
 from tests.stated import asked

@@ -9,8 +9,8 @@ import pytest
 from planner.errors import CheckError
 from planner.planning.make import make_plan
 from planner.planning.verify import verify
+from planner.reporting.documents import FULL, plan_document
 from planner.reporting.markdown import render
-from planner.reporting.plan import FULL, plan_document
 from tests.stated import asked, edited
 
 SCENARIO = """

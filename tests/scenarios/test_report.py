@@ -6,9 +6,8 @@ import pytest
 
 from planner.planning.store import dumps
 from planner.reporting import markdown
-from planner.reporting.documents import justification_document
-from planner.reporting.html.render import render
-from planner.reporting.plan import FULL, plan_document
+from planner.reporting.documents import FULL, justification_document, plan_document
+from planner.reporting.html import render
 from tests.report.pages import Page
 from tests.report.sums import again
 

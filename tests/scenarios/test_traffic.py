@@ -11,7 +11,7 @@ from planner.inputs.load import Question
 from planner.planning.store import loads
 from planner.planning.verify import verify
 from planner.reporting import markdown
-from planner.reporting.plan import FULL, plan_document
+from planner.reporting.documents import FULL, plan_document
 
 LOAD = {
     "requests_per_second": {"2027Q1": 4, "2027Q3": 12},

@@ -13,7 +13,7 @@ from planner.planning.make import make_plan
 from planner.planning.plan import GpuPart
 from planner.planning.store import dumps, read_saved
 from planner.reporting.markdown import render
-from planner.reporting.sections.comparison import comparison_document
+from planner.reporting.sections.variants import comparison_document
 from planner.whatif.compare import (
     CAUSES,
     cause_of,

@@ -12,8 +12,8 @@ import pytest
 from planner.errors import InputError
 from planner.inputs.override import Override
 from planner.packing.scenario_program import Order
-from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
+from planner.reporting.pictures import picture_file
 from planner.reporting.sections.variants import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
 from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst, read_futures

@@ -8,8 +8,8 @@ import pytest
 
 import planner as public
 from planner.inputs.override import Override
-from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
+from planner.reporting.pictures import picture_file
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.whatif.sensitivity import analyze_sensitivity, uncertain_figures, would_do
 from planner.whatif.variants import CachedRunner, ProcessExecutor, Variant
