@@ -165,9 +165,3 @@ def test_without_the_package_it_is_said_what_to_install(run, monkeypatch):
     done = run("mcp")
     assert done.exit_code == 2
     assert "pip install 'gpu-fit-planner[mcp]'" in done.stderr
-
-
-def test_a_folder_that_is_not_there_is_named(run):
-    done = run("mcp", "nowhere")
-    assert done.exit_code == 2
-    assert "nowhere" in done.stderr

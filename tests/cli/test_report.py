@@ -207,27 +207,6 @@ def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, p
     ).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (("--actuals", "actuals.csv"), "--actuals: stands beside an earlier plan"),
-        (("--option", "rent only"), "is not NAME=PLAN.json"),
-        (("--option", "a=x.json", "--option", "a=y.json"), "is there twice: x.json, y.json"),
-        (("--option", "rent only=missing.json"), "missing.json"),
-        (("--since", "scenario.yaml"), "a plan is needed, as `planner plan SCENARIO --out DIR`"),
-        (("--pdf",), "pip install 'gpu-fit-planner[pdf]'"),
-    ],
-)
-def test_what_does_not_go_together_is_refused_and_nothing_written(
-    run, plan_json, given, told, monkeypatch
-):
-    monkeypatch.setitem(sys.modules, "weasyprint", None)
-    result = run("report", plan_json, "--out", "report", "--what-if", "none", *given)
-    assert result.exit_code == ExitCode.INPUT
-    assert told in result.stderr
-    assert not (plan_json.parent.parent / "report").exists()
-
-
 def test_both_documents_are_printed_where_weasyprint_is_there(run, plan_json, monkeypatch):
     class Printer:
         def __init__(self, string, url_fetcher):
