@@ -1,21 +1,16 @@
 """A scenario of a test as a file, read with all that it stands on."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 import planner
 from planner.inputs.load import Question
 from planner.inputs.override import Override
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from planner.inputs.settled import Inputs
+from planner.inputs.settled import Inputs
 
 
 def load_inputs(

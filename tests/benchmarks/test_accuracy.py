@@ -1,7 +1,5 @@
 """The scoreboard: what ships is whole and sourced, scores are right, a regression is noticed."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from decimal import Decimal

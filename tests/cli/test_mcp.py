@@ -1,7 +1,5 @@
 """An assistant asks over MCP, in this process and over the pipes of one of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """A saved plan: made again from what it records, and the same bytes wherever it is made."""
 
-from __future__ import annotations
-
 import json
 from contextlib import chdir
 from pathlib import Path

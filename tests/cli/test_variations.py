@@ -1,7 +1,5 @@
 """`--scenario`, `--set` and `check --resolved`; scenarios without jobs."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

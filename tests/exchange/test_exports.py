@@ -1,7 +1,5 @@
 """What other tools read of a plan is what the plan says, and in a form that they take."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

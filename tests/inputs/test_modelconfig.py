@@ -3,22 +3,17 @@
 The files themselves were not read for this.
 """
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig import parsed_model_config, read_model_config
 from planner.inputs.reading.reader import parse_document
-
-if TYPE_CHECKING:
-    from planner.inputs.catalog.catalog import Model
-
 
 PUBLISHED = yaml.safe_load(Path(__file__).with_name("configs.yaml").read_text(encoding="utf-8"))
 CONFIGS = {name: stated["config"] for name, stated in PUBLISHED.items()}

@@ -1,7 +1,5 @@
 """Warnings, assumptions, alternatives, use and storage of a plan."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

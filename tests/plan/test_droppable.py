@@ -1,15 +1,14 @@
 """Jobs that are short of some units while the others run: what is planned, told and checked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.inputs.reading.reader import parse_document
+from planner.inputs.settled import Inputs
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
-from planner.planning.plan import PriorityUse
+from planner.planning.plan import Plan, PriorityUse, ShortJob
 from planner.planning.store import Saved, carried_over, dumps
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
@@ -19,10 +18,6 @@ from planner.whatif.compare import compare_plans
 from planner.whatif.results import JobShort, summary_of
 from tests.plan.edits import entry, pieces, refused
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan, ShortJob
 
 CHAT = {"model": "llama-3.1-8b", "context": 8192, "concurrency": 16}
 

@@ -1,7 +1,5 @@
 """What is sized once serves many plans, and lets no edit of one through."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.errors import CheckError

@@ -1,7 +1,5 @@
 """Endpoints whose traffic replicas on several GPU types share, against every mix of replicas."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import pytest

@@ -1,7 +1,5 @@
 """Money against sums worked out by hand (to the cent, at 8 % a year)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction

@@ -4,8 +4,6 @@ Four old servers of 8 GPUs are owned; two are needed but for the second quarter,
 server draws 2 kW at $0.10, $438 in a quarter of 2,190 h, and its support costs $1,000 a quarter.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Units that run in replicas: each replica has its place, and the check counts them again."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 

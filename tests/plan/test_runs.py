@@ -4,8 +4,6 @@ Two tuning jobs run three times in each quarter, from its second week on; `wide`
 nodes in ten days of January; `always` holds four GPUs all year.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -4,8 +4,6 @@ Three runs share four GPUs of one server: `first` for five weeks, `then` and `be
 it. `small` and `half` share another, in partitions or by memory; `whole` has the last three.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

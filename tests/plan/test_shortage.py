@@ -1,28 +1,22 @@
 """Where not everything fits: who gives way, what is told of them, and what the check notices."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import InfeasibleError
+from planner.inputs.settled import Inputs
 from planner.packing import crosscheck
 from planner.packing.solvers.solver import solve_with_cbc
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
-from planner.planning.plan import PriorityUse
+from planner.planning.plan import Plan, PriorityUse, Shortage, ShortJob
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.explain import explanation_document
 from planner.reporting.sections.purchases import ask_sentence
-from tests.plan.edits import changed, entry, refused, stating, within
+from tests.plan.edits import Edit, changed, entry, refused, stating, within
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan, Shortage, ShortJob
-    from tests.plan.edits import Edit
 
 SERVER = {"node_type": "xe9680-h100", "count": 1}
 BUY = {

@@ -5,8 +5,6 @@ power and liquid cooling. One rack holds two servers of 6 U and 10 kW. Servers c
 east, liquid-cooled ones are dear.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

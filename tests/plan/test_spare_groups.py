@@ -4,8 +4,6 @@ Hoppers of two types in six racks, of which one holds four. Work and chat may ru
 the newer type costs more; huge needs the newer one, and old may run on the older one alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

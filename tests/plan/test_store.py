@@ -1,7 +1,5 @@
 """A plan survives the disk, and nothing else passes for one."""
 
-from __future__ import annotations
-
 import json
 import random
 

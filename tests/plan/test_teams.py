@@ -4,8 +4,6 @@ Two servers of 8 GPUs are owned, servers of 4 other GPUs may be bought or rented
 whole cost of the owned ones.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Each thing that the check must notice, broken alone in a plan that is right otherwise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -3,8 +3,6 @@
 What is found beside a plan (options, turns, futures) is made up, as some of it is rare.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Reads a page as a browser would, and finds what it claims."""
 
-from __future__ import annotations
-
 import html
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """How GPUs that jobs share, in time and in parts, are shown."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The section on teams: who holds, delivers and pays what, and quotas in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.planning.plan import Chargeback, QuotaUse, TeamUse

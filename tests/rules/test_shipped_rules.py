@@ -1,7 +1,5 @@
 """The rules that ship: sourced, exampled, correct, and documented."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,24 +1,20 @@
 """Nodes by the hour and by the week, from the scenario file to the checked plan and its report."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import planner
 from planner.errors import CheckError, InfeasibleError, InputError
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.planning.verify import check
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
 from planner.sizing.sizers import Sizers
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
 
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}
 RENT = {"node_type": "xe9680-h100", "kind": "rent", "price_usd_per_gpu_hour": 4, "quote": "b"}

@@ -1,7 +1,5 @@
 """A cluster in use that no longer fits: who gives way stops, the others stay or move."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,25 +1,21 @@
 """Procurement and money from the scenario file to the checked plan: each alone changes the plan."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import Plan
 from planner.planning.verify import check
 from planner.reporting.markdown import render
 from planner.reporting.plan import FULL, plan_document
 from planner.reporting.sections.purchases import ask_sentence
+from planner.sizing import SizedJob
 from planner.sizing.sizers import Sizers
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import Plan
-    from planner.sizing import SizedJob
 
 QUARTERS = ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
 BUY = {"node_type": "xe9680-h100", "kind": "buy", "price_usd": 300_000, "quote": "a"}

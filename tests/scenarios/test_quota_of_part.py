@@ -1,20 +1,16 @@
 """A quota counts a part of a GPU by its share of the memory, or as a whole GPU."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from planner.errors import CheckError, InfeasibleError
+from planner.inputs.settled import Inputs
 from planner.planning.make import make_plan
+from planner.planning.plan import QuotaUse
 from planner.planning.verify import check
 from planner.sizing.sizers import Sizers
 from tests.stated import asked
-
-if TYPE_CHECKING:
-    from planner.inputs.settled import Inputs
-    from planner.planning.plan import QuotaUse
 
 CHAT = {"team": "care", "serve": {"model": "qwen3-0.6b", "context": 2048, "concurrency": 1}}
 

@@ -1,7 +1,5 @@
 """Serving jobs by traffic and latency, from the scenario to the plan, its sums and what-if."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

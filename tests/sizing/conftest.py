@@ -1,7 +1,5 @@
 """A part of the catalog with models of unknown peak, the shipped rules, and a sizer over both."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

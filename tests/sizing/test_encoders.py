@@ -1,7 +1,5 @@
 """Encoders, and texts without answers: against measured batches, and what does not go with them."""
 
-from __future__ import annotations
-
 import pytest
 
 import planner

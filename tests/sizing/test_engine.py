@@ -1,7 +1,5 @@
 """Applying rules: contradictions, gaps and fallbacks are said, never papered over."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

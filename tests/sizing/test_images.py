@@ -1,7 +1,5 @@
 """Models that read images: their towers by configuration, in memory, and before the first token."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """How many copies of its shape a serving job needs on each GPU type to keep up with its load."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.scenario.job import Job

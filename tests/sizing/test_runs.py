@@ -1,7 +1,5 @@
 """How long runs hold their GPUs, when in a quarter they may, and what makes them shorter."""
 
-from __future__ import annotations
-
 from math import ceil
 
 import pytest

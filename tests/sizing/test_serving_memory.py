@@ -3,8 +3,6 @@
 Figures in GiB and tokens: https://github.com/jgchn/llm-d-planner/tree/30ec05f7/accuracy/results
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Measured latency: aiconfigurator, silicon_sample.csv at 095f58a51c, aggregated vLLM runs at FP8.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest

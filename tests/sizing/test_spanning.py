@@ -1,7 +1,5 @@
 """Which jobs may take several whole nodes, and that only GPU types in play are sized if asked."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Run time from tokens and the rate of each GPU, and what a deadline does."""
 
-from __future__ import annotations
-
 import pytest
 
 from planner.inputs.load import load_catalog

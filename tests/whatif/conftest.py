@@ -1,9 +1,7 @@
 """A small scenario with variants, and the sides of comparisons that are made of it."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,6 @@ from planner.planning.store import dumps, read_saved
 from planner.whatif.causes import planned_side
 from planner.whatif.executors import ProcessExecutor
 from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCENARIO = """\
 format: 1
