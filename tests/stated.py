@@ -30,6 +30,11 @@ def load_inputs(
     return Question(scenario, catalog=catalog, rules=rules).inputs(variations, overrides)
 
 
+def changed(model: Any, **changes: Any) -> Any:
+    """A copy in which some fields differ; nothing is checked again."""
+    return model.model_copy(update=changes)
+
+
 def edited(text: str, *changes: tuple[str, str]) -> str:
     """The text with some of its words, which stand in it, exchanged."""
     for old, new in changes:

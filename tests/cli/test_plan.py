@@ -8,6 +8,7 @@ import pytest
 
 from planner.errors import CheckError
 from planner.planning.make import make_plan
+from tests.stated import changed
 
 
 def headings(text):
@@ -69,8 +70,8 @@ def test_every_number_can_be_explained_from_the_saved_plan(plan_json, scenario, 
 def test_a_plan_that_is_not_proved_is_shown_and_exits_with_4(scenario, run, monkeypatch):
     def stopped(*args, **kwargs):
         plan = make_plan(*args, **kwargs)
-        proof = plan.proof.model_copy(update={"status": "not proved"})
-        return plan.model_copy(update={"proof": proof})
+        proof = changed(plan.proof, status="not proved")
+        return changed(plan, proof=proof)
 
     monkeypatch.setattr("planner.api.planning.make_plan", stopped)
     result = run("plan", scenario)

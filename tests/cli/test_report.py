@@ -10,6 +10,7 @@ import pytest
 from planner.errors import ExitCode
 from planner.whatif.results import Alternatives, Sensitivity, loads
 from tests.sealed import sealed
+from tests.stated import changed
 
 FILES = [
     "alternatives.json",
@@ -114,7 +115,7 @@ def test_all_options_are_planned_where_only_those_of_every_report_lie_there(
     """What they are is planned elsewhere; here, what is asked for, and what is found beside."""
     text = (reported / "alternatives.json").read_text(encoding="utf-8")
     standard = loads(Alternatives, text, "alternatives.json")
-    near = standard.model_copy(update={"within": 0.03})
+    near = changed(standard, within=0.03)
     asked = []
 
     def told(name, found):

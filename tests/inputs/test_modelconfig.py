@@ -14,6 +14,7 @@ import yaml
 from planner.inputs.catalog.catalog import Model
 from planner.inputs.catalog.modelconfig import parsed_model_config, read_model_config
 from planner.inputs.reading.reader import parse_document
+from tests.stated import changed
 
 PUBLISHED = yaml.safe_load(Path(__file__).with_name("configs.yaml").read_text(encoding="utf-8"))
 CONFIGS = {name: stated["config"] for name, stated in PUBLISHED.items()}
@@ -301,4 +302,4 @@ def test_figures_that_nobody_reads_and_remote_code_change_nothing() -> None:
         "id2label": {str(n): f"LABEL_{n}" for n in range(1000)},
     }
     plain, loaded = read(config), read(config | extra)
-    assert loaded.model_copy(update={"source": plain.source}) == plain
+    assert changed(loaded, source=plain.source) == plain

@@ -11,15 +11,12 @@ from planner.inputs.settled import Inputs
 from planner.planning.plan import NodeUse, Occupant, Plan
 from planner.planning.verify import check, verify
 from planner.sizing.candidate import SizedJob
+from tests.stated import changed
 
 Edit = Callable[[Plan], Plan]
 
 
 _NAMES = ("id", "name", "node_type", "site", "team")
-
-
-def changed(model: Any, **changes: Any) -> Any:
-    return model.model_copy(update=changes)
 
 
 def stating(**changes: Any) -> Edit:

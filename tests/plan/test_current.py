@@ -12,8 +12,8 @@ from planner.errors import InfeasibleError, InputError
 from planner.planning.make import make_plan
 from planner.planning.plan import CurrentPlacement, Plan
 from planner.planning.store import carried_over, dumps, loads
-from tests.plan.edits import changed, refused, within
-from tests.stated import asked, edited
+from tests.plan.edits import refused, within
+from tests.stated import asked, changed, edited
 
 SCENARIO = """
 format: 1

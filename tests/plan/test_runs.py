@@ -13,8 +13,8 @@ import pytest
 import planner
 from planner.planning.explain import explain_job
 from planner.planning.make import make_plan
-from tests.plan.edits import changed, pieces, refused
-from tests.stated import asked
+from tests.plan.edits import pieces, refused
+from tests.stated import asked, changed
 
 SCENARIO = """
 format: 1

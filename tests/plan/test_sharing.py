@@ -17,8 +17,8 @@ from planner.planning.plan import PartitionSaving
 from planner.planning.store import dumps, loads
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
-from tests.plan.edits import changed, pieces, refused
-from tests.stated import asked
+from tests.plan.edits import pieces, refused
+from tests.stated import asked, changed
 
 H100 = "h100-80gb-sxm"
 SCENARIO = """\
@@ -159,8 +159,8 @@ def test_the_check_notices_of_memory_that_is_shared_when(by_memory, told, broken
 
 def test_policies_on_parts_are_kept(parted, by_memory):
     def told(plan, change):
-        policies = inputs.scenario.policies.model_copy(update=change)
-        scenario = inputs.scenario.model_copy(update={"policies": policies})
+        policies = changed(inputs.scenario.policies, **change)
+        scenario = changed(inputs.scenario, policies=policies)
         return refused(changed(inputs, scenario=scenario), plan, jobs)
 
     inputs, plan = parted

@@ -9,6 +9,7 @@ import pytest
 
 from planner.inputs.measured import ServingMeasurement
 from planner.sizing.calibrate import replica_of
+from tests.stated import changed
 
 
 class Run(NamedTuple):
@@ -76,7 +77,7 @@ def clients(shipped_sizer):
     """`clients(run, engine)`: figures of a measured run, whose clients wait for their answers."""
 
     def of(run, engine="vLLM"):
-        closed = run.closed.model_copy(update={"engine": engine})
+        closed = changed(run.closed, engine=engine)
         return lambda name: float(replica_of(closed, shipped_sizer).number(name) or 0)
 
     return of
