@@ -1,7 +1,5 @@
 """`import planner`: what goes in, what comes out, and what is said where it cannot."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import shutil

@@ -6,7 +6,8 @@ from planner.reporting.sections.sensitivity import sensitivity_document, tornado
 from planner.reporting.sections.variants import risk_document
 from planner.whatif.results import PlanSummary
 from planner.whatif.risk import Chance, PurchasePlan, PurchasePlans
-from tests.report.conftest import TOTAL, came, changed
+from tests.report.conftest import TOTAL, came
+from tests.stated import changed
 
 NONE = PlanSummary(result="infeasible", reason="too late")
 LATE = PlanSummary(result="no plan in time", reason="the time limit was hit")
@@ -24,9 +25,7 @@ def choice(searched, short, costs):
 
 
 def held(risk, *plans, best):
-    return risk.model_copy(
-        update={"choices": PurchasePlans(plans=plans, best=best, bound_cents=9_000_00)}
-    )
+    return changed(risk, choices=PurchasePlans(plans=plans, best=best, bound_cents=9_000_00))
 
 
 def cautions(document):

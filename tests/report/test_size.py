@@ -12,7 +12,8 @@ from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import TracedPlan
 from planner.sizing import DerivationStep, Quantity
 from planner.sizing.candidate import Memory, MemoryPart
-from tests.report.conftest import changed, sizing_page
+from tests.report.conftest import sizing_page
+from tests.stated import changed
 
 SERVING, JOB = "support|assistant <b>`x`", "claims-tune"
 MEMORY = Memory(

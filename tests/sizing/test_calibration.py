@@ -1,7 +1,5 @@
 """A user's runs move predictions by as much as they are many, and no further."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from fractions import Fraction

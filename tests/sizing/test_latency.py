@@ -1,7 +1,5 @@
 """Serving jobs by traffic and latency: what is chosen, as a simulated replica confirms it."""
 
-from __future__ import annotations
-
 import heapq
 import random
 import re

@@ -1,7 +1,5 @@
 """What each page shows, what it refuses, and what it writes."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
