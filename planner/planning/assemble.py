@@ -20,28 +20,9 @@ from planner.packing.search import NodeCounts
 from planner.packing.solution import Opinion, Status, Verdict
 from planner.packing.solvers.solver import solver_version
 from planner.planning.assumptions import assumption_notes
-from planner.planning.figures.costs import (
-    acquisitions,
-    break_evens,
-    budget_uses,
-    cost_lines,
-    entering_nodes,
-    node_releases,
-    price_tags,
-    released_nodes,
-)
-from planner.planning.figures.shares import (
-    Occupancy,
-    api_comparisons,
-    api_uses,
-    chargeback,
-    endpoint_uses,
-    pool_uses,
-    site_uses,
-)
+from planner.planning.fleet import build_fleet, with_racks
 from planner.planning.jobs import planned_jobs, stages_by_job, stored_assets
-from planner.planning.placing.fleet import build_fleet, with_racks
-from planner.planning.placing.place import current_placement, place
+from planner.planning.place import current_placement, place
 from planner.planning.plan import (
     FORMAT,
     NodeFacts,
@@ -52,6 +33,25 @@ from planner.planning.plan import (
     SecondOpinion,
     SettingUse,
     Shortage,
+)
+from planner.planning.plan_costs import (
+    acquisitions,
+    break_evens,
+    budget_uses,
+    cost_lines,
+    entering_nodes,
+    node_releases,
+    price_tags,
+    released_nodes,
+)
+from planner.planning.shares import (
+    Occupancy,
+    api_comparisons,
+    api_uses,
+    chargeback,
+    endpoint_uses,
+    pool_uses,
+    site_uses,
 )
 from planner.planning.verify import verify
 from planner.planning.warnings import warning_notes

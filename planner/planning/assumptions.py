@@ -13,8 +13,8 @@ from planner.inputs.reading.document import Path, dotted
 from planner.inputs.scenario.offer import OWN_FIGURES, FleetEntry, Offer
 from planner.inputs.scenario.site import POWER, limits_told
 from planner.inputs.settled import Inputs
-from planner.planning.figures.costs import price_stated
 from planner.planning.plan import Note
+from planner.planning.plan_costs import price_stated
 from planner.planning.warnings import from_sizing
 from planner.planning.words import amount, price, some_of
 from planner.sizing.candidate import SizedJob

@@ -16,7 +16,7 @@ from planner.inputs.text import count_of, usd
 from planner.packing import Problem, Translation
 from planner.packing.problem import Choice, Pool
 from planner.packing.solution import Solution
-from planner.planning.placing.place import Kept
+from planner.planning.place import Kept
 from planner.planning.plan import Alternative, PlannedJob
 from planner.planning.words import gpus_text, some_of
 from planner.sizing.candidate import Candidate, SizedJob, Sizing

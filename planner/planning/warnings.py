@@ -19,8 +19,8 @@ from planner.inputs.text import count_of, usd
 from planner.packing.solution import Solution, Status
 from planner.packing.statement.supply import spare_nodes
 from planner.planning.doubtful import unit_slips, unlikely_figures
-from planner.planning.figures.costs import most_saved
 from planner.planning.plan import Note, Occupant, Plan
+from planner.planning.plan_costs import most_saved
 from planner.planning.words import some_of
 from planner.sizing.candidate import SizedJob, Sizing
 from planner.sizing.sizer import LENGTH_UNKNOWN

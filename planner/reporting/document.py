@@ -47,7 +47,7 @@ class Figure:
     """In the unit of plan.json: cents, W, MB."""
     style: Style
     sum: str
-    """The sum over plan.json that gives it, in the words of `planner.planning.ledger`."""
+    """The sum over plan.json that gives it, in the words of `planner.planning.traced_figures`."""
     trace: str
     """Anchor of the paragraph that says how the figures of this sum came about."""
 

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from planner.inputs.base import Frozen
-from planner.planning.ledger.accounts import Accounts, Capacity
-from planner.planning.ledger.traced import NOTHING, FigureReader, TracedFigure, total
+from planner.planning.accounts import Accounts, Capacity
 from planner.planning.plan import Acquisition, Plan
+from planner.planning.traced_figures import NOTHING, FigureReader, TracedFigure, total
 from planner.reporting.document import (
     Block,
     Cell,

@@ -11,7 +11,7 @@ from planner.inputs.scenario.scenario import Finance
 from planner.packing.solution import PriceTag
 from planner.planning.checks.case import PlanCase
 from planner.planning.checks.money import expected_costs
-from planner.planning.figures.costs import largest_remainder, price_tags
+from planner.planning.plan_costs import largest_remainder, price_tags
 from tests.stated import changed
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from planner.planning.ledger.accounts import Capacity
-from planner.planning.ledger.traced import NOTHING, FigureReader, total, where
+from planner.planning.accounts import Capacity
 from planner.planning.store import dumps
+from planner.planning.traced_figures import NOTHING, FigureReader, total, where
 from tests.report.sums import again
 from tests.stated import changed
 

@@ -9,12 +9,12 @@ import pytest
 from planner.errors import InfeasibleError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
-from planner.planning.figures.costs import break_evens
-from planner.planning.ledger.accounts import Accounts
-from planner.planning.ledger.traced import FigureReader
+from planner.planning.accounts import Accounts
 from planner.planning.make import make_plan
 from planner.planning.plan import BudgetUse
+from planner.planning.plan_costs import break_evens
 from planner.planning.store import dumps
+from planner.planning.traced_figures import FigureReader
 from planner.reporting.document import Figure
 from planner.reporting.documents import justification_document
 from planner.reporting.excel import number

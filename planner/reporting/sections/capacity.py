@@ -9,8 +9,8 @@ from itertools import groupby
 
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.scenario.site import HEIGHT, PORTS, POWER, SiteLimit, SpareGroup, limits_told
-from planner.planning.ledger.traced import TracedFigure, total
 from planner.planning.plan import Node, NodeFacts, Plan, SiteUse
+from planner.planning.traced_figures import TracedFigure, total
 from planner.reporting.document import (
     Blank,
     Block,

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from planner.costs import NOT_PAID
-from planner.planning.ledger.traced import TracedFigure, total
 from planner.planning.plan import QuotaUse
+from planner.planning.traced_figures import TracedFigure, total
 from planner.reporting.document import (
     Blank,
     Block,

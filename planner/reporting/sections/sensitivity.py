@@ -9,7 +9,7 @@ from math import inf
 from typing import NamedTuple
 
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.ledger.accounts import LimitMargin, Meets
+from planner.planning.accounts import LimitMargin, Meets
 from planner.reporting.document import (
     Blank,
     Block,

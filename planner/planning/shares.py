@@ -20,7 +20,6 @@ from planner.inputs.scenario.load import HOUR_SECONDS, Load
 from planner.inputs.scenario.site import SITE_LIMITS, Site, SiteLimit
 from planner.inputs.settled import Inputs
 from planner.packing.problem import Pool
-from planner.planning.figures.costs import largest_remainder
 from planner.planning.plan import (
     ApiComparison,
     ApiUse,
@@ -35,6 +34,7 @@ from planner.planning.plan import (
     SiteUse,
     TeamUse,
 )
+from planner.planning.plan_costs import largest_remainder
 from planner.sizing.candidate import SizedJob
 
 

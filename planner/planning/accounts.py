@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from planner.costs import CAPEX, NOT_PAID
 from planner.inputs.scenario.site import SITE_LIMITS
-from planner.planning.ledger.traced import NOTHING, FigureReader, TracedFigure, total, where
 from planner.planning.plan import Acquisition, BudgetUse, Plan, PoolUse
+from planner.planning.traced_figures import NOTHING, FigureReader, TracedFigure, total, where
 
 _RUNNING = ("support", "energy", "licence", "colocation")
 """The costs whose rate is a price of its own: the rate moves all of them."""

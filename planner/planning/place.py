@@ -15,8 +15,8 @@ from planner.inputs.text import usd
 from planner.packing import Translation
 from planner.packing.problem import WHOLE, Choice, Part, Pool
 from planner.packing.solution import Bundle, Solution
-from planner.planning.placing.fleet import Fleet
-from planner.planning.placing.node_assignment import Group, NodeAssignment, QuarterNodes
+from planner.planning.fleet import Fleet
+from planner.planning.node_assignment import Group, NodeAssignment, QuarterNodes
 from planner.planning.plan import CurrentPlacement, GpuPart, Move, NodeUse, Occupant
 from planner.sizing.candidate import SizedJob
 

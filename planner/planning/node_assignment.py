@@ -17,7 +17,7 @@ from typing import TypeAlias
 from planner.packing.node_packing.shared_gpus import starts
 from planner.packing.problem import WHOLE, Part, Pool, Problem, Shape
 from planner.packing.solution import Bundle, Layout, Member
-from planner.planning.placing.fleet import Fleet
+from planner.planning.fleet import Fleet
 
 Group = tuple[int, int]
 """A demand and a choice. Units of one group are interchangeable in a layout."""

@@ -1,1 +1,0 @@
-"""Sums over a plan for documents, each with its formula over plan.json."""
