@@ -12,8 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from planner.api.folder import Folder
+from pydantic import BaseModel
+
 from planner.errors import Finding, InputError, PlannerWarning
+from planner.planning.files import Folder
 from planner.reporting import markdown
 from planner.reporting.document import Column, Document, Heading, Picture, Table
 from planner.reporting.html import render as html
@@ -38,10 +40,12 @@ class Result(ABC):
     """Files that it was made from: `write` overwrites none of them."""
     _name = ""
     """Of its files, without a suffix."""
+    _found: Any
+    """What the rooms behind this API found out."""
 
-    def __init__(self, title: str, read_from: tuple[Path, ...] = ()) -> None:
+    def __init__(self, title: str, found: object = None, read_from: tuple[Path, ...] = ()) -> None:
         """Private: functions of `planner` give results."""
-        self.title, self.read_from = title, read_from
+        self.title, self._found, self.read_from = title, found, read_from
 
     @property
     @abstractmethod
@@ -116,6 +120,8 @@ class Result(ABC):
 
     def to_json(self) -> str:
         """The whole result as JSON, as the command of the same name writes it; else its rows."""
+        if isinstance(self._found, BaseModel):
+            return self._found.model_dump_json(indent=1) + "\n"
         return json.dumps(self.rows(), indent=1, default=str) + "\n"
 
     def to_dict(self) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -53,7 +53,7 @@ class Scenario(Result):
         """Private: `planner.load` gives scenarios."""
         self._question, self._apply, self._set = question, apply, set_
         self._inputs: Inputs = question.inputs(apply, set_)
-        super().__init__(self._inputs.scenario.name, self._inputs.read_from)
+        super().__init__(self._inputs.scenario.name, question, self._inputs.read_from)
 
     @property
     def label(self) -> str:
@@ -210,7 +210,7 @@ def load(source: Source, **changes: Unpack[Changes]) -> Scenario:
     or its path alone in a dict.
     """
     if isinstance(source, Scenario):
-        return source.changed(**changes) if changes else source
+        return source.changed(**changes) if any(changes.values()) else source
     return placed(lambda: Scenario(*_read(source, changes)))
 
 

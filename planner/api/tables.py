@@ -46,7 +46,7 @@ class ImportResult(Result):
 
     def __init__(self, file: Path, text: str, jobs: dict[str, dict[str, Any]] | None) -> None:
         """Private: `planner.import_table` gives these."""
-        super().__init__(file.name, (file,))
+        super().__init__(file.name, jobs, (file,))
         self.text, self._jobs = text, jobs
 
     text: str
@@ -234,7 +234,7 @@ class InitResult(Result):
     def __init__(self, text: str, read_from: tuple[Path, ...]) -> None:
         """Private: `planner.init` gives these."""
         self.text, self._scenario = text, load(text)
-        super().__init__(self._scenario.title, read_from)
+        super().__init__(self._scenario.title, text, read_from)
 
     text: str
     """The scenario as YAML, which `planner.plan` takes."""

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.options import CommandGroup, on_options, with_hint
-from planner.cli.screen import error_pen, warnings_told
+from planner.cli.common import CommandGroup, error_pen, on_options, warnings_told, with_hint
 from planner.errors import ExitCode, PlannerError
 from planner.reporting.findings import render_error
 from planner.version import __version__
@@ -177,13 +176,13 @@ GROUPS = {
         "view": ("serving", "Open a local page that shows plans, compares them and asks what if."),
     },
     "Ask what if": {
-        "sweep": ("whatif", "Plan many variants of a scenario, a row each."),
-        "sensitivity": ("whatif", "Show which figures the cost and the recommendation depend on."),
+        "sweep": ("plan", "Plan many variants of a scenario, a row each."),
+        "sensitivity": ("plan", "Show which figures the cost and the recommendation depend on."),
         "alternatives": (
-            "whatif",
+            "plan",
             "Show plans that differ where people care, beside the cheapest.",
         ),
-        "risk": ("whatif", "Plan many futures: cost bands, and the chance of falling short."),
+        "risk": ("plan", "Plan many futures: cost bands, and the chance of falling short."),
     },
     "Hand on": {
         "report": ("plan", "Write the justification and the quarterly plan of a saved plan."),
@@ -195,10 +194,10 @@ GROUPS = {
         "import": ("tables", "Read jobs from a table, loads from traffic, actuals from a cluster."),
     },
     "Look up": {
-        "rules": ("knowledge", "List, show and test the rules."),
-        "catalog": ("knowledge", "List and show the facts."),
-        "schema": ("knowledge", "Print the JSON Schema of a scenario."),
-        "doctor": ("knowledge", "Test whether the installed solver can be trusted."),
+        "rules": ("size", "List, show and test the rules."),
+        "catalog": ("size", "List and show the facts."),
+        "schema": ("size", "Print the JSON Schema of a scenario."),
+        "doctor": ("size", "Test whether the installed solver can be trusted."),
     },
 }
 """Commands by what one wants to do: the module that has the function of each, and what it does in

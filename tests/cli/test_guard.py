@@ -8,9 +8,9 @@ from threading import Event
 import click
 import pytest
 
-from planner.api import folder
-from planner.cli import app, screen
+from planner.cli import app, common
 from planner.errors import LimitError
+from planner.planning import files
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_ctrl_c_waits_for_what_must_be_whole(monkeypatch):
     whole = []
 
     def write():
-        with app._interrupts_heeded(), folder._uninterrupted():
+        with app._interrupts_heeded(), files._uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             whole.append("written")
 
@@ -103,30 +103,30 @@ def bare(monkeypatch):
 
 
 def test_a_terminal_has_colour_unless_it_or_the_user_refuses(bare):
-    assert screen._colour(Terminal())
-    assert not screen._colour(Pipe())
+    assert common._colour(Terminal())
+    assert not common._colour(Pipe())
     bare("TERM", "dumb")
-    assert not screen._colour(Terminal())
+    assert not common._colour(Terminal())
     bare("TERM", "xterm")
     bare("NO_COLOR", "1")
-    assert not screen._colour(Terminal())
+    assert not common._colour(Terminal())
 
 
 def test_the_width_is_what_was_asked_for_or_that_of_the_terminal(bare, monkeypatch):
     size = os.terminal_size((63, 20))
     monkeypatch.setattr("shutil.get_terminal_size", lambda _: size)
-    assert screen._width(Terminal()) == 63
-    assert screen._width(Pipe()) == 100
+    assert common._width(Terminal()) == 63
+    assert common._width(Pipe()) == 100
     for asked, given in (("40", 40), ("0", 63), ("wide", 63), ("99999", 1000)):
         bare("COLUMNS", asked)
-        assert screen._width(Terminal()) == given
+        assert common._width(Terminal()) == given
 
 
 def test_symbols_are_drawn_only_where_they_can_be_written(bare):
-    assert screen._unicode(Pipe())
+    assert common._unicode(Pipe())
     for name in ("ascii", "cp1252", "no-such-encoding"):
         narrow = Pipe()
         narrow.encoding = name
-        assert not screen._unicode(narrow)
+        assert not common._unicode(narrow)
     bare("LC_ALL", "C")
-    assert not screen._unicode(Pipe())
+    assert not common._unicode(Pipe())

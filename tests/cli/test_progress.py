@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from planner.cli import screen
-from planner.cli.screen import ProgressLine
+from planner.cli import common
+from planner.cli.common import ProgressLine
 
 
 class Terminal(io.StringIO):
@@ -36,7 +36,7 @@ def wait_for(text, stream):
 
 def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
     terminal = stderr_is(Terminal())
-    monkeypatch.setattr(screen, "_SHORT_SECONDS", 0.01)
+    monkeypatch.setattr(common, "_SHORT_SECONDS", 0.01)
     with ProgressLine() as say:
         say("sizing jobs")
         wait_for("sizing jobs", terminal)
@@ -46,7 +46,7 @@ def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
 
 def test_a_short_one_says_nothing(stderr_is, monkeypatch):
     terminal = stderr_is(Terminal())
-    monkeypatch.setattr(screen, "_SHORT_SECONDS", 120)
+    monkeypatch.setattr(common, "_SHORT_SECONDS", 120)
     with ProgressLine() as say:
         say("sizing jobs")
     assert terminal.getvalue() == ""
@@ -57,7 +57,7 @@ def test_a_pipe_gets_a_line_now_and_then_and_none_of_a_short_run(stderr_is, monk
     with ProgressLine() as say:
         say("sizing jobs")
     assert pipe.getvalue() == ""
-    monkeypatch.setattr(screen, "_FIRST_LINE_SECONDS", 0.01)
+    monkeypatch.setattr(common, "_FIRST_LINE_SECONDS", 0.01)
     with ProgressLine() as say:
         say("sizing jobs")
         wait_for("sizing jobs (", pipe)
@@ -88,6 +88,6 @@ def test_lines_become_rarer_the_longer_it_takes(stderr_is, monkeypatch):
 
 
 def test_quiet_says_nothing_of_long_work(run, scenario, monkeypatch):
-    monkeypatch.setattr(screen, "_FIRST_LINE_SECONDS", 0.001)
+    monkeypatch.setattr(common, "_FIRST_LINE_SECONDS", 0.001)
     assert "s so far)" in run("plan", scenario).stderr
     assert run("plan", scenario, "--quiet").stderr == ""

@@ -212,7 +212,7 @@ def test_since_says_what_changed_and_which_cause_costs_how_much(run, scenario, p
     [
         (("--actuals", "actuals.csv"), "--actuals: stands beside an earlier plan"),
         (("--option", "rent only"), "is not NAME=PLAN.json"),
-        (("--option", "a=x.json", "--option", "a=y.json"), "is there twice: x.json, y.json"),
+        (("--option", "a=x.json", "--option", "a=y.json"), "--option: is given to two plans"),
         (("--option", "rent only=missing.json"), "missing.json"),
         (("--since", "scenario.yaml"), "a plan is needed, as `planner plan SCENARIO --out DIR`"),
         (("--pdf",), "pip install 'gpu-fit-planner[pdf]'"),

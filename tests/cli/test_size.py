@@ -75,7 +75,7 @@ SERVE = ("--parameters-b", "8", "--serve")
         (("--method", "qlorra", "--model", "x"), "--method: 'qlorra' is not one of"),
         (("--method", "lora", "--model", "lama-3.1-8b"), "did you mean 'llama-3.1-8b'"),
         (("--parameters-b", "8", "--family", "lama", *LORA), "did you mean 'llama'?"),
-        ((*TUNE, "--config", "x"), "--model: the model is given twice, by --config and by --model"),
+        ((*TUNE, "--config", "qwen.json"), "--model: `config` says which model already"),
         (("--config", "t5.json", *LORA), "t5"),
         ((*TUNE, "--measured", "runs.csv"), "runs.csv:2"),
         ((*TUNE, "--measured", "runs.csv"), "did you mean 'lora'?"),
@@ -94,15 +94,16 @@ SERVE = ("--parameters-b", "8", "--serve")
         ),
         ((*TUNE, "--loss-kernel", "fuse"), "did you mean 'fused'?"),
         ((*TUNE, "--reward-parameters-b", "7"), "goes with `objective: ppo`"),
-        ((*TUNE, "--mig"), "--mig: goes with `--serve` only"),
-        ((*TUNE, "--shared-gpus"), "--shared-gpus: goes with `--serve` only"),
-        ((*SERVE, "--faster"), "--faster: goes with `--method` only"),
+        ((*TUNE, "--mig"), "--mig: goes with serving only"),
+        ((*TUNE, "--shared-gpus"), "--shared-gpus: goes with serving only"),
+        ((*SERVE, "--faster"), "--faster: goes with tuning only"),
         ((*TUNE, "--faster"), "--faster: needs the hours of a run"),
     ],
 )
 def test_a_mistake_is_told_in_the_words_of_the_options(run, tmp_path, monkeypatch, words, told):
     monkeypatch.chdir(tmp_path)
     Path("t5.json").write_text(json.dumps(QWEN | {"model_type": "t5"}), encoding="utf-8")
+    Path("qwen.json").write_text(json.dumps(QWEN), encoding="utf-8")
     Path("runs.csv").write_text("model,method,batch\nllama-3.1-8b,lorra,8\n", encoding="utf-8")
     result = run("size", *words)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -135,14 +136,14 @@ def test_a_job_of_a_scenario_is_sized_as_its_plan_sizes_it(run):
         ((), "hint: it has support-assistant, contract-summarizer, claims-expert"),
         (("claim-expert",), "did you mean 'claims-expert'?"),
         (("claims-expert", "--batch", "3"), "--batch: describes a job"),
-        (("claims-expert", "--headroom", "5%"), "hint: `--set 'policies.headroom=5%'` changes"),
+        (("claims-expert", "--headroom", "5%"), "--headroom: describes a job"),
         (
             ("claims-expert", "--set", "policies.headroom=abc"),
             "error: --set:1:19: policies.headroom",
         ),
-        (("support-assistant", "--faster"), "goes with `tune` only"),
+        (("support-assistant", "--faster"), "goes with tuning only"),
         (("ticket-tone-serving",), "unknown job 'ticket-tone-serving'"),
-        (("claims-expert", "--gpu-type", "h200"), "'jobs.claims-expert.gpu_types=[h200]'` changes"),
+        (("claims-expert", "--gpu-type", "h200"), "--gpu-type: describes a job"),
     ],
 )
 def test_a_job_that_the_scenario_does_not_have_is_refused(run, words, told):
