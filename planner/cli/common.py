@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from planner.errors import InputError, PlannerWarning
-from planner.inputs.text import did_you_mean, nearest, one_of
+from planner.inputs.text import nearest, one_of
 from planner.planning.files import Folder
 from planner.reporting.findings import Styler
 from planner.reporting.format import listed
@@ -302,22 +302,6 @@ def _flags(command: click.Command) -> set[str]:
     return {flag for one in command.params for flag in one.opts}.union(*map(_flags, inner))
 
 
-class CommandGroup(click.Group):
-    """Commands that tell what an unknown one may have meant, or which there are."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, but in the words of this planner."""
-        name, known = args[0], self.list_commands(ctx)
-        if name not in known and not name.startswith("-"):
-            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
-            if ctx.parent is None and Path(name).is_file():
-                hint = f"name one before the file, such as `planner plan {name}`"
-            ctx.fail(f"no command {name!r}; {hint}")
-        return super().resolve_command(ctx, args)
-
-
 def with_hint(error: click.NoSuchOption) -> click.UsageError:
     """The same, naming the options that begin so; click compares whole names alone."""
     asked = f"--{error.option_name.lstrip('-')}"
@@ -427,8 +411,6 @@ def _unicode(stream: TextIO) -> bool:
     return True
 
 
-_SHORT_SECONDS = 1.0
-"""What takes no longer shows nothing on a terminal."""
 _FIRST_LINE_SECONDS, _MOST_SECONDS = 10.0, 60.0
 """Before the first line in a pipe; each pause is twice the one before, up to the most."""
 
@@ -440,48 +422,42 @@ class ProgressLine:
         self._doing = "planning"
         self._status: Status | None = None
         self._over = threading.Event()
-        self._lock = threading.Lock()
+        self._lines = threading.Thread(target=self._write, daemon=True)
 
     def __enter__(self) -> ProgressLine:
         ctx = click.get_current_context(silent=True)
-        if not (ctx and ctx.meta.get(_QUIET)):
-            shows = self._spin if sys.stderr.isatty() else self._write
-            # A thread begins with the mask of whoever starts it, and Ctrl-C is for that one alone.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            threading.Thread(target=shows, daemon=True).start()
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if ctx and ctx.meta.get(_QUIET):
+            return self
+        # A thread begins with the mask of whoever starts it, and Ctrl-C is for that one alone.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        if sys.stderr.isatty():
+            from rich.console import Console  # noqa: PLC0415 - a pipe needs none
+            from rich.status import Status  # noqa: PLC0415
+
+            self._status = Status(self._doing, console=Console(stderr=True))
+            self._status.start()
+        else:
+            self._lines.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._over.set()
-            if self._status:
-                self._status.stop()
+        self._over.set()
+        if self._status:
+            self._status.stop()
+        elif self._lines.is_alive():
+            self._lines.join()
 
     def __call__(self, doing: str) -> None:
         """Say what is being done now."""
-        with self._lock:
-            self._doing = doing
-            if self._status:
-                self._status.update(doing)
+        self._doing = doing
+        if self._status:
+            self._status.update(doing)
 
     def _write(self) -> None:
         """A line now and then: what is being done, and for how long all has taken."""
         start, pause = time.monotonic(), _FIRST_LINE_SECONDS
         while not self._over.wait(pause):
-            with self._lock:
-                if not self._over.is_set():
-                    took = time.monotonic() - start
-                    click.echo(f"{self._doing} ({took:,.0f} s so far)", err=True)
+            took = time.monotonic() - start
+            click.echo(f"{self._doing} ({took:,.0f} s so far)", err=True)
             pause = min(2 * pause, _MOST_SECONDS)
-
-    def _spin(self) -> None:
-        if self._over.wait(_SHORT_SECONDS):
-            return
-        from rich.console import Console  # noqa: PLC0415 - most runs end before it is needed
-        from rich.status import Status  # noqa: PLC0415
-
-        with self._lock:
-            if not self._over.is_set():
-                self._status = Status(self._doing, console=Console(stderr=True))
-                self._status.start()

@@ -15,7 +15,6 @@ import click
 import planner
 from planner.cli.common import (
     FILE,
-    CommandGroup,
     asking,
     catalog_option,
     file_option,
@@ -272,7 +271,7 @@ def measure(steps: int, **given: Any) -> None:  # noqa: ANN401 - click's values
     click.echo(seen.summary[0], err=True)
 
 
-@click.group(cls=CommandGroup)
+@click.group()
 def rules() -> None:
     """List and show the rules of sizing and policy, and run their worked examples."""
 
@@ -301,7 +300,7 @@ def test_rules(rules: tuple[Path, ...]) -> None:
     finish(ExitCode.INPUT if found.failed else ExitCode.PROVED)
 
 
-@click.group(cls=CommandGroup)
+@click.group()
 def catalog() -> None:
     """List and show the facts: GPU types, node types, models and prices."""
 

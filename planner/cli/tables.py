@@ -12,7 +12,6 @@ import planner
 from planner.cli.common import (
     FILE,
     NEW_FILE,
-    CommandGroup,
     asking,
     error_pen,
     file_option,
@@ -162,7 +161,7 @@ def import_(
     say_written(folder.write({out.name: found.text}))
 
 
-@click.group(cls=CommandGroup)
+@click.group()
 def export() -> None:
     """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
 

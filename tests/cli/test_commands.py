@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from planner.cli.app import BROKEN_PIPE, COMMANDS, GROUPS, planner
+from planner.cli.app import BROKEN_PIPE, GROUPS, planner
 from planner.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
@@ -105,22 +105,19 @@ def test_the_commands_are_grouped_by_what_one_wants_to_do(run):
     told = run("--help").stdout
     titles = [line[:-1] for line in told.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles == ["Options", *GROUPS]
-    assert all(f"\n  {name} " in told for name in COMMANDS)
+    assert all(f"\n  {name} " in told for name in planner.commands)
 
 
 def test_a_mistyped_command_is_recognised(run):
     result = run("exlpain")
     assert result.exit_code == 2
-    assert "no command 'exlpain'; did you mean 'explain'?" in result.stderr
+    assert "No such command 'exlpain'. Did you mean 'explain'?" in result.stderr
     result = run("catalog", "lst")
     assert result.exit_code == 2
-    assert "no command 'lst'; did you mean 'list'?" in result.stderr
-    file = Path(__file__)
-    assert f"such as `planner plan {file}`" in " ".join(run(str(file)).stderr.split())
+    assert "No such command 'lst'. Did you mean 'list'?" in result.stderr
     hint = "hint: a model is named by an option: `--model llama-3.1-8b`"
     assert hint in run("size", "llama-3.1-8b", "--method", "lora").stderr
-    kinds = "there are kubernetes, kueue, portfolio, watsonx"
-    assert f"no command 'plan.json'; {kinds}" in run("export", "plan.json").stderr
+    assert "No such command 'plan.json'." in run("export", "plan.json").stderr
 
 
 @pytest.mark.parametrize(

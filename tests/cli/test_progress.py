@@ -34,22 +34,13 @@ def wait_for(text, stream):
         time.sleep(0.01)
 
 
-def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
+def test_a_terminal_is_told_what_is_being_done(stderr_is):
     terminal = stderr_is(Terminal())
-    monkeypatch.setattr(common, "_SHORT_SECONDS", 0.01)
     with ProgressLine() as say:
         say("sizing jobs")
         wait_for("sizing jobs", terminal)
         say("counting nodes")
         wait_for("counting nodes", terminal)
-
-
-def test_a_short_one_says_nothing(stderr_is, monkeypatch):
-    terminal = stderr_is(Terminal())
-    monkeypatch.setattr(common, "_SHORT_SECONDS", 120)
-    with ProgressLine() as say:
-        say("sizing jobs")
-    assert terminal.getvalue() == ""
 
 
 def test_a_pipe_gets_a_line_now_and_then_and_none_of_a_short_run(stderr_is, monkeypatch):
