@@ -81,11 +81,6 @@ class Found:
     unknown: tuple[str, ...] = ()
     """A sentence for each kind of server that the catalog does not know."""
 
-    @property
-    def answers(self) -> set[str]:
-        """Questions that need not be asked."""
-        return {*("serve", "tune") * bool(self.jobs), *("own",) * bool(self.servers)}
-
 
 class Assumption(NamedTuple):
     """A figure of a scenario that nobody has stated."""
@@ -132,7 +127,8 @@ def first_scenario(
     said = {name: attempts.take(partial(reads[name], one)) for name, one in given.items()}
     refuse(attempts.findings)
     if ask is not None:
-        open_ = [name for name in reads if name not in said and name not in found.answers]
+        known = {*("serve", "tune") * bool(found.jobs), *("own",) * bool(found.servers)}
+        open_ = [name for name in reads if name not in said and name not in known]
         said |= {name: _asked(name, reads[name], ask) for name in open_}
     served, tuned, owned = (said.get(name) or [] for name in ("serve", "tune", "own"))
     stated = [

@@ -296,19 +296,14 @@ class _Near:
         if self.cheapest.short:
             words = "not all jobs are kept, and who is kept is decided before all else"
             return made(left_out=words)
-        self.runner.progress(
-            f"planning for the fewest {goal}" if goal != "power" else "saving power"
-        )
+        self.runner.progress("saving power" if goal == "power" else f"seeking the fewest {goal}")
         try:
             near = self.runner.planner.near(inputs, goal, self.most_cents)
-        except LimitError:
+        except (Infeasible, LimitError):
             words = "nothing better than the cheapest was found, nor that there is nothing"
             return made(left_out=words)
         except (CheckError, ValueError) as error:
             return made(left_out=str(error))
-        except Infeasible:
-            words = "the solver found no plan that costs so little: a solver is wrong"
-            return made(left_out=words)
         share = len(near.plan.quarters) if goal == "power" else 1
         unit: Literal["W", "quarters waited", "moves"] = "W" if goal == "power" else goal
         best = Best(value=near.value / share, bound=near.bound / share, unit=unit)
