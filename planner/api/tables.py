@@ -21,7 +21,7 @@ from planner.exchange.portfolio import (
     scenario_part,
     template,
 )
-from planner.exchange.starter import Answers, Ask, Found, assumed, first_scenario
+from planner.exchange.starter import Ask, Found, assumed, first_scenario
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, unknown_references
 from planner.inputs.load import load_catalog
@@ -246,7 +246,7 @@ class InitResult(Result):
 
     def rows(self) -> list[Row]:
         """A row for each figure that nobody has stated: its key, its value, and what it means."""
-        return [one._asdict() for one in assumed(self.text)]
+        return list(assumed(self.text))
 
     def files(self) -> dict[str, str | bytes]:
         """`scenario.yaml`."""
@@ -303,7 +303,7 @@ def init(  # noqa: PLR0913 - a parameter for each question
     found = _found(files, catalog, mapping, sheet, progress)
     for sentence in found.unknown:
         warn(f"left out: {sentence}")
-    answers = Answers(serve, tune, own, offer, quarters)
+    answers = {"serve": serve, "tune": tune, "own": own, "offer": offer, "quarters": quarters}
     text = first_scenario(answers, found, catalog, _day(as_of), ask)
     try:
         return InitResult(text, files)
