@@ -20,7 +20,7 @@ from planner.inputs.base import Frozen
 from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
-from planner.planning.make import Goal
+from planner.planning.make import Goal, near_plan
 from planner.whatif.results import (
     JobShort,
     PlanSummary,
@@ -29,6 +29,7 @@ from planner.whatif.results import (
     require_plan,
     summary_of,
 )
+from planner.whatif.shortfall import units_short
 from planner.whatif.variants import CachedRunner
 
 
@@ -174,7 +175,7 @@ def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
     }
     plans = runner.all([settings for _, settings in asked.values()])
     runner.progress("what would be short, quarter by quarter")
-    short = runner.planner.units_short(inputs)
+    short = units_short(runner.planner.request(inputs))
     for (name, (objective, settings)), figures in zip(asked.items(), plans, strict=True):
         yield AlternativePlan(
             name=name,
@@ -298,7 +299,7 @@ class _Near:
             return made(left_out=words)
         self.runner.progress("saving power" if goal == "power" else f"seeking the fewest {goal}")
         try:
-            near = self.runner.planner.near(inputs, goal, self.most_cents)
+            near = near_plan(self.runner.planner.request(inputs), goal, self.most_cents)
         except (Infeasible, LimitError):
             words = "nothing better than the cheapest was found, nor that there is nothing"
             return made(left_out=words)
