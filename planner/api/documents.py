@@ -44,7 +44,7 @@ from planner.reporting.html.render import render as html
 from planner.reporting.pages import printer
 from planner.reporting.sections.options import command_for
 from planner.reporting.traced import RelatedResults
-from planner.whatif.alternatives import find_alternatives, standard_alternatives
+from planner.whatif.alternatives import find_alternatives
 from planner.whatif.results import summary_of
 from planner.whatif.sensitivity import analyze_sensitivity
 
@@ -203,7 +203,7 @@ def _what_ifs(
             if wanted == "options":
                 runner.know(summary_of(plan._plan))
                 runner.progress("planning do nothing, reclaim first and rent only")
-                return AlternativesResult(standard_alternatives(runner)), sensitivity
+                return AlternativesResult(find_alternatives(runner, within=None)), sensitivity
             if alternatives is None or not alternatives.whole:
                 alternatives = AlternativesResult(find_alternatives(runner))
             sensitivity = sensitivity or SensitivityResult(analyze_sensitivity(runner))

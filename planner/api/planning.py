@@ -53,8 +53,7 @@ from planner.reporting.sections.purchases import action_of
 from planner.sizing.sizers import Sizers
 from planner.version import GAP, TIME_LIMIT_SECONDS
 from planner.whatif.actuals import read_actuals
-from planner.whatif.causes import planned_side
-from planner.whatif.compare import Comparison, Replay, compare_plans, replay_plan
+from planner.whatif.compare import Comparison, Replay, compare_plans, planned_side, replay_plan
 
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""

@@ -12,7 +12,7 @@ from planner.api.result import FilePath, Result, Row, paths, require
 from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError, refuse
-from planner.exchange.inventory import gpu_types_by_name, plain_name
+from planner.exchange.cluster import gpu_types_by_name, plain_name
 from planner.exchange.training import TrainingRun, configuration, not_measured, observe
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.modelconfig import read_model_config

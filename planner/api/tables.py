@@ -12,8 +12,7 @@ from typing import Any, Literal
 from planner.api.result import FilePath, Progress, Result, Row, paths, warn
 from planner.api.scenario import load
 from planner.errors import Finding, InputError, refuse
-from planner.exchange import inventory, traffic, usage
-from planner.exchange.exported import parsed
+from planner.exchange import cluster, parsed, traffic
 from planner.exchange.portfolio import (
     Columns,
     jobs_from,
@@ -22,7 +21,7 @@ from planner.exchange.portfolio import (
     scenario_part,
     template,
 )
-from planner.exchange.starter import Answers, Ask, Found, assumed, first_scenario
+from planner.exchange.starter import Ask, Found, assumed, first_scenario
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, unknown_references
 from planner.inputs.load import load_catalog
@@ -115,8 +114,8 @@ def import_table(
         return _exported(path, parsed(text, str(path)), mapped, say)
     if text is not None and traffic.is_csv(text):
         return _metrics(path, traffic.of_csv(text, str(path)), mapped, say)
-    if text is not None and usage.is_sacct(text):
-        return _ran(path, usage.usage_of_slurm(text, str(path), _cluster_names(mapped)), say)
+    if text is not None and cluster.is_sacct(text):
+        return _ran(path, cluster.usage_of_slurm(text, str(path), _cluster_names(mapped)), say)
     if text is None:
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - openpyxl is slow
 
@@ -161,11 +160,11 @@ def _exported(
     """What a program exported as JSON."""
     if traffic.is_matrix(data):
         return _metrics(path, traffic.of_matrix(data, str(path)), mapping, say)
-    if usage.is_workloads(data):
+    if cluster.is_workloads(data):
         catalog, _ = load_catalog([])
         resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
         names = _cluster_names(mapping)
-        return _ran(path, usage.usage_of_kueue(data, str(path), names, resources), say)
+        return _ran(path, cluster.usage_of_kueue(data, str(path), names, resources), say)
     message = "is JSON of another kind than is read"
     hint = (
         "read are answers of Prometheus to `query_range` and `kubectl get workloads -o json`, and "
@@ -191,7 +190,7 @@ def _metrics(
 
 
 def _cluster_names(mapping: Path | None) -> dict[str, str]:
-    return {} if mapping is None else usage.read_names(mapping)
+    return {} if mapping is None else cluster.read_names(mapping)
 
 
 def _arrived(
@@ -205,10 +204,10 @@ def _arrived(
     return ImportResult(path, scenario_part(jobs, f"Traffic of {path.name}"), jobs)
 
 
-def _ran(path: Path, held: usage.ClusterUsage, say: Callable[[str], object]) -> ImportResult:
+def _ran(path: Path, held: cluster.ClusterUsage, say: Callable[[str], object]) -> ImportResult:
     for note in held.notes:
         say(f"{path}: {note}")
-    return ImportResult(path, usage.actuals_csv(held), None)
+    return ImportResult(path, cluster.actuals_csv(held), None)
 
 
 def table_template(*, full: bool = False) -> str:
@@ -247,7 +246,7 @@ class InitResult(Result):
 
     def rows(self) -> list[Row]:
         """A row for each figure that nobody has stated: its key, its value, and what it means."""
-        return [one._asdict() for one in assumed(self.text)]
+        return list(assumed(self.text))
 
     def files(self) -> dict[str, str | bytes]:
         """`scenario.yaml`."""
@@ -304,7 +303,7 @@ def init(  # noqa: PLR0913 - a parameter for each question
     found = _found(files, catalog, mapping, sheet, progress)
     for sentence in found.unknown:
         warn(f"left out: {sentence}")
-    answers = Answers(serve, tune, own, offer, quarters)
+    answers = {"serve": serve, "tune": tune, "own": own, "offer": offer, "quarters": quarters}
     text = first_scenario(answers, found, catalog, _day(as_of), ask)
     try:
         return InitResult(text, files)
@@ -332,7 +331,7 @@ def _found(
 ) -> Found:
     """What the files tell; raises InputError with the mistakes of all."""
     jobs: dict[str, dict[str, Any]] = {}
-    servers: list[inventory.Server] = []
+    servers: list[cluster.Server] = []
     met: dict[str, Path] = {}
     attempts = Attempts()
     for file in files:
@@ -348,21 +347,21 @@ def _found(
         jobs |= found
         servers += (server for server, _ in owned)
     refuse(attempts.findings)
-    return Found(jobs, *inventory.recognized(servers, catalog))
+    return Found(jobs, *cluster.recognized(servers, catalog))
 
 
-def _servers(file: Path, catalog: Catalog) -> list[tuple[inventory.Server, Collection[str]]]:
+def _servers(file: Path, catalog: Catalog) -> list[tuple[cluster.Server, Collection[str]]]:
     """The servers of a file, each with what marks it; none where it is of another kind."""
     content = read_bytes(file, str(file))
-    if inventory.is_report(content):
-        return [inventory.server_of(content, file.stem, str(file))]
+    if cluster.is_report(content):
+        return [cluster.server_of(content, file.stem, str(file))]
     if not content.lstrip(_BEFORE).startswith(b"{"):
         return []
     data = parsed(read_text(file, str(file)), str(file))
-    if not inventory.is_nodes(data):
+    if not cluster.is_nodes(data):
         return []
     resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
-    found = inventory.servers_of(data, str(file), resources)
+    found = cluster.servers_of(data, str(file), resources)
     return [(server, [f"node {server.name}"]) for server in found]
 
 

@@ -48,25 +48,17 @@ from planner.reporting.sections.variants import (
     titles_of,
 )
 from planner.sizing.sizers import Sizers
-from planner.whatif.alternatives import find_alternatives
-from planner.whatif.executors import DaskExecutor, ProcessExecutor
-from planner.whatif.results import (
-    Alternatives,
-    PlanSummary,
-    Sensitivity,
-    StoredResult,
-    dumps,
-    loads,
-    question_behind,
-)
-from planner.whatif.risk import PURCHASES, Risk, assess_risk
-from planner.whatif.sensitivity import analyze_sensitivity
+from planner.whatif.alternatives import Alternatives, find_alternatives
+from planner.whatif.results import PlanSummary, StoredResult, dumps, loads, question_behind
+from planner.whatif.risk import PURCHASES, Futures, Risk, assess_risk, read_futures
+from planner.whatif.sensitivity import Sensitivity, analyze_sensitivity
 from planner.whatif.sweep import RESULTS, SweepGrid, SweepRow, VariantRuns, read_grid, require_rows
-from planner.whatif.uncertain import Futures, read_futures
 from planner.whatif.variants import (
     AS_STATED,
     CachedRunner,
+    DaskExecutor,
     Executor,
+    ProcessExecutor,
     Variant,
     VariantPlanner,
     WorkerConfig,

@@ -173,27 +173,22 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
     named = _column_of_names(grid, columns)
     attempts = Attempts()
     jobs: Jobs = {}
-    first: dict[str, GridCell] = {}
     for row in grid.rows:
         name = row[named]
-        if name.text in first:
-            attempts.findings.append(
-                name.finding(f"the job {name.text!r} stands above already", NAME)
-            )
+        fault = _fault_of_text(name)
+        if name.text in jobs:
+            fault = f"the job {name.text!r} stands above already"
         elif not name.text:
-            attempts.findings.append(name.finding("the job has no name", NAME))
+            fault = "the job has no name"
         elif not name.text.isprintable():
-            attempts.findings.append(name.finding("the name holds a line break or a tab", NAME))
-        elif fault := _fault_of_text(name):
-            attempts.findings.append(name.finding(fault, NAME))
-        first.setdefault(name.text, name)
+            fault = "the name holds a line break or a tab"
+        attempts.findings += [name.finding(fault, NAME)] if fault else []
         cells = {
             head.text: cell
             for head, cell in zip(grid.header, row, strict=True)
             if cell.text and cell is not name and head.text not in columns.ignore
         }
-        job = attempts.take(partial(_job, cells, name, columns))
-        jobs[name.text] = job or {}
+        jobs[name.text] = attempts.take(partial(_job, cells, name, columns)) or {}
     if not attempts.findings and not jobs:
         hint = "a scenario without jobs needs no table, it says `jobs: {}`"
         found = grid.header[0].finding("there is no job below the header", hint=hint)
@@ -218,47 +213,38 @@ def _column_meant(head: str, known: Sequence[str]) -> str | None:
 def _column_of_names(grid: Grid, columns: Columns) -> int:
     """Which column names the job; raises InputError for columns and mappings that say nothing."""
     known = sorted({NAME, *(".".join(path) for path in _leaves(()))})
-    hint = _COLUMNS_KNOWN
     findings: list[Finding] = []
     theirs: list[str] = []
-    heads: list[str] = []
+    places: dict[str, int] = {}
     for place, cell in enumerate(grid.header):
         ours = () if cell.text in columns.ignore else columns.paths(cell.text)
         alone = isinstance(columns.columns.get(cell.text, ""), str)
         if not cell.text:
             if any(row[place].text for row in grid.rows):
                 findings.append(cell.finding("a column with values has no name"))
-        elif ours and (cell.text in theirs or (alone and ours[0] in heads)):
+        elif ours and (cell.text in theirs or (alone and ours[0] in places)):
             findings.append(cell.finding("stands twice in the header", ours[0]))
         else:
-            findings += (
-                cell.finding(
-                    f"{one!r} is no column of jobs", hint=_column_meant(one, known) or hint
-                )
-                for one in ours
-                if one not in known
-            )
-            heads += ours if alone else ()
+            for one in ours:
+                if one not in known:
+                    hint = _column_meant(one, known) or _COLUMNS_KNOWN
+                    findings.append(cell.finding(f"{one!r} is no column of jobs", hint=hint))
+                elif alone:
+                    places[one] = place
         theirs.append(cell.text)
-    if NAME not in heads and not findings:
+    if NAME not in places and not findings:
         hint = "name it `job`, or map it: `--mapping`"
         findings.append(grid.header[0].finding("no column names the job", hint=hint))
-    findings += [
-        Finding(f"{name!r} is no column of jobs", path="always", hint=key_meant(name, known))
-        for name in columns.always
-        if name not in known or _SHAPE.model(parts_of(name))
-    ]
-    findings += [
-        Finding("the table has no such column", path=f"values.{name}", hint=key_meant(name, theirs))
-        for name in columns.values
-        if name not in theirs
-    ]
+    for name in columns.always:
+        if name not in known or _SHAPE.model(parts_of(name)):
+            meant = key_meant(name, known)
+            findings.append(Finding(f"{name!r} is no column of jobs", path="always", hint=meant))
+    for name in columns.values:
+        if name not in theirs:
+            meant, path = key_meant(name, theirs), f"values.{name}"
+            findings.append(Finding("the table has no such column", path=path, hint=meant))
     refuse(findings)
-    return next(
-        place
-        for place, name in enumerate(theirs)
-        if columns.paths(name) == (NAME,) and name not in columns.ignore
-    )
+    return places[NAME]
 
 
 def _job(cells: Mapping[str, GridCell], name: GridCell, columns: Columns) -> dict[str, Any]:
@@ -309,9 +295,14 @@ def _job(cells: Mapping[str, GridCell], name: GridCell, columns: Columns) -> dic
     try:
         validate_values(data, Job, str)
     except InputError as error:
-        placed = {path: cell for path, (_, cell) in said.items()}
-        found = [_placed(one, placed, name) for one in error.findings]
-        raise InputError(*found) from None
+        for one in error.findings:  # at the cell of its column, or at the name of the job
+            path = one.path or ""
+            column = max(
+                (said_at for said_at in said if path.startswith(said_at)), key=len, default=""
+            )
+            cell = said[column][1] if column else name
+            findings.append(cell.finding(one.message, path or name.text, one.hint))
+        raise InputError(*findings) from None
     return data
 
 
@@ -324,14 +315,6 @@ def _meant(text: str, words: Mapping[str, Meaning]) -> Meaning | None:
     """What a mapping has for a word, in whatever case it is written."""
     folded = {word.casefold(): meaning for word, meaning in words.items()}
     return words.get(text, folded.get(text.casefold()))
-
-
-def _placed(finding: Finding, cells: Mapping[str, GridCell], name: GridCell) -> Finding:
-    """A mistake at the cell of its column, or at the name of the job where it has none."""
-    path = finding.path or ""
-    column = max((one for one in cells if path.startswith(one)), key=len, default=None)
-    cell = name if column is None else cells[column]
-    return cell.finding(finding.message, path or name.text, finding.hint)
 
 
 def _put(data: dict[str, Any], column: str, value: object) -> None:

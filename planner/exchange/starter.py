@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from itertools import count
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from itertools import chain, count
+from typing import Any, TypeAlias, TypeVar
 
 from planner.errors import Finding, InputError, refuse
-from planner.exchange.inventory import KnownServers
+from planner.exchange.cluster import KnownServers
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import unknown_reference
 from planner.inputs.reading.diagnostics import Attempts
@@ -59,17 +59,6 @@ _PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
 
 Ask: TypeAlias = "Callable[[str, InputError | None], str | None]"
 """Is asked a question by its name; again, with the mistakes, for an answer that cannot be taken."""
-AnswerText: TypeAlias = "str | Sequence[str] | None"
-
-
-class Answers(NamedTuple):
-    """What was answered, as people write it; None where nothing was."""
-
-    serve: AnswerText = None
-    tune: AnswerText = None
-    own: AnswerText = None
-    offer: AnswerText = None
-    quarters: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +69,6 @@ class Found:
     servers: tuple[KnownServers, ...] = ()
     unknown: tuple[str, ...] = ()
     """A sentence for each kind of server that the catalog does not know."""
-
-    @property
-    def answers(self) -> set[str]:
-        """Questions that need not be asked."""
-        return {*("serve", "tune") * bool(self.jobs), *("own",) * bool(self.servers)}
-
-
-class Assumption(NamedTuple):
-    """A figure of a scenario that nobody has stated."""
-
-    key: str
-    """Dotted path."""
-    value: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +84,23 @@ class _Entry:
         """The same with other lines for some keys, `users="users: 900"`; None for no line."""
         return replace(self, lines=tuple(_put(self.lines, said, remark)))
 
-    def figure(self, key: str) -> str:
+    def figure(self, key: str) -> int:
         """What stands at a key."""
         found = filter(None, map(_LINE.fullmatch, self.lines))
-        return next(one[3] for one in found if one[2] == key)
-
-    def written(self, name: str) -> Iterator[str]:
-        yield f"  {flow_key(name)}:{self.value}"
-        yield from self.lines
+        return int(next(one[3] for one in found if one[2] == key))
 
 
 def first_scenario(
-    answers: Answers, found: Found, catalog: Catalog, as_of: date, ask: Ask | None
+    answers: Mapping[str, str | Sequence[str] | None],
+    found: Found,
+    catalog: Catalog,
+    as_of: date,
+    ask: Ask | None,
 ) -> str:
-    """The text of the scenario; what is open is asked. Raises InputError with every mistake."""
+    """The text of the scenario; what is open is asked. Raises InputError with every mistake.
+
+    `answers` are as people write them, by question: serve, tune, own, offer and quarters.
+    """
     template = _Template((shipped("scenarios") / _TEMPLATE).read_text(encoding="utf-8"))
     reads: dict[str, Callable[[Any], Any]] = {
         "serve": partial(_entries, "serve", partial(_served, template, catalog)),
@@ -132,25 +110,32 @@ def first_scenario(
         "quarters": partial(_placed, "quarters", partial(_horizon, template, found.jobs, as_of)),
     }
     attempts = Attempts()
-    given = {name: one for name, one in answers._asdict().items() if one is not None}
+    given = {name: one for name, one in answers.items() if one is not None}
     said = {name: attempts.take(partial(reads[name], one)) for name, one in given.items()}
     refuse(attempts.findings)
     if ask is not None:
-        open_ = [name for name in reads if name not in said and name not in found.answers]
+        known = {*("serve", "tune") * bool(found.jobs), *("own",) * bool(found.servers)}
+        open_ = [name for name in reads if name not in said and name not in known]
         said |= {name: _asked(name, reads[name], ask) for name in open_}
     served, tuned, owned = (said.get(name) or [] for name in ("serve", "tune", "own"))
-    jobs = [*(_stated(name, job) for name, job in found.jobs.items()), *served, *tuned]
-    fleet = [*map(_server, found.servers), *owned]
+    stated = [
+        _Entry(name, tuple(f"  {line}" for line in as_yaml({name: dict(job)}).splitlines()[1:]))
+        for name, job in found.jobs.items()
+    ]
+    fleet = [_owning(one.node_type, one.count, one.doubt) for one in found.servers] + owned
     offers = said.get("offer")
     if not fleet and offers == []:
         message = "nothing is owned and nothing may be had, so nothing can run anywhere"
         raise InputError(Finding(message, path="offer", hint="name what you may buy or rent"))
+    jobs = [*stated, *served, *tuned]
     nothing_said = said.get("serve") is None and said.get("tune") is None and not jobs
+    left_out = "Left out; docs/catalog.md says how to add a node type of your own:"
+    remarks = (left_out, *(f"  {sentence}" for sentence in found.unknown)) if found.unknown else ()
     sections = (
         template.head,
         ["format: 1", "name: A first scenario"],
         said.get("quarters") or reads["quarters"](""),
-        [*template.section("fleet", fleet), *_left_out(found.unknown)],
+        [*template.section("fleet", fleet), *(f"  # {remark}" for remark in remarks)],
         template.section("offers", offers),
         template.section("policies"),
         template.section("jobs", None if nothing_said else jobs),
@@ -168,8 +153,8 @@ def _asked(name: str, read: Callable[[str], R], ask: Ask) -> R | None:
     return None
 
 
-def assumed(text: str) -> Iterator[Assumption]:
-    """The lines of a scenario that are marked so."""
+def assumed(text: str) -> Iterator[dict[str, str]]:
+    """The lines of a scenario that are marked so: dotted path, value, and what it means."""
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
         found = _LINE.fullmatch(line)
@@ -177,19 +162,21 @@ def assumed(text: str) -> Iterator[Assumption]:
             continue
         above = [one for one in above if one[0] < len(found[1])] + [(len(found[1]), found[2])]
         if found[5]:
-            yield Assumption(".".join(key for _, key in above), found[3] or "", found[6])
+            path = ".".join(key for _, key in above)
+            yield {"key": path, "value": found[3] or "", "why": found[6]}
 
 
 class _Template:
-    """The template by section and entry, each with the remarks above it."""
+    """The template by section, each with the remarks above it and the lines below."""
 
     def __init__(self, text: str) -> None:
-        _, _, *self.head = text.partition("\n\n")[0].splitlines()
+        head, _, body = text.partition("\n\n")
+        _, _, *self.head = head.splitlines()
         self._tops: dict[str, list[str]] = {}
         self._lines: dict[str, list[str]] = {}
         above: list[str] = []
         section = ""
-        for line in filter(None, text.partition("\n\n")[2].splitlines()):
+        for line in filter(None, body.splitlines()):
             if line.startswith("#"):
                 above.append(line)
             elif line.startswith(" "):
@@ -216,18 +203,12 @@ class _Template:
         lines = [*self._tops[name], f"{name}:{'' if shown else ' {}'}"]
         taken: set[str] = set()
         for place, entry in enumerate(shown):
-            free = next(one for one in _numbered(entry.name) if one not in taken)
+            numbered = chain([entry.name], (f"{entry.name}-{number}" for number in count(2)))
+            free = next(one for one in numbered if one not in taken)
             taken.add(free)
-            if place and entry.lines:
-                lines.append("")
-            lines += entry.written(free)
+            lines += [""] * bool(place and entry.lines)
+            lines += (f"  {flow_key(free)}:{entry.value}", *entry.lines)
         return lines
-
-
-def _numbered(name: str) -> Iterator[str]:
-    """`chat`, `chat-2` and so on."""
-    yield name
-    yield from (f"{name}-{number}" for number in count(2))
 
 
 def _put(lines: Iterable[str], said: Mapping[str, str | None], remark: str = "") -> Iterator[str]:
@@ -263,13 +244,6 @@ def _placed(question: str, read: Callable[[str], R], item: str) -> R:
         raise InputError(found) from None
 
 
-def _parts(pattern: re.Pattern[str], item: str, example: str) -> tuple[str | None, ...]:
-    found = pattern.fullmatch(item)
-    if found is None:
-        raise ValueError(f"{item!r} cannot be read", f"write it as `{example}`")
-    return found.groups()
-
-
 def _model(name: str | None, catalog: Catalog) -> str:
     """By its id, or by the name that it is published under."""
     written = "-".join((name or "").split())
@@ -281,10 +255,10 @@ def _model(name: str | None, catalog: Catalog) -> str:
 def _node_type(name: str | None, catalog: Catalog) -> str:
     """The id that a name stands for, its words parted by spaces or dashes."""
     written = "-".join((name or "").split())
-    known = {one.casefold(): one for one in catalog.nodes}
-    if written.casefold() not in known:
-        raise ValueError(*unknown_reference("node type", written, catalog.nodes, catalog))
-    return known[written.casefold()]
+    for known in catalog.nodes:
+        if known.casefold() == written.casefold():
+            return known
+    raise ValueError(*unknown_reference("node type", written, catalog.nodes, catalog))
 
 
 def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
@@ -308,8 +282,8 @@ def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
     entry = entry.but(model=f"model: {model}")
     if catalog.models[model].encoder:
         entry = entry.but("it writes no text", output_tokens="output_tokens: 0")
-    fits = catalog.models[model].longest_context - int(entry.figure("output_tokens"))
-    if fits < int(entry.figure("input_tokens")):
+    fits = catalog.models[model].longest_context - entry.figure("output_tokens")
+    if fits < entry.figure("input_tokens"):
         entry = entry.but("assumed: all that the model takes", input_tokens=f"input_tokens: {fits}")
     return replace(entry, name=f"{_PLAIN.sub('-', model)}-serving")
 
@@ -338,7 +312,7 @@ def _tuned(template: _Template, catalog: Catalog, item: str) -> _Entry:
         entry = entry.but(method=f"method: {method}")
     entry = entry.but(model=f"model: {model}")
     longest = catalog.models[model].max_context
-    if longest < int(entry.figure("sequence")):
+    if longest < entry.figure("sequence"):
         entry = entry.but("assumed: all that the model takes", sequence=f"sequence: {longest}")
     return replace(entry, name=f"{_PLAIN.sub('-', model)}-{method}")
 
@@ -346,11 +320,22 @@ def _tuned(template: _Template, catalog: Catalog, item: str) -> _Entry:
 def _owned(catalog: Catalog, item: str) -> _Entry:
     """`2 xe9680-h100`."""
     number, name = _parts(_OWNED, item, "2 xe9680-h100")
-    node_type = _node_type(name, catalog)
-    nodes = int(number or 1)
+    node_type, nodes = _node_type(name, catalog), int(number or 1)
     if not nodes:
         raise ValueError(f"none of {node_type}", "leave it out")
-    return _Entry(node_type, (), f" {{node_type: {node_type}, count: {nodes}}}")
+    return _owning(node_type, nodes)
+
+
+def _owning(node_type: str, nodes: int, doubt: str = "") -> _Entry:
+    remark = f"  # assumed: {doubt}" if doubt else ""
+    return _Entry(node_type, (), f" {{node_type: {node_type}, count: {nodes}}}{remark}")
+
+
+def _parts(pattern: re.Pattern[str], item: str, example: str) -> tuple[str | None, ...]:
+    found = pattern.fullmatch(item)
+    if found is None:
+        raise ValueError(f"{item!r} cannot be read", f"write it as `{example}`")
+    return found.groups()
 
 
 def _offered(template: _Template, catalog: Catalog, item: str) -> _Entry:
@@ -361,18 +346,18 @@ def _offered(template: _Template, catalog: Catalog, item: str) -> _Entry:
         hint = f"write {one_of(tuple(_KINDS))}; other kinds go into the file"
         raise ValueError(f"{said!r} is no kind of offer", hint)
     node_type = _node_type(name, catalog)
-    lines = {"node_type": f"node_type: {node_type}", "kind": f"kind: {kind}"}
-    if price is not None:
-        key = "price_usd" if kind == "buy" else "price_usd_per_gpu_hour"
-        lines["kind"] += f"\n    {key}: {_number(price)}"
-    elif catalog.prices.listed(kind, node_type) is None:
-        example = f"`{item} at {'400000' if kind == 'buy' else '3.5'}`"
-        what = "of a node" if kind == "buy" else "of a GPU and hour"
+    key, example, what = "price_usd_per_gpu_hour", "3.5", "of a GPU and hour"
+    if kind == "buy":
+        key, example, what = "price_usd", "400000", "of a node"
+    priced = "" if price is None else f"\n    {key}: {_number(price)}"
+    if price is None and catalog.prices.listed(kind, node_type) is None:
         message = f"the price book has no price of {node_type} ({kind})"
-        raise ValueError(message, f"write the price {what} behind it, as {example}")
-    like = "kind: buy" if kind == "buy" else "kind: rent"
-    entry = next(one for one in template.entries("offers") if f"    {like}" in one.lines)
-    return replace(entry.but(**lines), name=f"{kind}-{node_type}", value="")
+        hint = f"write the price {what} behind it, as `{item} at {example}`"
+        raise ValueError(message, hint)
+    like = f"    kind: {'buy' if kind == 'buy' else 'rent'}"
+    entry = next(one for one in template.entries("offers") if like in one.lines)
+    entry = entry.but(node_type=f"node_type: {node_type}", kind=f"kind: {kind}{priced}")
+    return replace(entry, name=f"{kind}-{node_type}", value="")
 
 
 def _horizon(
@@ -396,21 +381,3 @@ def _horizon(
         raise ValueError(told, "write the first and the last, as 2027Q1..2027Q4")
     said = {"first_quarter": f"first_quarter: {named[0]}", "quarters": f"quarters: {quarters}"}
     return list(_put(lines, said))
-
-
-def _stated(name: str, job: Mapping[str, Any]) -> _Entry:
-    """A job of a table, as it is stated there."""
-    _, *lines = as_yaml({name: dict(job)}).splitlines()
-    return _Entry(name, tuple(f"  {line}" for line in lines))
-
-
-def _server(servers: KnownServers) -> _Entry:
-    written = f" {{node_type: {servers.node_type}, count: {servers.count}}}"
-    remark = f"  # assumed: {servers.doubt}" if servers.doubt else ""
-    return _Entry(servers.node_type, (), written + remark)
-
-
-def _left_out(unknown: Sequence[str]) -> Iterator[str]:
-    if unknown:
-        yield "  # Left out; docs/catalog.md says how to add a node type of your own:"
-        yield from (f"  #   {sentence}" for sentence in unknown)

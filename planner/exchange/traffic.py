@@ -16,18 +16,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from math import ceil, inf, isnan
+from itertools import chain
+from math import ceil, inf
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator
 
 from planner.errors import Finding, InputError, refuse
-from planner.exchange.exported import Exported, of_export
+from planner.exchange import Exported, of_export
+from planner.exchange.cluster import scenario_name
 from planner.exchange.exports import cluster_names
-from planner.exchange.usage import scenario_name
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.scenario.quarter import Quarter
@@ -75,8 +75,8 @@ def is_trace(path: Path) -> bool:
             first = file.readline(_FIRST_LINE_BYTES).decode("utf-8-sig")
     except (OSError, ValueError):
         return False
-    places = _places(_names(first)).keys()
-    return "time" in places and not places.isdisjoint(_USUAL)
+    columns = _columns(_names(first)).keys()
+    return "time" in columns and not columns.isdisjoint(_USUAL)
 
 
 def loads_of(path: Path, catalog: Catalog) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
@@ -124,14 +124,13 @@ def _names(line: str) -> list[str]:
     return next(csv.reader([line.rstrip("\r\n")]), [])
 
 
-def _places(names: Sequence[str]) -> dict[str, int]:
-    """Where each figure stands."""
-    plain = [re.sub(r"[^a-z]", "", name.casefold()) for name in names]
+def _columns(names: Sequence[str]) -> dict[str, str]:
+    """What the column, or the key, of each figure is called."""
     return {
-        what: place
+        what: name
         for what, known in _COLUMNS.items()
-        for place, name in enumerate(plain)
-        if name in known
+        for name in names
+        if re.sub(r"[^a-z]", "", name.casefold()) in known
     }
 
 
@@ -141,7 +140,7 @@ def _read(path: Path) -> dict[str, _Requests]:
     findings: list[Finding] = []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for line, row in _rows(file):
+            for line, row in _rows(file, str(path)):
                 try:
                     _count(found, row)
                 except ValueError as error:
@@ -160,61 +159,61 @@ def _read(path: Path) -> dict[str, _Requests]:
     return {name: one for name, one in found.items() if len(one.at_s) > 1}
 
 
-def _rows(file: Any) -> Iterator[tuple[int, dict[str, Any]]]:  # noqa: ANN401 - lines of text
+def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line by number, with what stands for time, input, output and model."""
     first = file.readline()
-    places = _places(_names(first))
+    names = _names(first)
+    columns = _columns(names)
     refuse(
         Finding(
             f"no column of this trace tells the {what} tokens of its requests",
-            file=file.name,
-            line=1,
+            *(shown_as, 1),
             hint=f"call it {usual}",
         )
         for what, usual in _USUAL.items()
-        if what not in places
+        if what not in columns
     )
-    if first.lstrip().startswith("{"):
-        file.seek(0)
-        keys = {what: _names(first)[place] for what, place in places.items()}
-        for number, text in enumerate(file, 1):
-            if text.strip():
-                yield number, _of_json(text, keys)
+    if not first.lstrip().startswith("{"):
+        for number, cells in enumerate(csv.reader(file), 2):
+            if cells:
+                row: dict[str, Any] = dict(zip(names, cells, strict=False))
+                yield number, {what: row.get(name) for what, name in columns.items()}
         return
-    for number, cells in enumerate(csv.reader(file), 2):
-        if cells:
-            yield (
-                number,
-                {what: cells[place] for what, place in places.items() if place < len(cells)},
-            )
-
-
-def _of_json(text: str, keys: Mapping[str, str]) -> dict[str, Any]:
-    """A line of JSON, whose times are milliseconds; nothing where it is none."""
-    try:
-        line = json.loads(text)
-        row = {what: line[key] for what, key in keys.items() if key in line}
-        return row | {"time": row["time"] / 1000}
-    except (ValueError, TypeError, KeyError):
-        return {}
+    for number, text in enumerate(chain((first,), file), 1):
+        if text.strip():
+            try:
+                row = json.loads(text)
+                figures = {what: row.get(name) for what, name in columns.items()}
+                yield number, figures | {"time": row[columns["time"]] / 1000}  # milliseconds
+            except (ValueError, TypeError, KeyError, AttributeError):
+                yield number, {}
 
 
 def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
     missing = [what for what in _NEEDED if row.get(what) in (None, "")]
     if missing:
         raise ValueError(f"says nothing of {', '.join(missing)}")
-    at_s = seconds_of(row["time"])
-    taken, given = (_tokens(row[what], what) for what in ("input", "output"))
+    at_s = _seconds(row["time"])
+    tokens = {}
+    for what in ("input", "output"):
+        try:
+            number = float(row[what])
+        except (TypeError, ValueError):
+            number = -1.0
+        if not 0 <= number <= _MOST_TOKENS or not number.is_integer():
+            told = f"{str(row[what])!r} is no number of {what} tokens, 0 to {_MOST_TOKENS:,}"
+            raise ValueError(told)
+        tokens[what] = int(number)
     requests = found[str(row.get("model") or "")]
-    if taken == 0 or given == 0:
+    if 0 in tokens.values():
         requests.unanswered += 1
         return
     requests.at_s.append(at_s)
-    requests.input_tokens.append(taken)
-    requests.output_tokens.append(given)
+    requests.input_tokens.append(tokens["input"])
+    requests.output_tokens.append(tokens["output"])
 
 
-def seconds_of(cell: Any) -> float:  # noqa: ANN401 - text or a number
+def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
     """A time as a number of seconds, or as a date with its time, UTC unless it says otherwise."""
     try:
         number = float(cell)
@@ -229,16 +228,6 @@ def seconds_of(cell: Any) -> float:  # noqa: ANN401 - text or a number
     return number / 1000 if number >= _MS_FROM else number
 
 
-def _tokens(cell: Any, what: str) -> int:  # noqa: ANN401 - text or a number
-    try:
-        number = float(cell)
-    except (TypeError, ValueError):
-        number = -1.0
-    if not 0 <= number <= _MOST_TOKENS or not number.is_integer():
-        raise ValueError(f"{str(cell)!r} is no number of {what} tokens, 0 to {_MOST_TOKENS:,}")
-    return int(number)
-
-
 def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]]:
     """What a load states of these requests, and the figures that it has no key for."""
     at_s = np.sort(np.frombuffer(requests.at_s))
@@ -246,12 +235,12 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
     if lasts_s <= 0:
         raise InputError(Finding("all requests are of one moment", file=shown_as))
     if lasts_s > _LONGEST_S:
-        told = f"its requests span {lasting(lasts_s)}: write all times in one way"
+        told = f"its requests span {_lasting(lasts_s)}: write all times in one way"
         raise InputError(Finding(told, file=shown_as))
     rate = (len(at_s) - 1) / lasts_s
     window_s = _HOUR_S if lasts_s >= _DAY_S else 5 * _MINUTE_S if lasts_s >= _HOUR_S / 2 else None
     first, last = 0, len(at_s)
-    notes = [f"{shown_as}: {count_of(len(at_s), 'request')} in {lasting(lasts_s)}"]
+    notes = [f"{shown_as}: {count_of(len(at_s), 'request')} in {_lasting(lasts_s)}"]
     load: dict[str, Any] = {"requests_per_second": float(f"{rate:.4g}")}
     if window_s is None:
         notes.append("too short to tell a peak: state `peak_to_mean`")
@@ -261,7 +250,7 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
         last = int(ends[first])
         peak = max(1.0, (last - first) / window_s / rate)
         load["peak_to_mean"] = float(f"{peak:.3g}")
-        notes.append(f"its busiest {lasting(window_s)} have {peak:.3g} times as many as the mean")
+        notes.append(f"its busiest {_lasting(window_s)} have {peak:.3g} times as many as the mean")
     gaps = np.diff(at_s[first:last])
     if len(gaps) > 1 and gaps.mean() > 0:
         load["arrivals_cv"] = float(f"{min(gaps.std() / gaps.mean(), _MOST_CV):.3g}")
@@ -278,7 +267,7 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
     return load, notes
 
 
-def lasting(seconds: float) -> str:
+def _lasting(seconds: float) -> str:
     """A span in the largest unit of which it has two."""
     for length, unit in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
         if seconds >= 2 * length:
@@ -334,19 +323,9 @@ class MetricSeries:
         return None
 
 
-def _points(values: object) -> object:
-    """Samples as numbers; those that are no number are left out, as Prometheus means them."""
-    if not isinstance(values, list) or not all(
-        isinstance(one, list) and len(one) == 2 for one in values
-    ):
-        raise ValueError("samples are pairs of a time and a value")
-    points = [(float(at), float(value)) for at, value in values]
-    return [(at, value) for at, value in points if not isnan(value)]
-
-
 class _OneSeries(Exported):
     metric: dict[str, str]
-    values: Annotated[list[tuple[float, float]], BeforeValidator(_points)]
+    values: list[tuple[float, float]]
 
 
 class _Matrix(Exported):
@@ -368,10 +347,9 @@ def of_matrix(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 -
         raise InputError(Finding(f"is no range of samples: {told}", file=shown_as, hint=hint))
     found = []
     for place, one in enumerate(of_export(_Matrix, held, shown_as).result):
-        points = np.array(one.values, dtype=np.float64).reshape(-1, 2)
         labels = dict(one.metric)
         name = labels.pop("__name__", "")
-        found.append(_series(name, labels, points, f"result[{place}]"))
+        found.append(_series(name, labels, one.values, f"result[{place}]"))
     return _sound(found, shown_as)
 
 
@@ -388,14 +366,14 @@ def of_csv(text: str, shown_as: str) -> list[MetricSeries]:
     points: list[list[tuple[float, float]]] = [[] for _ in grid.header[1:]]
     for time, *cells in grid.rows:
         try:
-            at_s = seconds_of(time.text)
+            at_s = _seconds(time.text)
         except ValueError as error:
             findings.append(time.finding(str(error)))
             continue
         for cell, series in zip(cells, points, strict=True):
             try:
-                if cell.text and not isnan(value := float(cell.text)):
-                    series.append((at_s, value))
+                if cell.text:
+                    series.append((at_s, float(cell.text)))
             except ValueError:
                 hint = "download it without `Formatted data`"
                 findings.append(cell.finding(f"{cell.text!r} is no number", hint=hint))
@@ -404,16 +382,17 @@ def of_csv(text: str, shown_as: str) -> list[MetricSeries]:
         stated = _HEADING.fullmatch(heading.text)
         labels = dict(_LABEL.findall(stated[2])) if stated else {}
         name = labels.pop("__name__", "") or (stated[1] if stated else heading.text) or ""
-        array = np.array(samples, dtype=np.float64).reshape(-1, 2)
-        found.append(_series(name, labels, array, f"column {heading.column}"))
-    if findings:
-        raise InputError(*findings[:20])
+        found.append(_series(name, labels, samples, f"column {heading.column}"))
+    refuse(findings[:_MOST_FINDINGS])
     return _sound(found, shown_as)
 
 
 def _series(
-    name: str, labels: dict[str, str], points: NDArray[np.float64], place: str
+    name: str, labels: dict[str, str], samples: Sequence[tuple[float, float]], place: str
 ) -> MetricSeries:
+    """Samples that are no number are left out, as Prometheus means them."""
+    points = np.array(samples, dtype=np.float64).reshape(-1, 2)
+    points = points[~np.isnan(points[:, 1])]
     return MetricSeries(name.removesuffix("_total"), labels, points[:, 0], points[:, 1], place)
 
 
@@ -427,8 +406,7 @@ def _sound(series: list[MetricSeries], shown_as: str) -> list[MetricSeries]:
         if not kinds:
             message = f"holds no series of vLLM or DCGM: {names}"
         raise InputError(Finding(message, file=shown_as, hint=None if kinds else _ASK))
-    if faults := [Finding(f, file=shown_as, path=one.place) for one in known if (f := one.fault())]:
-        raise InputError(*faults)
+    refuse(Finding(fault, file=shown_as, path=one.place) for one in known if (fault := one.fault()))
     return known
 
 
@@ -454,18 +432,18 @@ def served(
     loads = {}
     for model, counters in sorted(by_model.items()):
         whose = f"{shown_as}, {model}" if model else shown_as
-        lacking = [f"{name}_total" for name in _COUNTED if not _whole(counters.get(name, ()))]
-        if lacking:
+        rises = {name: sum(rise for *_, rise in _rises(counters.get(name, ()))) for name in _VLLM}
+        if lacking := [f"{name}_total" for name in _COUNTED if not rises[name]]:
             message = f"counts none of {', '.join(lacking)}"
             findings.append(Finding(message, file=whose, hint=_ASK))
             continue
-        load, said = _load_of(counters)
+        load, said = _load_of(counters[_REQUESTS], rises)
         loads[model] = load, [f"{whose}: {line}" for line in said]
     refuse(findings)
     return serving_jobs(file_stem, loads, catalog)
 
 
-def _increases(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, float]]:
+def _rises(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, float]]:
     """By how much a counter rose from one time to the next; one that began anew, from zero."""
     for one in series:
         rises = np.diff(one.values)
@@ -473,30 +451,31 @@ def _increases(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, f
         yield from zip(one.at_s[:-1].tolist(), one.at_s[1:].tolist(), rises.tolist(), strict=True)
 
 
-def _whole(series: Iterable[MetricSeries]) -> float:
-    return sum(rise for _, _, rise in _increases(series))
-
-
 def _load_of(
-    counters: Mapping[str, Sequence[MetricSeries]],
+    counted: Sequence[MetricSeries], rises: Mapping[str, float]
 ) -> tuple[dict[str, Any], list[str]]:
-    """What a load states of these counters, and how it was found."""
+    """What a load states of counted requests and all that was counted, and how it was found."""
     of_quarter: defaultdict[str, float] = defaultdict(float)
     of_hour: defaultdict[tuple[str, int], float] = defaultdict(float)
-    for begins, ends, rise in _increases(counters[_REQUESTS]):
+    for begins, ends, rise in _rises(counted):
         middle = (begins + ends) / 2
         quarter = str(Quarter.of(_day(middle)))
         of_quarter[quarter] += rise
         if ends - begins <= _HOUR_S:
             of_hour[quarter, int(middle // _HOUR_S)] += rise
-    first = min(one.at_s[0] for one in counters[_REQUESTS])
-    last = max(one.at_s[-1] for one in counters[_REQUESTS])
+    first = min(one.at_s[0] for one in counted)
+    last = max(one.at_s[-1] for one in counted)
     notes, rates, peaks = [], {}, {}
     for quarter in sorted(of_quarter):
-        lasts_s, whole_s = _covered(quarter, first, last)
+        named = Quarter.parse(quarter)
+        begins, ends = (
+            datetime.combine(one.start, datetime.min.time(), UTC).timestamp()
+            for one in (named, named + 1)
+        )
+        lasts_s = min(ends, last) - max(begins, first)
         rates[quarter] = of_quarter[quarter] / lasts_s
-        said = f"{quarter}: {of_quarter[quarter]:,.0f} requests in {lasting(lasts_s)}"
-        said += f" of its {whole_s / _DAY_S:,.0f} days"
+        said = f"{quarter}: {of_quarter[quarter]:,.0f} requests in {_lasting(lasts_s)}"
+        said += f" of its {(ends - begins) / _DAY_S:,.0f} days"
         hours = [count for (of, _), count in of_hour.items() if of == quarter]
         if lasts_s >= _DAY_S and hours and rates[quarter]:
             peaks[quarter] = max(1.0, max(hours) / _HOUR_S / rates[quarter])
@@ -506,33 +485,21 @@ def _load_of(
     load: dict[str, Any] = {
         "requests_per_second": figures if len(figures) > 1 else next(iter(figures.values()))
     }
-    step = min(float(np.diff(one.at_s).min()) for one in counters[_REQUESTS] if len(one.at_s) > 1)
+    step = min(float(np.diff(one.at_s).min()) for one in counted if len(one.at_s) > 1)
     if peaks and _HOUR_S % step == 0:
         busiest = max(peaks, key=lambda quarter: peaks[quarter] * rates[quarter])
         load["peak_to_mean"] = float(f"{peaks[busiest]:.3g}")
     else:
         notes.append("tells no peak, which takes a day with `step=5m`: state `peak_to_mean`")
-    requests = _whole(counters[_REQUESTS])
     for key, name in (("input_tokens", _INPUT), ("output_tokens", _OUTPUT)):
-        load[key] = ceil(_whole(counters[name]) / requests)
-    if asked := _whole(counters.get(_ASKED_OF_CACHE, ())):
-        cached = _whole(counters.get(_FOUND_IN_CACHE, ())) / asked
-        load["cached_input"] = min(_MOST_CACHED, float(f"{cached:.3g}"))
+        load[key] = ceil(rises[name] / rises[_REQUESTS])
+    if asked := rises[_ASKED_OF_CACHE]:
+        load["cached_input"] = min(_MOST_CACHED, float(f"{rises[_FOUND_IN_CACHE] / asked:.3g}"))
     return load, notes
 
 
 def _day(at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, UTC)
-
-
-def _covered(quarter: str, first_s: float, last_s: float) -> tuple[float, float]:
-    """Seconds of a quarter that lie between two times, and all of them."""
-    named = Quarter.parse(quarter)
-    begins, ends = (
-        datetime.combine(one.start, datetime.min.time(), UTC).timestamp()
-        for one in (named, named + 1)
-    )
-    return min(ends, last_s) - max(begins, first_s), ends - begins
 
 
 # Who held the GPUs that DCGM watched

@@ -133,23 +133,6 @@ def observe(
     `config` is a Hugging Face configuration, `rank` that of an adapter. Raises InputError where
     packages or a GPU are missing, or the configuration is none that they know.
     """
-    torch, transformers, peft = _packages(tune)
-    if device == "cuda" and not torch.cuda.is_available():
-        hint = "run it on the machine whose GPU is to be measured; `nvidia-smi` must show one"
-        raise InputError(Finding("PyTorch finds no GPU here to measure on", hint=hint))
-    versions = [f"torch {torch.__version__}", f"transformers {transformers.__version__}"]
-    versions += [f"peft {peft.__version__}"] if tune.method != "full" else []
-    gpu = torch.cuda.get_device_name() if device == "cuda" else ""
-    try:
-        model = _model(config, tune, rank, device)
-        allocated, seconds = _train(model, tune, steps, device)
-    except torch.OutOfMemoryError:
-        allocated, seconds = None, None
-    return TrainingRun(gpu, ", ".join(versions), allocated, seconds)
-
-
-def _packages(tune: Tune) -> tuple[Any, Any, Any]:
-    """PyTorch, transformers and PEFT; raises InputError that names what is missing."""
     try:
         import peft  # noqa: PLC0415 - an extra
         import torch  # noqa: PLC0415
@@ -161,19 +144,33 @@ def _packages(tune: Tune) -> tuple[Any, Any, Any]:
         hint = "install it with `pip install 'gpu-fit-planner[measure]'`"
         message = f"`planner measure` needs the package `{missing.name}`, which is not installed"
         raise InputError(Finding(message, hint=hint)) from None
-    return torch, transformers, peft
+    if device == "cuda" and not torch.cuda.is_available():
+        hint = "run it on the machine whose GPU is to be measured; `nvidia-smi` must show one"
+        raise InputError(Finding("PyTorch finds no GPU here to measure on", hint=hint))
+    packages = (torch, transformers) if tune.method == "full" else (torch, transformers, peft)
+    versions = ", ".join(f"{one.__name__} {one.__version__}" for one in packages)
+    gpu = torch.cuda.get_device_name() if device == "cuda" else ""
+    try:
+        model = _model(config, tune, rank, device)
+        return TrainingRun(gpu, versions, *_train(model, tune, steps, device))
+    except torch.OutOfMemoryError:
+        return TrainingRun(gpu, versions, None, None)
 
 
 def _model(config: Mapping[str, Any], tune: Tune, rank: int, device: str) -> Any:  # noqa: ANN401
     import torch  # noqa: PLC0415
+    from peft import (  # noqa: PLC0415
+        LoraConfig,
+        get_peft_model,
+        prepare_model_for_kbit_training,
+    )
     from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415
 
     kinds = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
     narrow = tune.method != "full" or tune.precision in ("bf16", "fp16")
     kind = kinds[str(tune.precision or "bf16").removesuffix("-mixed")] if narrow else torch.float32
-    stated = dict(config)
-    longest = max(int(stated.get("max_position_embeddings") or 0), int(tune.sequence or 0))
-    stated |= {"max_position_embeddings": longest, "use_cache": False}
+    longest = max(int(config.get("max_position_embeddings") or 0), int(tune.sequence or 0))
+    stated = {**config, "max_position_embeddings": longest, "use_cache": False}
     try:
         settings = AutoConfig.for_model(**stated)
     except (KeyError, ValueError, TypeError) as error:
@@ -185,20 +182,16 @@ def _model(config: Mapping[str, Any], tune: Tune, rank: int, device: str) -> Any
             settings, dtype=kind, attn_implementation=attention
         )
     if tune.method == "qlora":
-        model = _quantized(model, tune, device)
+        _quantize(model, tune, device)
     _materialize(model, device)
     checkpointing = tune.gradient_checkpointing == "on"
     if tune.method == "qlora" and tune.precision != "bf16":
-        from peft import prepare_model_for_kbit_training  # noqa: PLC0415
-
         model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=checkpointing)
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
         model.enable_input_require_grads()
     if tune.method == "full":
         return model.train()
-    from peft import LoraConfig, get_peft_model  # noqa: PLC0415
-
     adapter = LoraConfig(
         r=rank,
         target_modules=_TARGETS[tune.adapter_targets],
@@ -210,8 +203,8 @@ def _model(config: Mapping[str, Any], tune: Tune, rank: int, device: str) -> Any
     return get_peft_model(model, adapter, autocast_adapter_dtype=wide).train()
 
 
-def _quantized(model: Any, tune: Tune, device: str) -> Any:  # noqa: ANN401
-    """The same model with quantized matrices, each filled as soon as it is there."""
+def _quantize(model: Any, tune: Tune, device: str) -> None:  # noqa: ANN401
+    """Put quantized matrices in the place of others, each filled as soon as it is there."""
     import bitsandbytes as bnb  # noqa: PLC0415
     import torch  # noqa: PLC0415
 
@@ -222,27 +215,16 @@ def _quantized(model: Any, tune: Tune, device: str) -> Any:  # noqa: ANN401
         for name, child in module.named_children()
         if isinstance(child, torch.nn.Linear) and child is not head
     ]
+    how = {"compress_statistics": tune.double_quantization, "quant_type": "nf4"}
     for module, name, linear in places:
-        filled = torch.randn(linear.weight.shape, dtype=linear.weight.dtype) * _SPREAD
-        made = bnb.nn.Linear4bit(
-            linear.in_features,
-            linear.out_features,
-            bias=linear.bias is not None,
-            compute_dtype=linear.weight.dtype,
-            compress_statistics=tune.double_quantization,
-            quant_type="nf4",
-            device="meta",
-        )
-        made.weight = bnb.nn.Params4bit(
-            filled,
-            requires_grad=False,
-            compress_statistics=tune.double_quantization,
-            quant_type="nf4",
-            module=made,
-        ).to(device)
+        kind, shape = linear.weight.dtype, linear.weight.shape
+        sizes = (linear.in_features, linear.out_features, linear.bias is not None)
+        made = bnb.nn.Linear4bit(*sizes, compute_dtype=kind, device="meta", **how)
+        filled = torch.randn(shape, dtype=kind) * _SPREAD
+        weight = bnb.nn.Params4bit(filled, requires_grad=False, module=made, **how)
+        made.weight = weight.to(device)
         setattr(module, name, made)
     model.is_loaded_in_4bit = True
-    return model
 
 
 def _materialize(model: Any, device: str) -> None:  # noqa: ANN401
@@ -262,25 +244,6 @@ def _materialize(model: Any, device: str) -> None:  # noqa: ANN401
                 setattr(module, name, torch.ones(buffer.shape, dtype=buffer.dtype, device=device))
 
 
-def _optimizer(model: Any, tune: Tune) -> Any:  # noqa: ANN401
-    import torch  # noqa: PLC0415
-
-    trained = [one for one in model.parameters() if one.requires_grad]
-    if tune.optimizer in ("adamw", "adamw-fused"):
-        fused = tune.optimizer == "adamw-fused"
-        return torch.optim.AdamW(trained, fused=fused or None, foreach=None if fused else True)
-    if tune.optimizer == "sgd":
-        return torch.optim.SGD(trained, lr=1e-4, momentum=0.9)
-    import bitsandbytes as bnb  # noqa: PLC0415
-
-    kinds = {
-        "adamw-8bit": bnb.optim.AdamW8bit,
-        "paged-adamw-8bit": bnb.optim.PagedAdamW8bit,
-        "paged-adamw-32bit": bnb.optim.PagedAdamW32bit,
-    }
-    return kinds[tune.optimizer](trained)
-
-
 def _train(
     model: Any,  # noqa: ANN401
     tune: Tune,
@@ -290,12 +253,26 @@ def _train(
     """Peak bytes and median seconds of a step."""
     import torch  # noqa: PLC0415
 
+    trained = [one for one in model.parameters() if one.requires_grad]
+    fused = tune.optimizer == "adamw-fused"
+    if fused or tune.optimizer == "adamw":
+        optimizer = torch.optim.AdamW(trained, fused=fused or None, foreach=None if fused else True)
+    elif tune.optimizer == "sgd":
+        optimizer = torch.optim.SGD(trained, lr=1e-4, momentum=0.9)
+    else:
+        import bitsandbytes as bnb  # noqa: PLC0415
+
+        kinds = {
+            "adamw-8bit": bnb.optim.AdamW8bit,
+            "paged-adamw-8bit": bnb.optim.PagedAdamW8bit,
+            "paged-adamw-32bit": bnb.optim.PagedAdamW32bit,
+        }
+        optimizer = kinds[tune.optimizer](trained)
     batch, passes = int(tune.batch or 1), int(tune.gradient_accumulation)
     vocabulary = model.get_input_embeddings().weight.shape[0]
     shape = (batch // passes, int(tune.sequence or 1))
     mixed = tune.precision in ("bf16-mixed", "fp16-mixed") or tune.method != "full"
     kind = torch.float16 if str(tune.precision).startswith("fp16") else torch.bfloat16
-    optimizer = _optimizer(model, tune)
     settle: Callable[[], None] = torch.cuda.synchronize if device == "cuda" else lambda: None
 
     def timed() -> Iterator[float]:

@@ -6,7 +6,8 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +21,6 @@ from openpyxl.utils.cell import (
     coordinate_to_tuple,
     get_column_letter,
 )
-from openpyxl.workbook.workbook import Workbook as OpenedWorkbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError, refuse
@@ -37,6 +37,8 @@ _AREA = re.compile(
     re.IGNORECASE,
 )
 """What openpyxl spreads over every cell of an area as it reads."""
+_MOST_NAMED = 8
+"""Hidden rows or columns that are named one by one."""
 _ACTIVE = ("vbaproject.bin", "externallinks/", "activex/", "connections.xml")
 
 
@@ -50,25 +52,51 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
     shown_as = str(path)
     content = read_bytes(path, shown_as)
     _require_plain(content, shown_as)
-    values, formulas = (_opened(content, shown_as, data_only=only) for only in (True, False))
-    name = _sheet_name(values.worksheets, sheet, shown_as)
-    last = values[name]
-    if last.max_row * last.max_column > _MOST_CELLS:
-        raise InputError(_too_far(f"{get_column_letter(last.max_column)}{last.max_row}", shown_as))
-    reading = _Reading(shown_as, values[name], formulas[name])
-    rows = [row for row in reading.rows() if any(cell.text for cell in row)]
-    refuse(reading.findings)
-    if not rows:
+    with warnings.catch_warnings(), _readable(shown_as):
+        warnings.simplefilter("ignore")  # of charts and the like, which are not read
+        values, formulas = (
+            load_workbook(io.BytesIO(content), data_only=only, keep_links=False)
+            for only in (True, False)
+        )
+    visible = [one.title for one in values.worksheets if one.sheet_state == "visible"]
+    if sheet is not None and sheet not in visible:
+        hint = did_you_mean(sheet, visible) or f"there is {one_of(visible)}"
+        raise InputError(Finding(f"has no visible sheet {sheet!r}", file=shown_as, hint=hint))
+    if sheet is None and len(visible) != 1:
+        hint = f"name one with `--sheet`: {one_of(visible)}"
+        raise InputError(Finding(f"has {len(visible)} visible sheets", file=shown_as, hint=hint))
+    name = sheet or visible[0]
+    rows, columns = values[name].max_row, values[name].max_column
+    _require_small(rows * columns, rows, columns, shown_as)
+    findings: list[Finding] = []
+    shown = [
+        row
+        for row in _rows(values[name], formulas[name], shown_as, findings)
+        if any(cell.text for cell in row)
+    ]
+    refuse(findings)
+    if not shown:
         raise InputError(Finding("is empty, a header and a row are needed", shown_as, path=name))
-    width = max(i for row in rows for i, cell in enumerate(row, 1) if cell.text)
-    header, *body = (row[:width] for row in rows)
-    hidden = (*_hidden_parts(values[name], rows), *_hidden_sheets(values.worksheets))
-    return Grid(header, tuple(body), f"sheet {name!r}", hidden)
+    width = max(i for row in shown for i, cell in enumerate(row, 1) if cell.text)
+    header, *body = (row[:width] for row in shown)
+    hidden = [
+        f"hidden sheet {one.title!r}: not read; show it, and name it with `--sheet`"
+        for one in values.worksheets
+        if one.sheet_state != "visible"
+    ]
+    return Grid(
+        header, tuple(body), f"sheet {name!r}", (*_hidden_parts(values[name], shown), *hidden)
+    )
 
 
 def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[GridCell, ...]]) -> Iterator[str]:
     """Rows and columns that hold something and are not shown, by hand or by a filter."""
-    filled = [coordinate_to_tuple(_place(cell)) for row in rows for cell in row if cell.text]
+    filled = [
+        coordinate_to_tuple((cell.address or "").rpartition("!")[2])
+        for row in rows
+        for cell in row
+        if cell.text
+    ]
     dark_rows = {row for row, one in sheet.row_dimensions.items() if one.hidden}
     dark_columns = {
         column
@@ -81,57 +109,33 @@ def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[GridCell, ...]]) -> Ite
         ("column", {column for _, column in filled} & dark_columns, get_column_letter),
     ):
         if found:
-            s, them = ("s", "them") if len(found) > 1 else ("", "it")
+            several, them = ("s", "them") if len(found) > 1 else ("", "it")
+            named = [shown(one) for one in sorted(found)]
+            listed = ", ".join(named[:_MOST_NAMED])
+            more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
             yield (
-                f"hidden {what}{s} {_spans(sorted(found), shown)} of sheet {sheet.title!r}: read "
-                f"like all others; delete {them} there if that is not meant"
+                f"hidden {what}{several} {listed}{more} of sheet {sheet.title!r}: read like all "
+                f"others; delete {them} there if that is not meant"
             )
 
 
-def _hidden_sheets(sheets: Sequence[Worksheet]) -> Iterator[str]:
-    for one in sheets:
-        if one.sheet_state != "visible":
-            yield f"hidden sheet {one.title!r}: not read; show it, and name it with `--sheet`"
-
-
-def _place(cell: GridCell) -> str:
-    """`B7` of `Sheet1!B7`."""
-    return (cell.address or "").rpartition("!")[2]
-
-
-def _spans(numbers: Sequence[int], shown: Callable[[int], str]) -> str:
-    """`3, 5 to 7` of 3, 5, 6, 7."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][-1] + 1:
-            spans[-1].append(number)
-        else:
-            spans.append([number])
-    return ", ".join(" to ".join(map(shown, dict.fromkeys((one[0], one[-1])))) for one in spans)
-
-
-def _opened(content: bytes, shown_as: str, *, data_only: bool) -> OpenedWorkbook:
+@contextmanager
+def _readable(shown_as: str) -> Iterator[None]:
+    """Whatever openpyxl and zipfile stumble over: damage, a password, another method."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of charts and the like, which are not read
-            return load_workbook(io.BytesIO(content), data_only=data_only, keep_links=False)
+        yield
     except MemoryError:
         raise
-    except Exception:  # openpyxl raises whatever it stumbles over in a broken file
-        raise InputError(_unreadable(shown_as)) from None
+    except Exception:
+        raise InputError(Finding("is no workbook that can be read", file=shown_as)) from None
 
 
 def _require_plain(content: bytes, shown_as: str) -> None:
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except zipfile.BadZipFile:
-        raise InputError(
-            Finding(
-                "is no .xlsx workbook, whatever its name says",
-                file=shown_as,
-                hint="save it as .xlsx or .csv",
-            )
-        ) from None
+        message, hint = "is no .xlsx workbook, whatever its name says", "save it as .xlsx or .csv"
+        raise InputError(Finding(message, file=shown_as, hint=hint)) from None
     parts = archive.infolist()
     inflated = sum(part.file_size for part in parts)
     if inflated > _LARGEST_INFLATED_BYTES:
@@ -140,106 +144,70 @@ def _require_plain(content: bytes, shown_as: str) -> None:
         raise InputError(Finding(message, file=shown_as))
     for part in parts:
         if any(word in part.filename.lower() for word in _ACTIVE):
-            raise InputError(
-                Finding(
-                    f"holds {part.filename}: macros and links to other files are not read",
-                    file=shown_as,
-                    hint="save its values alone as .xlsx or .csv",
-                )
-            )
+            message = f"holds {part.filename}: macros and links to other files are not read"
+            hint = "save its values alone as .xlsx or .csv"
+            raise InputError(Finding(message, file=shown_as, hint=hint))
         if part.filename.startswith("xl/worksheets/"):
-            _require_small(archive, part.filename, shown_as)
+            with _readable(shown_as):
+                areas = _AREA.findall(archive.read(part.filename))
+            for left, top, right, bottom in areas:
+                height, width = int(bottom) - int(top) + 1, _column(right) - _column(left) + 1
+                _require_small(height * width, int(bottom), _column(right), shown_as)
 
 
-def _too_far(last: str, shown_as: str) -> Finding:
-    message = f"reaches to {last}, more than {_MOST_CELLS:,} cells"
-    hint = "delete what stands far from the table, or save it as .csv"
-    return Finding(message, file=shown_as, hint=hint)
+def _column(letters: bytes) -> int:
+    return column_index_from_string(letters.decode().upper())
 
 
-def _require_small(archive: zipfile.ZipFile, part: str, shown_as: str) -> None:
-    """No area of a sheet may be larger than a sheet that is read."""
-    for left, top, right, bottom in _AREA.findall(_part(archive, part, shown_as)):
-        first, last = (
-            column_index_from_string(column.decode().upper()) for column in (left, right)
-        )
-        if (last - first + 1) * (int(bottom) - int(top) + 1) > _MOST_CELLS:
-            raise InputError(_too_far(f"{get_column_letter(last)}{int(bottom)}", shown_as))
+def _require_small(cells: int, row: int, column: int, shown_as: str) -> None:
+    """No sheet, and no area of one, may have more cells than are read."""
+    if cells > _MOST_CELLS:
+        message = f"reaches to {get_column_letter(column)}{row}, more than {_MOST_CELLS:,} cells"
+        hint = "delete what stands far from the table, or save it as .csv"
+        raise InputError(Finding(message, file=shown_as, hint=hint))
 
 
-def _part(archive: zipfile.ZipFile, part: str, shown_as: str) -> bytes:
-    try:
-        return archive.read(part)
-    except MemoryError:
-        raise
-    except Exception:  # whatever zipfile stumbles over: damage, a password, another method
-        raise InputError(_unreadable(shown_as)) from None
+def _rows(
+    values: Worksheet, formulas: Worksheet, shown_as: str, findings: list[Finding]
+) -> Iterator[tuple[GridCell, ...]]:
+    """The cells of a sheet; what is wrong with them becomes findings."""
+    merged = {
+        (row, column): str(area)
+        for area in values.merged_cells.ranges
+        for row in range(area.min_row, area.max_row + 1)
+        for column in range(area.min_col, area.max_col + 1)
+    }
+    for shown_row, written_row in zip(values.iter_rows(), formulas.iter_rows(), strict=True):
+        row = []
+        for shown, written in zip(shown_row, written_row, strict=True):
+            text = _text(shown.value)
+            is_number = shown.data_type == "n" and shown.value is not None
+            address = f"{values.title}!{shown.coordinate}"
+            cell = GridCell(text, shown_as, address=address, is_number=is_number)
+            area = merged.get((shown.row or 0, shown.column or 0))
+            if fault := _fault(shown, written, area):
+                findings.append(cell.finding(fault[0], None, fault[1]))
+            row.append(cell)
+        yield tuple(row)
 
 
-def _unreadable(shown_as: str) -> Finding:
-    return Finding("is no workbook that can be read", file=shown_as)
-
-
-def _sheet_name(sheets: Sequence[Worksheet], asked: str | None, shown_as: str) -> str:
-    visible = [one.title for one in sheets if one.sheet_state == "visible"]
-    if asked is not None and asked not in visible:
-        hint = did_you_mean(asked, visible) or f"there is {one_of(visible)}"
-        raise InputError(Finding(f"has no visible sheet {asked!r}", file=shown_as, hint=hint))
-    if asked is None and len(visible) != 1:
-        hint = f"name one with `--sheet`: {one_of(visible)}"
-        raise InputError(Finding(f"has {len(visible)} visible sheets", file=shown_as, hint=hint))
-    return asked or visible[0]
-
-
-class _Reading:
-    """One sheet, and what is wrong with its cells."""
-
-    def __init__(self, shown_as: str, values: Worksheet, formulas: Worksheet) -> None:
-        self.findings: list[Finding] = []
-        self._shown_as = shown_as
-        self._values = values
-        self._formulas = formulas
-        self._merged = {
-            (row, column): str(area)
-            for area in values.merged_cells.ranges
-            for row in range(area.min_row, area.max_row + 1)
-            for column in range(area.min_col, area.max_col + 1)
-        }
-
-    def rows(self) -> Iterator[tuple[GridCell, ...]]:
-        for shown, written in zip(
-            self._values.iter_rows(), self._formulas.iter_rows(), strict=True
-        ):
-            yield tuple(map(self._cell, shown, written))
-
-    def _cell(self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell) -> GridCell:
-        address = f"{self._values.title}!{shown.coordinate}"
-        cell = GridCell("", self._shown_as, address=address)
-        fault = self._fault(shown, written)
-        if fault is not None:
-            self.findings.append(cell.finding(*fault))
-            return cell
-        is_number = shown.data_type == "n" and shown.value is not None
-        return GridCell(_text(shown.value), self._shown_as, address=address, is_number=is_number)
-
-    def _fault(
-        self, shown: SheetCell | MergedCell, written: SheetCell | MergedCell
-    ) -> tuple[str, None, str] | None:
-        """What is wrong with a cell, and what mends it."""
-        area = self._merged.get((shown.row or 0, shown.column or 0))
-        if area is not None:
-            return f"is merged with others ({area})", None, "split the cells and fill each"
-        value: Any = shown.value
-        if written.data_type == "f" and value is None:
-            return "is a formula without a saved value", None, "open and save it in a spreadsheet"
-        if shown.data_type == "e":
-            return f"is an error: {value}", None, "mend the formula"
-        if isinstance(value, datetime | date | time):
-            hint = "write text: a quarter as 2027Q1, a name in a cell of type text"
-            return "is a date to the spreadsheet", None, hint
-        if isinstance(value, str) and (found := ILLEGAL_CHARACTER.search(value)):
-            return f"holds {character_name(found[0])}, which cannot be seen", None, "delete it"
-        return None
+def _fault(
+    shown: SheetCell | MergedCell, written: SheetCell | MergedCell, area: str | None
+) -> tuple[str, str] | None:
+    """What is wrong with a cell, and what mends it."""
+    value: Any = shown.value
+    if area is not None:
+        return f"is merged with others ({area})", "split the cells and fill each"
+    if written.data_type == "f" and value is None:
+        return "is a formula without a saved value", "open and save it in a spreadsheet"
+    if shown.data_type == "e":
+        return f"is an error: {value}", "mend the formula"
+    if isinstance(value, datetime | date | time):
+        hint = "write text: a quarter as 2027Q1, a name in a cell of type text"
+        return "is a date to the spreadsheet", hint
+    if isinstance(value, str) and (found := ILLEGAL_CHARACTER.search(value)):
+        return f"holds {character_name(found[0])}, which cannot be seen", "delete it"
+    return None
 
 
 def _text(value: object) -> str:

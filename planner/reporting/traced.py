@@ -28,9 +28,10 @@ from planner.reporting.document import (
     cell_text,
 )
 from planner.reporting.format import Style
+from planner.whatif.alternatives import Alternatives
 from planner.whatif.compare import Comparison
-from planner.whatif.results import Alternatives, Sensitivity
 from planner.whatif.risk import Risk
+from planner.whatif.sensitivity import Sensitivity
 
 _QUARTERS_SHOWN = 8
 _NO_TITLES: Mapping[str, str] = MappingProxyType({})

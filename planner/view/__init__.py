@@ -49,4 +49,4 @@ def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run([listening])
     finally:
-        view.runs.stop()
+        view.study.stop()

@@ -6,14 +6,16 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
 import jinja2
+import yaml
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -22,18 +24,14 @@ from starlette.routing import Route
 
 import planner
 from planner import (
-    AlternativesResult,
     Finding,
     InputError,
     PlannerError,
     PlanResult,
     Result,
     Scenario,
-    SensitivityResult,
 )
-from planner.view.executions import Execution, Executions, Task, TaskKind, lines_of
-from planner.view.levers import levers_of, offers_of, settings_of, words_of
-from planner.view.study import Opened, Study
+from planner.view.study import Study, Task, TaskKind, lines_of
 
 _HERE = Path(__file__).parent / "pages"
 _LARGEST_FORM_BYTES = 1_000_000
@@ -68,6 +66,12 @@ class FormFields:
         return self.fields.get(key, [])
 
 
+_SOUGHT: dict[str, Any] = {
+    "alternatives": planner.AlternativesResult,
+    "sensitivity": planner.SensitivityResult,
+}
+"""What may lie beside a plan, and how it is read."""
+
 Page: TypeAlias = Callable[[FormFields], Response]
 
 
@@ -76,8 +80,7 @@ class Viewer:
 
     def __init__(self, token: str = "") -> None:
         self.token = token or secrets.token_urlsafe(18)
-        self.runs = Executions(self._prepare)
-        self._study = Study()
+        self.study = Study()
         self._templates = jinja2.Environment(autoescape=True, trim_blocks=True)
         self._templates.loader = jinja2.FileSystemLoader(_HERE)
         self._templates.undefined = jinja2.StrictUndefined
@@ -90,8 +93,8 @@ class Viewer:
             "job": self._job_page,
             "compare": self._compare_page,
             "what-if": self._what_if_page,
-            "alternatives": self._alternatives_page,
-            "sensitivity": self._sensitivity_page,
+            "alternatives": partial(self._sought_page, "alternatives"),
+            "sensitivity": partial(self._sought_page, "sensitivity"),
             "document": self._document,
             "run": self._run_page,
             "state": self._state,
@@ -155,7 +158,7 @@ class Viewer:
         return self._page(template, result.title, **about)
 
     def _study_page(self, ask: FormFields) -> Response:  # noqa: ARG002 - the same for all
-        plans = self._study.plans()
+        plans = self.study.plans()
         whole = [one for one in plans if not one.broken]
         last: dict[str, int] = {}
         added = {}
@@ -169,48 +172,29 @@ class Viewer:
             broken=[one for one in plans if one.broken],
             added=added,
             most=max((one.cost_cents for one in whole), default=0),
-            scenarios=self._study.scenarios(),
-            runs=[run for run in self.runs.all() if run.state != "done" or run.value],
+            scenarios=self.study.scenarios(),
+            runs=[run for run in self.study.runs() if run.state != "done" or run.value],
         )
 
     # One plan
 
-    def _open(self, name: str) -> Opened:
-        """A plan of the folder, or one that was planned here and is not kept."""
-        if not name.startswith("run-"):
-            return self._study.open(name)
-        return self._study.kept((name, 0, 0), self._done(name).value)
-
-    def _done(self, name: str) -> Execution:
-        run = self.runs.get(name)
-        if run is None or run.task.kind != "plan" or run.state != "done":
-            raise InputError(Finding("is not there any more; plan again", path=name or "plan"))
-        return run
-
-    def _prepare(self, run: Execution, value: Any) -> None:  # noqa: ANN401 - of any task
-        """Check a plan before it is shown; what is wrong with it is told there."""
-        if run.task.kind == "plan":
-            with suppress(PlannerError):
-                self._study.kept((run.name, 0, 0), value)
-
     def _run_of(self, of: str) -> dict[str, Any]:
         """Of a plan that is not kept: its run, and a name to keep it under."""
-        run = self.runs.get(of)
-        if run is None:
+        if not of.startswith("run-"):
             return {}
+        run = self.study.run(of)
         stem = run.task.title if run.task.is_variant else Path(run.task.scenario).stem
         words = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")
-        short = words if len(words) <= 40 else words[:40].rpartition("-")[0]
-        return {"run": run, "keep_as": short}
+        return {"run": run, "keep_as": words[:40].strip("-")}
 
     def _plan_page(self, ask: FormFields) -> Response:
-        opened, of = self._open(ask["of"]), ask["of"]
+        opened, of = self.study.open(ask["of"]), ask["of"]
         jobs = enumerate(opened.plan.jobs, 1)
         links = {f"job-{place}": _address("job", of=of, name=job["job"]) for place, job in jobs}
         return self._page_of("plan.html", of, opened.plan, links, told=opened.warnings)
 
     def _job_page(self, ask: FormFields) -> Response:
-        plan = self._open(ask["of"]).plan
+        plan = self.study.open(ask["of"]).plan
         names = [row["job"] for row in plan.jobs]
         if not names:
             raise InputError(Finding("has no jobs", file=ask["of"]))
@@ -219,68 +203,35 @@ class Viewer:
 
     def _document(self, ask: FormFields) -> Response:
         """A document as `planner report` writes it: a page of its own, with its own policy."""
-        plan = self._open(ask["of"]).plan
-        alternatives, sensitivity = self._beside(ask["of"], plan)
-        made = planner.report(
-            plan, alternatives=alternatives, sensitivity=sensitivity, what_if="none"
-        )
+        plan = self.study.open(ask["of"]).plan
+        made = planner.report(plan, what_if="none", **self._beside(ask["of"], plan))
         name = "quarterly" if ask["name"] == "quarterly" else "justification"
         own = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(made.files()[f"{name}.html"], headers=own)
 
-    def _beside(
-        self, of: str, plan: PlanResult
-    ) -> tuple[AlternativesResult | None, SensitivityResult | None]:
-        """Results that lie beside a plan and are of its question."""
-        if of.startswith("run-"):
-            return None, None
-        plan_path = self._study.plan_path(of)
-        paths = [plan_path.with_name(f"{kind}.json") for kind in ("alternatives", "sensitivity")]
-        alternatives = planner.AlternativesResult.read(paths[0]) if paths[0].is_file() else None
-        sensitivity = planner.SensitivityResult.read(paths[1]) if paths[1].is_file() else None
-        whole = alternatives and alternatives.whole and alternatives.answers(plan)
-        answers = sensitivity and sensitivity.answers(plan)
-        return alternatives if whole else None, sensitivity if answers else None
+    def _beside(self, of: str, plan: PlanResult) -> dict[str, Any]:
+        """Alternatives and sensitivity that lie beside a plan and are of its question, or None."""
+        beside: dict[str, Any] = {"alternatives": None, "sensitivity": None}
+        if not of.startswith("run-"):
+            plan_path = self.study.plan_path(of)
+            for kind, result in _SOUGHT.items():
+                path = plan_path.with_name(f"{kind}.json")
+                found = result.read(path) if path.is_file() else None
+                if found and found.answers(plan) and getattr(found, "whole", True):
+                    beside[kind] = found
+        return beside
 
-    def _alternatives_page(self, ask: FormFields) -> Response:
-        of, plan = ask["of"], self._open(ask["of"]).plan
-        found, _ = self._beside(of, plan)
-        asks = {
-            f"plan-{place}": (one["name"], one["settings"])
-            for place, one in enumerate(found.to_dict()["others"] if found else (), 2)
-            if one["settings"] and one["figures"]
-        }
-        return self._sought("alternatives", of, plan, found, asks)
-
-    def _sensitivity_page(self, ask: FormFields) -> Response:
-        of, plan = ask["of"], self._open(ask["of"]).plan
-        _, found = self._beside(of, plan)
-        asks = {}
-        for place, one in enumerate(found.to_dict()["swings"] if found else (), 1):
-            for end in ("low", "high"):
-                by = one[end]["by"]
-                words = f"{100 * by:+.0f} %" if one["unit"] == "share" else f"{by:+.0f} weeks"
-                asks[f"{end}-{place}"] = f"{one['name']} {words}", one[end]["settings"]
-        return self._sought("sensitivity", of, plan, found, asks)
-
-    def _sought(
-        self,
-        kind: str,
-        of: str,
-        plan: PlanResult,
-        found: Result | None,
-        asks: Mapping[str, tuple[str, list[str]]],
-    ) -> Response:
+    def _sought_page(self, kind: str, ask: FormFields) -> Response:
         """What was found beside a plan, each part of which can be planned; or how to find it."""
+        of, plan = ask["of"], self.study.open(ask["of"]).plan
+        found = self._beside(of, plan)[kind]
         if found is None:
             title = f"{kind.capitalize()} of {plan.title}"
-            about = {"of": of, "kind": kind, "body": "", **self._run_of(of)}
-            return self._page("sought.html", title, **about)
-        links = {
-            anchor: _address("what-if", of=of, set=settings, name=name)
-            for anchor, (name, settings) in asks.items()
-        }
-        told = [(asks[anchor][0], link) for anchor, link in links.items()]
+            return self._page("sought.html", title, of=of, kind=kind, body="", **self._run_of(of))
+        links, told = {}, []
+        for anchor, name, settings in _parts_of(kind, found.to_dict()):
+            links[anchor] = _address("what-if", of=of, set=settings, name=name)
+            told.append((name, links[anchor]))
         return self._page_of("sought.html", of, found, links, asks=told, kind=kind)
 
     def _compare_page(self, ask: FormFields) -> Response:
@@ -288,14 +239,14 @@ class Viewer:
         if not (before and after):
             return self._page("compare.html", "Compare", names=names, ask=ask, body="")
         labels = names.get(before, before), names.get(after, after)
-        plans = self._open(before).plan, self._open(after).plan
+        plans = self.study.open(before).plan, self.study.open(after).plan
         found = planner.compare(*plans, labels=labels, causes=False)
         return self._page_of("compare.html", after, found, names=names, ask=ask)
 
     def _names(self) -> dict[str, str]:
         """Plans that can be compared: those of the folder, and those that are not kept."""
-        names = {one.name: one.folder for one in self._study.plans() if not one.broken}
-        done = (one for one in self.runs.all() if one.task.kind == "plan" and one.state == "done")
+        names = {one.name: one.folder for one in self.study.plans() if not one.broken}
+        done = (one for one in self.study.runs() if one.task.kind == "plan" and one.state == "done")
         return {**names, **{run.name: f"{run.task.title} (not kept)" for run in done}}
 
     # What if
@@ -318,8 +269,8 @@ class Viewer:
     def _scenario(self, of: str) -> tuple[Scenario, PlanResult | None]:
         """What a plan was made from, with the plan; or a scenario of the folder."""
         if of.endswith((".yaml", ".yml")):
-            return planner.load(self._study.scenario_path(of)), None
-        plan = self._open(of).plan
+            return planner.load(self.study.scenario_path(of)), None
+        plan = self.study.open(of).plan
         return plan.scenario(), plan
 
     def _ask(self, ask: FormFields) -> Response:
@@ -358,31 +309,25 @@ class Viewer:
                 back=_address("compare", before=ask["before"], after=ask["after"]),
             )
         else:
-            path = self._study.plan_path(of)
+            path = self.study.plan_path(of)
             found: TaskKind = "alternatives" if kind == "alternatives" else "sensitivity"
-            title = f"{found.capitalize()} of {self._open(of).plan.title}"
+            title = f"{found.capitalize()} of {self.study.open(of).plan.title}"
             task = Task(found, title, plans=(str(path),), back=_address(found, of=of))
         return self._begun(task)
 
     def _source(self, name: str) -> str:
         """A plan for another process: its path, or its text."""
         if name.startswith("run-"):
-            return str(self._done(name).value)
-        return str(self._study.plan_path(name))
+            return str(self.study.made(name).value)
+        return str(self.study.plan_path(name))
 
     def _begun(self, task: Task) -> Response:
-        return _to(_address("run", id=self.runs.start(task).name))
+        return _to(_address("run", id=self.study.start(task).name))
 
     # Work in the background
 
-    def _run(self, ask: FormFields) -> Execution:
-        run = self.runs.get(ask["id"])
-        if run is None:
-            raise InputError(Finding("is not there any more", path=ask["id"] or "run"))
-        return run
-
     def _run_page(self, ask: FormFields) -> Response:
-        run = self._run(ask)
+        run = self.study.run(ask["id"])
         task, body, sections = run.task, "", ""
         if run.state == "done":
             if task.kind == "plan" and task.of and task.of in self._names():
@@ -393,21 +338,21 @@ class Viewer:
         return self._page("run.html", task.title, run=run, body=body, sections=sections)
 
     def _state(self, ask: FormFields) -> Response:
-        run = self._run(ask)
+        run = self.study.run(ask["id"])
         seconds = round(run.elapsed_seconds)
         return JSONResponse({"over": run.is_over, "doing": run.doing, "seconds": seconds})
 
     def _cancel(self, ask: FormFields) -> Response:
-        run = self._run(ask)
+        run = self.study.run(ask["id"])
         if run.state == "done":
-            self.runs.drop(run.name)
+            self.study.drop(run.name)
             return _to("./")
         run.end("cancelled")
         return _to(_address("run", id=run.name))
 
     def _keep(self, ask: FormFields) -> Response:
         """Write a plan beside its scenario, and what was changed as a file that extends that."""
-        run, name = self._done(ask["id"]), ask["name"].strip()
+        run, name = self.study.made(ask["id"]), ask["name"].strip()
         if not _NAME.fullmatch(name):
             message = (
                 f"{name!r} is no name for a file: letters, digits, dots and hyphens, at most 60"
@@ -426,15 +371,29 @@ class Viewer:
                 with variant.open("x", encoding="utf-8", newline="\n") as file:
                     file.write(scenario.to_variant(name))
                 planner.load(variant)
-            self._open(run.name).plan.write(folder)
+            self.study.open(run.name).plan.write(folder)
         except (OSError, PlannerError) as error:
             if run.task.is_variant:
                 variant.unlink(missing_ok=True)
             if isinstance(error, PlannerError):
                 raise
             raise InputError(Finding(f"{error.strerror}", file=str(variant))) from None
-        self.runs.drop(run.name)
+        self.study.drop(run.name)
         return _to(_address("plan", of=(folder / "plan.json").as_posix()))
+
+
+def _parts_of(kind: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    """Plans of what was found: where each is drawn, its name, and the settings that make it."""
+    if kind == "alternatives":
+        for place, one in enumerate(found["others"], 2):
+            if one["settings"] and one["figures"]:
+                yield f"plan-{place}", one["name"], one["settings"]
+        return
+    for place, one in enumerate(found["swings"], 1):
+        for end in ("low", "high"):
+            by = one[end]["by"]
+            words = f"{100 * by:+.0f} %" if one["unit"] == "share" else f"{by:+.0f} weeks"
+            yield f"{end}-{place}", f"{one['name']} {words}", one[end]["settings"]
 
 
 def _address(page: str, **fields: str | Iterable[str]) -> str:
@@ -454,3 +413,158 @@ def _refused(request: Request) -> str:
     if request.method == "POST" and request.headers.get("origin") != f"http://{host}":
         return "This form was sent from another page.\n"
     return ""
+
+
+# The form of a what-if: its fields, and the settings that they give
+
+_TRAFFIC = ("requests_per_second", "tokens_per_day", "users")
+_RENT, _LEAD = "price_usd_per_gpu_hour", "lead_time_weeks"
+_SHARE = re.compile(r"([+-]?[0-9.]+)\s*(%?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """A field of the form that moves figures of a scenario."""
+
+    key: str
+    label: str
+    unit: str
+    """Behind the field: `%`, `weeks`."""
+    now: str
+    """What stands there, in words."""
+    changes: tuple[tuple[str, str], ...]
+    """Path and value, in which `{}` is what was entered; `{+}` is the same with its sign."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether what is entered is added to what stands there, not put in its place."""
+        return any("{}" not in value for _, value in self.changes)
+
+
+def levers_of(scenario: Scenario) -> tuple[Lever, ...]:
+    """The levers that move something in a scenario."""
+    data = _data(scenario)
+    named, jobs, apis = (data.get(section, {}) for section in ("offers", "jobs", "apis"))
+    offers, budget = list(named.values()), data.get("budget", {})
+    buys = [one for one in offers if one["kind"] == "buy"]
+    rents = [one for one in offers if one["kind"] != "buy"]
+    late = [_quoted(name) for name, one in named.items() if one.get(_LEAD)]
+    lead = ["*"] if late and len(late) == len(offers) else late
+    loads = [load for job in jobs.values() if (load := _load(job))]
+    traffic = [key for key in _TRAFFIC if any(key in load for load in loads)]
+    tokens = sorted({key for one in apis.values() for key in one if "_tokens" in key})
+    told = ", ".join(f"{key} {_short(budget[key])}" for key in budget)
+    found = []
+    for key, label, now, paths in (
+        ("price", "Prices to buy", _count(buys, "offer"), ["offers.*.price_usd"] * bool(buys)),
+        ("rent", "Prices to rent", _count(rents, "offer"), [f"offers.*.{_RENT}"] * bool(rents)),
+        ("api", "Prices of APIs", _count(apis, "API"), [f"apis.*.{key}" for key in tokens]),
+        ("lead", "Lead times", _count(late, "offer"), [f"offers.{k}.{_LEAD}" for k in lead]),
+        ("traffic", "Traffic", _count(loads, "job"), [f"jobs.*.serve.load.{k}" for k in traffic]),
+        ("units", "Units of all jobs", _count(jobs, "job"), ["jobs.*.count"] * bool(jobs)),
+        ("budget", "Budgets", told, [f"budget.{key}" for key in budget]),
+    ):
+        unit, value = ("weeks", "{+}") if key == "lead" else ("%", "{+}%")
+        found.append(Lever(key, label, unit, now, tuple((path, value) for path in paths)))
+    growing = tuple(_growing(jobs))
+    found.append(Lever("growth", "Growth per quarter", "%", _count(growing, "job"), growing))
+    stated = str(data.get("policies", {}).get("headroom", "by rule"))
+    headroom = (("policies.headroom", "{}%"),)
+    found.append(Lever("headroom", "Headroom", "% of memory", stated, headroom))
+    most = () if "capex_usd" in budget else (("budget.capex_usd", "{}"),)
+    found.append(Lever("capex", "Purchases at most", "USD", "no limit", most))
+    return tuple(lever for lever in found if lever.changes)
+
+
+def offers_of(scenario: Scenario) -> list[tuple[str, str, tuple[Lever, ...]]]:
+    """Each offer by itself: its name, what it is, and its levers."""
+    found: list[tuple[str, str, tuple[Lever, ...]]] = []
+    for name, offer in _data(scenario).get("offers", {}).items():
+        stem, price = f"offers.{_quoted(name)}", _RENT
+        if offer["kind"] == "buy":
+            price = "price_usd"
+        now, weeks = _short(offer.get(price, "price book")), str(offer.get(_LEAD, 0))
+        most = str(offer.get("maximum", "no limit"))
+        own = (
+            Lever(f"price:{name}", "Price", "%", now, ((f"{stem}.{price}", "{+}%"),)),
+            Lever(f"lead:{name}", "Lead time", "weeks", weeks, ((f"{stem}.{_LEAD}", "{+}"),)),
+            Lever(f"most:{name}", "At most", "nodes", most, ((f"{stem}.maximum", "{}"),)),
+        )
+        found.append((name, f"{offer['kind']} {offer['node_type']}", own))
+    return found
+
+
+def _data(scenario: Scenario) -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return dict(yaml.load(scenario.to_yaml(), loader))  # safe, and in C where there is one
+
+
+def _load(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    load: Mapping[str, Any] = job.get("serve", {}).get("load", {})
+    return load
+
+
+def _growing(jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Growth of a job is a share, which is set as a whole: `{*}` multiplies what stands there."""
+    for name, job in jobs.items():
+        for held, path in ((job, ""), (_load(job), "serve.load.")):
+            found = _SHARE.fullmatch(str(held.get("growth_per_quarter", "")))
+            if found and Decimal(found[1]):
+                share = Decimal(found[1]) * (1 if found[2] else 100)
+                yield f"jobs.{_quoted(name)}.{path}growth_per_quarter", f"{{*}}{share}"
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w-]+", name) else "'{}'".format(name.replace("'", "''"))
+
+
+def _count(things: Collection[object], name: str) -> str:
+    return f"{len(things):,} {name}{'s' * (len(things) != 1)}"
+
+
+def _short(value: object) -> str:
+    by_key = value.items() if isinstance(value, Mapping) else ()
+    text = ", ".join(f"{key}: {one}" for key, one in by_key) or str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def settings_of(levers: Iterable[Lever], form: Mapping[str, str]) -> list[str]:
+    """What the fields that are filled set, as `--set` takes it; raises InputError."""
+    settings, wrong = [], []
+    for lever in levers:
+        entered = form.get(lever.key, "").strip().replace("−", "-")
+        try:
+            number = Decimal(entered or 0)
+            if not number.is_finite():
+                raise InvalidOperation
+        except InvalidOperation:
+            wrong.append(Finding(f"{entered!r} is not a number", path=lever.label))
+            continue
+        for path, value in lever.changes if entered else ():
+            if value.startswith("{*}"):
+                moved = (Decimal(value[3:]) * (1 + number / 100)).quantize(Decimal("0.0001"))
+                settings.append(f"{path}={_plain(moved)}%")
+            else:
+                signed = f"{'-' if number < 0 else '+'}{_plain(abs(number))}"
+                told = value.replace("{+}", signed).replace("{}", _plain(number))
+                settings.append(f"{path}={told}")
+    if wrong:
+        raise InputError(*wrong)
+    return settings
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def words_of(levers: Iterable[Lever], form: Mapping[str, str], others: Iterable[str]) -> str:
+    """A name for a variant: `Prices to buy +15 %, lead times +8 weeks`."""
+    said = []
+    for lever in levers:
+        if entered := form.get(lever.key, "").strip():
+            of = lever.key.partition(":")[2]
+            sign = "+" if lever.moves and entered[0].isdigit() else ""
+            label = f"{of} {lever.label}" if of else lever.label
+            said.append(f"{label.lower()} {sign}{entered} {lever.unit.partition(' ')[0]}")
+    words = ", ".join((*said, *others))[:80]
+    return words[:1].upper() + words[1:]

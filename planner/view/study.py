@@ -1,23 +1,41 @@
-"""The plans and scenarios of a folder, found anew for each page and read once."""
+"""What the local page shows: the plans and scenarios of a folder, and what is being planned.
+
+Files are found anew for each page and read once. Each task is worked on in a process of its own,
+which ends with the server, whichever way that ends, and can be ended at any time.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import signal
 import threading
+import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import count
+from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import planner
-from planner import Finding, InputError, PlannerWarning, PlanResult
+from planner import (
+    CheckError,
+    Finding,
+    InfeasibleError,
+    InputError,
+    PlannerError,
+    PlannerWarning,
+    PlanResult,
+    Result,
+)
 
 _Key: TypeAlias = tuple[object, ...]
 """A path, the time of its last change, and its size; or what else tells one from another."""
@@ -69,13 +87,122 @@ class Opened(NamedTuple):
     warnings: tuple[str, ...]
 
 
+_AT_A_TIME, _KEPT = 2, 12
+State = Literal["waiting", "at work", "done", "failed", "cancelled"]
+TaskKind = Literal["plan", "causes", "alternatives", "sensitivity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is asked for, as plain data that any process understands."""
+
+    kind: TaskKind
+    title: str
+    scenario: str = ""
+    """Path of what to plan; likewise `apply`, `set`, and where catalog and rules are."""
+    changes: dict[str, Any] = field(default_factory=dict)
+    plans: tuple[str, ...] = ()
+    """Plans to compare, or the one whose scenario is asked more of, as paths or texts."""
+    labels: tuple[str, str] = ("before", "after")
+    of: str = ""
+    """The plan that what is planned is held against."""
+    back: str = ""
+    """The address from which this was asked."""
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether something is changed in the scenario."""
+        return bool(self.changes.get("set") or self.changes.get("apply"))
+
+
+class Failure(NamedTuple):
+    """Why there is no result, in the words of the command line."""
+
+    headline: str
+    reasons: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Execution:
+    """A task on its way, and what came of it."""
+
+    name: str
+    task: Task
+    state: State = "waiting"
+    doing: str = "starting"
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    value: Any = None
+    """A plan.json as text; of causes, the comparison as a part of a page."""
+    failure: Failure | None = None
+    _process: Any = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.state in ("done", "failed", "cancelled")
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Since it was asked for, until it was over."""
+        return self.seconds if self.is_over else time.monotonic() - self.began
+
+    def end(self, state: State, value: Any = None, failure: Failure | None = None) -> None:  # noqa: ANN401
+        """Say once what came of it, and end its process."""
+        with self._lock:
+            if not self.is_over:
+                self.seconds = time.monotonic() - self.began
+                self.value, self.failure, self.state = value, failure, state
+            if self._process is not None and self._process.is_alive():
+                self._process.kill()
+
+    def work(self, prepare: Callable[[Execution, Any], None]) -> None:
+        """Begin in a process, unless it was cancelled, and hear from it until there is no more."""
+        # A copy of this process would be made beside threads that hold locks for good.
+        method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+        context: Any = get_context(method)  # whose type depends on the system
+        if method == "forkserver":
+            context.set_forkserver_preload([__name__, "planner.api.variants"])
+        receiver, sender = context.Pipe(duplex=False)
+        with self._lock:
+            if self.is_over:
+                return
+            self._process = context.Process(target=_work, args=(sender, self.task), daemon=True)
+            self._process.start()
+            sender.close()
+            self.state, self.doing = "at work", "starting"  # which takes a second itself
+        try:
+            while not self.is_over:
+                what, value = receiver.recv()
+                if what == "doing":
+                    self.doing = value
+                elif what == "failed":
+                    self.end("failed", failure=value)
+                else:
+                    self.doing = "checking what came of it"
+                    prepare(self, value)
+                    self.end("done", value)
+        except (EOFError, OSError):
+            self.end("failed", failure=Failure("the process that planned ended without a word"))
+        self._process.join()
+
+
 class Study:
-    """What lies in a folder, which is the current one; nothing else is read or written by name."""
+    """What lies in a folder, which is the current one, and the tasks that are worked on for it.
+
+    Nothing else is read or written by name. Two tasks are at work at a time, the others wait.
+    """
 
     def __init__(self) -> None:
         self._opened: OrderedDict[_Key, Opened] = OrderedDict()
         # One at a time: warnings are caught in all threads, and reading a plan takes a whole core.
         self._reading = threading.Lock()
+        self._runs: dict[str, Execution] = {}
+        self._turns = threading.Semaphore(_AT_A_TIME)
+        self._lock = threading.Lock()
+        self._numbers = count(1)
 
     def plans(self) -> list[FoundPlan]:
         """Those of a scenario together, in the order in which they were made."""
@@ -95,31 +222,88 @@ class Study:
         return _one_of(name, [path.as_posix() for path in _files((_PLAN,))], "plan")
 
     def open(self, name: str) -> Opened:
-        """Read a plan that is listed, and check it; raises what `planner.read_plan` does.
+        """Read and check a plan that is listed, or that a run has made.
 
-        It is read anew where it has changed, or a file that it was made from.
+        It is read anew where it has changed, or a file that it was made from. Raises what
+        `planner.read_plan` does.
         """
+        if name.startswith("run-"):
+            return self._kept((name, 0, 0), self.made(name).value)
         path = self.plan_path(name)
         behind = [*map(Path, _glance(path).files)]
-        return self.kept((*_key(path), *(_key(one) for one in behind if one.is_file())), path)
+        return self._kept((*_key(path), *(_key(one) for one in behind if one.is_file())), path)
 
-    def kept(self, key: _Key, source: Path | str) -> Opened:
+    def _kept(self, key: _Key, source: Path | str) -> Opened:
         """What is read of a plan, from a file or its text; once for the same key."""
         with self._reading:
             if key not in self._opened:
-                self._opened[key] = _read(source)
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always", PlannerWarning)
+                    plan = planner.read_plan(source)
+                told = (one.message for one in caught if issubclass(one.category, PlannerWarning))
+                self._opened[key] = Opened(plan, tuple(map(str, told)))
             self._opened.move_to_end(key)
             while len(self._opened) > _PLANS_KEPT:
                 self._opened.popitem(last=False)
             return self._opened[key]
 
+    def start(self, task: Task) -> Execution:
+        """Begin a task, in the background."""
+        with self._lock:
+            run = Execution(f"run-{next(self._numbers)}", task)
+            self._runs[run.name] = run
+            over = [one.name for one in self._runs.values() if one.is_over]
+            for name in over[: max(0, len(self._runs) - _KEPT)]:
+                del self._runs[name]
+        threading.Thread(target=self._work, args=(run,), daemon=True).start()
+        return run
 
-def _read(source: Path | str) -> Opened:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PlannerWarning)
-        plan = planner.read_plan(source)
-    told = (one for one in caught if issubclass(one.category, PlannerWarning))
-    return Opened(plan, tuple(str(one.message) for one in told))
+    def runs(self) -> list[Execution]:
+        """The latest first."""
+        with self._lock:
+            return list(reversed(self._runs.values()))
+
+    def run(self, name: str) -> Execution:
+        """One by its name; raises InputError if there is none, or not any more."""
+        if name not in self._runs:
+            raise InputError(Finding("is not there any more; plan again", path=name or "run"))
+        return self._runs[name]
+
+    def made(self, name: str) -> Execution:
+        """A run that has made a plan; raises InputError for any other."""
+        run = self.run(name)
+        if run.task.kind != "plan" or run.state != "done":
+            raise InputError(Finding("is no plan that was made here", path=name))
+        return run
+
+    def drop(self, name: str) -> None:
+        """Forget a run, ended if it is not over."""
+        with self._lock:
+            run = self._runs.pop(name, None)
+        if run is not None:
+            run.end("cancelled")
+
+    def stop(self) -> None:
+        """End all that is at work."""
+        for run in self.runs():
+            run.end("cancelled")
+
+    def _work(self, run: Execution) -> None:
+        # Ctrl-C is for the server: its processes inherit that it is blocked here.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        if not self._turns.acquire(blocking=False):
+            run.doing = "waiting for another to end"
+            self._turns.acquire()
+        try:
+            run.work(self._check)
+        finally:
+            self._turns.release()
+
+    def _check(self, run: Execution, value: Any) -> None:  # noqa: ANN401 - of any task
+        """Check a plan before it is shown; what is wrong with it is told there."""
+        if run.task.kind == "plan":
+            with suppress(PlannerError):
+                self._kept((run.name, 0, 0), value)
 
 
 def _key(path: Path) -> tuple[str, int, int]:
@@ -191,3 +375,55 @@ def _read_glance(name: str, changed_ns: int, size: int) -> FoundPlan:  # noqa: A
     except _BREAKS as error:
         told = str(error) if isinstance(error, OSError) else "it is no plan, or not whole"
         return FoundPlan(name, f"{made:%Y-%m-%d %H:%M}", broken=told)
+
+
+# What follows runs in the process of a task.
+
+
+def _work(sender: Connection, task: Task) -> None:
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=partial(_end_with, parent.sentinel), daemon=True).start()
+    try:
+        sender.send(("done", _done(task, lambda words: sender.send(("doing", words)))))
+    except PlannerError as error:
+        sender.send(("failed", _failure(error)))
+    except (MemoryError, OSError) as error:
+        sender.send(("failed", Failure(str(error) or "out of memory: no plan was made")))
+
+
+def _end_with(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
+def _failure(error: PlannerError) -> Failure:
+    if isinstance(error, InfeasibleError):
+        return Failure(error.headline, tuple(error.reasons), tuple(error.remedies))
+    lines = lines_of(error)
+    if isinstance(error, InputError):
+        return Failure("the question cannot be planned as it stands", lines)
+    return Failure(lines[0], lines[1:])
+
+
+def lines_of(error: PlannerError) -> tuple[str, ...]:
+    """What went wrong, a line for each mistake."""
+    if isinstance(error, InputError):
+        return tuple(
+            f"{one.headline()}{f' – {one.hint}' if one.hint else ''}" for one in error.findings
+        )
+    return str(error), *(error.violations if isinstance(error, CheckError) else ())
+
+
+def _done(task: Task, progress: Callable[[str], None]) -> Any:  # noqa: ANN401 - of any task
+    """What comes of a task: a plan, a comparison, or files beside a plan."""
+    if task.kind == "plan":
+        return planner.plan(Path(task.scenario), progress=progress, **task.changes).to_json()
+    plans = [planner.read_plan(one) for one in task.plans]
+    if task.kind == "causes":
+        found = planner.compare(plans[0], plans[1], labels=task.labels, progress=progress)
+        return found.to_part()
+    find = planner.alternatives if task.kind == "alternatives" else planner.sensitivity
+    sought: Result = find(plans[0].scenario(), progress=progress)
+    sought.write(Path(task.plans[0]).parent)
+    return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from pydantic import Field, model_validator
 
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.base import Count, Frozen, NotNegative, PositiveCount
-from planner.inputs.reading.grid import TableRow, table_rows
+from planner.inputs.reading.grid import table_rows
 from planner.inputs.reading.reader import read_text
 from planner.inputs.scenario.quarter import Quarter
 from planner.inputs.text import count_of, did_you_mean
@@ -23,8 +24,6 @@ _COLUMNS = ("quarter", "job", "node_type", *_NUMBERS)
 _REQUIRED = ("quarter", "count")
 _SLIP = 10
 """More than so many times what the plans have is no difference any more, but a slip of the hand."""
-
-
 _MEND = "more than ten times what is planned is taken for a slip of the hand"
 
 
@@ -67,32 +66,30 @@ def read_actuals(path: Path, plans: Iterable[Plan]) -> tuple[Actual, ...]:
     Raises InputError with all mistakes: also names and quarters that none of the plans knows, and
     figures that cannot have come of them.
     """
-    rows = table_rows(read_text(path, str(path)), str(path), _COLUMNS, _REQUIRED)
     known = _Known(tuple(plans))
     actuals: dict[tuple[str, str | None, str | None], Actual] = {}
     findings: list[Finding] = []
-    for row in rows:
+    for row in table_rows(read_text(path, str(path)), str(path), _COLUMNS, _REQUIRED):
         try:
-            actual = _actual(row)
+            stated = {
+                column: row.value(column) if column in _NUMBERS else cell.text
+                for column, cell in row.cells.items()
+            }
+            actual = row.build(Actual, stated)
         except InputError as error:
             findings += error.findings
             continue
+        faults = list(known.unknown(actual)) or list(known.slips(actual))
+        findings += (row.finding(said, column, hint) for column, said, hint in faults)
         key = str(actual.quarter), actual.job, actual.node_type
-        findings += known.faults(row, actual)
         if actuals.setdefault(key, actual) is not actual:
             findings.append(row.finding("the same quarter and name stand above already"))
     refuse(findings)
     return tuple(actuals.values())
 
 
-def _actual(row: TableRow) -> Actual:
-    return row.build(
-        Actual,
-        {
-            column: row.value(column) if column in _NUMBERS else cell.text
-            for column, cell in row.cells.items()
-        },
-    )
+_Fault = tuple[str, str, str | None]
+"""Column, words and hint."""
 
 
 class _Known:
@@ -106,22 +103,19 @@ class _Known:
             "node_type": {node.node_type for plan in plans for node in plan.nodes},
         }
 
-    def faults(self, row: TableRow, actual: Actual) -> Iterator[Finding]:
-        unknown = False
+    def unknown(self, actual: Actual) -> Iterator[_Fault]:
+        """Names and quarters that no plan has."""
         for column, known in self._names.items():
             name = getattr(actual, column)
             if name is not None and str(name) not in known:
-                meant = did_you_mean(str(name), sorted(known))
-                hint = f"they have {min(known)} to {max(known)}" if column == "quarter" else meant
-                yield row.finding(f"no plan here knows {str(name)!r}", column, hint)
-                unknown = True
-        if not unknown:
-            for column, said, hint in self._slips(actual):
-                yield row.finding(said, column, hint)
+                hint = did_you_mean(str(name), sorted(known))
+                if column == "quarter":
+                    hint = f"they have {min(known)} to {max(known)}"
+                yield column, f"no plan here knows {str(name)!r}", hint
 
-    def _slips(self, actual: Actual) -> Iterator[tuple[str, str, str]]:
-        """Figures that cannot have been, or are far beyond the plans: column, words and hint."""
-        quarter, count = str(actual.quarter), actual.count
+    def slips(self, actual: Actual) -> Iterator[_Fault]:
+        """Figures that cannot have been, or are far beyond the plans."""
+        quarter, count, held = str(actual.quarter), actual.count, actual.gpu_hours
         if actual.node_type is not None:
             nodes = self._most(lambda plan, at: sum(pool.nodes[at] for pool in plan.pools))
             if count > _SLIP * max(nodes, 1):
@@ -131,39 +125,23 @@ class _Known:
         planned = f"{gpus:,.0f} are planned for {quarter}"
         if actual.gpus is not None and actual.gpus > _SLIP * max(gpus, 1):
             yield "gpus", f"{actual.gpus:,} GPUs in one run: {planned}", _MEND
-        if actual.gpu_hours is not None:
-            yield from self._too_long(actual)
-        elif count > max(gpus, _SLIP * max(units := self._units(actual.job or ""), 1)):
-            said = f"{count:,} units: {units:,.0f} are planned at the most, and of GPUs {planned}"
-            hint = "for runs one after the other, `gpu_hours` says how long they held GPUs"
-            yield "count", said, hint
-
-    def _too_long(self, actual: Actual) -> Iterator[tuple[str, str, str]]:
-        """GPU-hours that so many runs cannot have held, or all GPUs of the plans together."""
-        quarter, held, gpus = actual.quarter, actual.gpu_hours or 0, actual.gpus or 0
-        of_one = 24 * ((quarter + 1).start - quarter.start).days * gpus
-        there = self._most(
-            lambda plan, at: sum(one.gpu_hours[at] for one in plan.pools), str(quarter)
-        )
-        if gpus and held > actual.count * of_one:
-            runs = f"{count_of(actual.count, 'run')} on {count_of(gpus, 'GPU')}"
-            said = f"{held:,} GPU-hours: {runs} can hold {actual.count * of_one:,} in {quarter}"
+        if held is None:
+            units = self._most(partial(_units, actual.job or ""))
+            if count > max(gpus, _SLIP * max(units, 1)):
+                said = f"{count:,} units: {units:,.0f} are planned at the most, and of GPUs"
+                hint = "for runs one after the other, `gpu_hours` says how long they held GPUs"
+                yield "count", f"{said} {planned}", hint
+            return
+        days = ((actual.quarter + 1).start - actual.quarter.start).days
+        most = 24 * days * count * (actual.gpus or 0)
+        hours = self._most(lambda plan, at: sum(p.gpu_hours[at] for p in plan.pools), quarter)
+        if actual.gpus and held > most:
+            runs = f"{count_of(count, 'run')} on {count_of(actual.gpus, 'GPU')}"
+            said = f"{held:,} GPU-hours: {runs} can hold {most:,} in {quarter}"
             yield "gpu_hours", said, "look for hours of other runs among them"
-        elif held > Decimal(_SLIP * max(there, 1)):
-            said = f"{held:,} GPU-hours: those planned for {quarter} have {there:,.0f}"
+        elif held > Decimal(_SLIP * max(hours, 1)):
+            said = f"{held:,} GPU-hours: those planned for {quarter} have {hours:,.0f}"
             yield "gpu_hours", said, _MEND
-
-    def _units(self, job: str) -> float:
-        """The most of a job in any quarter, placed or asked for, each run."""
-
-        def units(plan: Plan, at: int) -> float:
-            short = plan.shortage.jobs if plan.shortage else ()
-            runs = next((one.runs for one in plan.jobs if one.name == job), 1)
-            placed = [one.units[at] for one in plan.jobs if one.name == job]
-            asked = [one.asked[at] for one in short if one.name == job]
-            return runs * max((*placed, *asked), default=0)
-
-        return self._most(units)
 
     def _most(self, figure: Callable[[Plan, int], float], quarter: str | None = None) -> float:
         """The greatest that a figure is in any plan, in one quarter or in all."""
@@ -176,6 +154,14 @@ class _Known:
             ),
             default=0,
         )
+
+
+def _units(name: str, plan: Plan, at: int) -> float:
+    """Units of a job in a quarter, placed or asked for, each run."""
+    runs = next((one.runs for one in plan.jobs if one.name == name), 1)
+    placed = [one.units[at] for one in plan.jobs if one.name == name]
+    short = plan.shortage.jobs if plan.shortage else ()
+    return runs * max((*placed, *(one.asked[at] for one in short if one.name == name)), default=0)
 
 
 def outcomes(
@@ -194,14 +180,14 @@ def outcomes(
     entering: Counter[tuple[str, str]] = Counter()
     for line in (one for one in plan.acquisitions if not one.step_hours):
         entering[line.quarter, line.node_type] += line.count
-    told = tuple(actuals)
-    jobs = {(str(one.quarter), one.job): one.count for one in told if one.job}
-    nodes = {(str(one.quarter), one.node_type): one.count for one in told if one.node_type}
-    return _joined(plan, units, jobs), _joined(plan, dict(entering), nodes)
+    told = {(str(one.quarter), one.job, one.node_type): one.count for one in actuals}
+    jobs = {(quarter, job): count for (quarter, job, _), count in told.items() if job}
+    nodes = {(quarter, node): count for (quarter, _, node), count in told.items() if node}
+    return _joined(plan, units, jobs), _joined(plan, entering, nodes)
 
 
 def _joined(
-    plan: Plan, planned: dict[tuple[str, str], int], actual: dict[tuple[str, str], int]
+    plan: Plan, planned: Mapping[tuple[str, str], int], actual: Mapping[tuple[str, str], int]
 ) -> tuple[PlannedAndActual, ...]:
     quarters = {quarter for quarter, _ in actual}
     keys = sorted(actual.keys() | {key for key in planned if key[0] in quarters})

@@ -11,67 +11,116 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import combinations
+from itertools import combinations, starmap
 from math import floor
 from typing import Literal
 
 from planner.errors import CheckError, LimitError
+from planner.inputs.base import Frozen
 from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
-from planner.planning.make import Goal
+from planner.planning.make import Goal, near_plan
 from planner.whatif.results import (
-    AlternativePlan,
-    Alternatives,
-    Best,
+    JobShort,
     PlanSummary,
+    StoredResult,
     question_of,
     require_plan,
     summary_of,
 )
+from planner.whatif.shortfall import units_short
 from planner.whatif.variants import CachedRunner
+
+
+class Best(Frozen):
+    """What was reached, and what is proved of all plans within the tolerance."""
+
+    value: float
+    bound: float
+    """None of them has less; of headroom: none has more."""
+    unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
+
+
+class AlternativePlan(Frozen):
+    """One plan beside the cheapest."""
+
+    name: str
+    objective: str
+    """What it is best in, or what it asks."""
+    settings: tuple[Override, ...] = ()
+    """With which `planner plan` makes this plan; empty for goals that are no setting."""
+    figures: PlanSummary | None = None
+    best: Best | None = None
+    """How good it is in that, where that is a number, and how good any could be."""
+    left_out: str | None = None
+    """Why there is no such plan here."""
+    units_short: tuple[JobShort, ...] | None = None
+    """Doing nothing: the fewest units that the owned nodes do not hold, each quarter by itself; by
+    job, of which some are. None for others, and where the time ended before it was known."""
+
+
+class Alternatives(StoredResult):
+    """A scenario's cheapest plan, and others."""
+
+    within: float | None
+    """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
+    quarters: tuple[str, ...] = ()
+    """Labels."""
+    cheapest: PlanSummary
+    others: tuple[AlternativePlan, ...]
+
 
 NOTHING = "do nothing"
 _MOST_TRIES = 64
 """Plans that are made for one alternative."""
 
 
-def find_alternatives(runner: CachedRunner, *, within: Fraction = Fraction(3, 100)) -> Alternatives:
-    """Plan what is asked and what stands beside it; near-optimal ones cost at most `within` more.
+def find_alternatives(
+    runner: CachedRunner, *, within: Fraction | None = Fraction(3, 100)
+) -> Alternatives:
+    """Plan what is asked, what a board asks for beside it, and plans that are near the cheapest.
 
-    Where what is asked has no plan, raises what planning it would.
+    Those cost at most the share `within` more; with None there are none of them, else what is asked
+    must have a plan: where it has none, raises what planning it would.
     """
     cheapest = runner.one()
-    require_plan(cheapest, "no plan to stand beside")
-    near = _Near(runner, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
-    others = (
-        *_standard(runner),
-        near.fewest_node_types(),
-        near.single_vendor(),
-        near.most_headroom(),
-        near.fewest_moves(),
-        near.lowest_power(),
-        near.earliest(),
-    )
-    return _result(runner, others, float(within))
-
-
-def standard_alternatives(runner: CachedRunner) -> Alternatives:
-    """Beside what is asked, what a board asks for in any case, and no more."""
-    return _result(runner, tuple(_standard(runner)), None)
-
-
-def _result(
-    runner: CachedRunner, others: tuple[AlternativePlan, ...], within: float | None
-) -> Alternatives:
+    if within is not None:
+        require_plan(cheapest, "no plan to stand beside")
+    others = tuple(_standard(runner))
+    if within is not None:
+        near = _Near(runner, cheapest, floor((cheapest.cost_cents or 0) * (1 + within)))
+        others += near.fewest_node_types(), near.single_vendor(), near.most_headroom()
+        others += tuple(starmap(near.best_in, _GOALS))
     return Alternatives(
         question=question_of(runner.inputs),
         scenario=runner.inputs.scenario.name,
-        within=within,
+        within=None if within is None else float(within),
         quarters=runner.inputs.scenario.horizon.labels,
-        cheapest=runner.one(),
+        cheapest=cheapest,
         others=others,
     )
+
+
+_GOALS: tuple[tuple[str, str, Goal], ...] = (
+    (
+        "fewest moves",
+        "as few units that run today leave their servers' pool as the tolerance allows",
+        "moves",
+    ),
+    (
+        "lowest power",
+        "the least power that the servers in service draw, mean over the quarters",
+        "power",
+    ),
+    (
+        "earliest",
+        "the fewest quarters until each server that is acquired enters service, in all; one that "
+        "is rented counts anew in each quarter",
+        "quarters waited",
+    ),
+)
+"""Alternatives that no setting makes: name, objective, and what is to be least."""
 
 
 def _without(inputs: Inputs, barred: Container[str]) -> tuple[Override, ...]:
@@ -90,12 +139,6 @@ def keeping_owned_nodes(inputs: Inputs) -> Iterator[Override]:
             yield Override.of(("fleet", name, "support_while_off"), "charged")
 
 
-def _without_apis(inputs: Inputs) -> tuple[Override, ...]:
-    """Settings that keep every job off APIs."""
-    allowed = (name for name, job in inputs.scenario.jobs.items() if job.api == "allowed")
-    return tuple(Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
-
-
 def _dropping(inputs: Inputs) -> tuple[tuple[Override, ...], str]:
     """Settings under which jobs may give way, and what they change besides, in words."""
     drop = Override.of(("policies", "shortage"), "drop")
@@ -112,31 +155,28 @@ def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
     drop, wherever = _dropping(inputs)
     keeping = tuple(keeping_owned_nodes(inputs))
     kept = ", and every owned node is kept, and on" if keeping else ""
-    shared = (Override.of(("policies", "mig"), "same-node"),)
-    buys = {offer.name for offer in inputs.offers if offer.kind == "buy"}
-    asked = (
-        (
-            NOTHING,
+    allowed = (name for name, job in inputs.scenario.jobs.items() if job.api == "allowed")
+    no_apis = (Override.of(("jobs", name, "api"), "forbidden") for name in allowed)
+    asked = {
+        NOTHING: (
             f"nothing is acquired{kept}; the fewest jobs are dropped, each for the whole horizon, "
             f"then delayed{wherever}",
-            (*_without(inputs, {*inputs.scenario.offers}), *keeping, *drop, *_without_apis(inputs)),
+            (*_without(inputs, {*inputs.scenario.offers}), *keeping, *drop, *no_apis),
         ),
-        (
-            "reclaim first",
+        "reclaim first": (
             "serving jobs may take MIG partitions of GPUs, so that fewer stand idle",
-            shared,
+            (Override.of(("policies", "mig"), "same-node"),),
         ),
-        (
-            "rent only",
+        "rent only": (
             "nothing is bought; where that is not enough, the fewest jobs are dropped or delayed"
             f"{wherever}",
-            (*_without(inputs, buys), *drop),
+            (*_without(inputs, {one.name for one in inputs.offers if one.kind == "buy"}), *drop),
         ),
-    )
-    plans = runner.all([settings for _, _, settings in asked])
+    }
+    plans = runner.all([settings for _, settings in asked.values()])
     runner.progress("what would be short, quarter by quarter")
-    short = runner.planner.units_short(inputs)
-    for (name, objective, settings), figures in zip(asked, plans, strict=True):
+    short = units_short(runner.planner.request(inputs))
+    for (name, (objective, settings)), figures in zip(asked.items(), plans, strict=True):
         yield AlternativePlan(
             name=name,
             objective=objective,
@@ -154,17 +194,13 @@ class _Near:
     cheapest: PlanSummary
     most_cents: int
 
-    @property
-    def inputs(self) -> Inputs:
-        return self.runner.inputs
+    def _drops_more(self, figures: PlanSummary) -> bool:
+        """Whether it is cheap because it keeps fewer jobs."""
+        return figures.given_way > self.cheapest.given_way
 
     def _affordable(self, figures: PlanSummary) -> bool:
         cost = figures.cost_cents
         return cost is not None and cost <= self.most_cents and not self._drops_more(figures)
-
-    def _drops_more(self, figures: PlanSummary) -> bool:
-        """Whether it is cheap because it keeps fewer jobs."""
-        return figures.given_way > self.cheapest.given_way
 
     def _ruled_out(self, figures: PlanSummary) -> bool:
         """Whether it is proved that there is no such plan at a cost within the tolerance."""
@@ -177,8 +213,9 @@ class _Near:
         """The cheapest of the plans with the fewest node types in service."""
         objective = "as few different servers as the tolerance allows"
         made = partial(AlternativePlan, name="fewest node types", objective=objective)
-        owned = {entry.node_type for entry in self.inputs.scenario.fleet.values()}
-        offered = sorted({offer.node_type for offer in self.inputs.offers} - owned)
+        inputs = self.runner.inputs
+        owned = {entry.node_type for entry in inputs.scenario.fleet.values()}
+        offered = sorted({offer.node_type for offer in inputs.offers} - owned)
         tries = 0
         for size in range(len(offered) + 1):
             sets = [owned.union(chosen) for chosen in combinations(offered, size)]
@@ -187,9 +224,7 @@ class _Near:
                 words = f"more than {_MOST_TRIES} sets of node types would have to be tried"
                 return made(left_out=words)
             settings = [
-                _without(
-                    self.inputs, {o.name for o in self.inputs.offers if o.node_type not in one}
-                )
+                _without(inputs, {o.name for o in inputs.offers if o.node_type not in one})
                 for one in sets
             ]
             plans = self.runner.all(settings)
@@ -207,11 +242,12 @@ class _Near:
         """The cheapest of the plans that acquire from one maker of servers."""
         objective = "all that is acquired is made by one vendor"
         made = partial(AlternativePlan, name="single vendor")
-        nodes = self.inputs.catalog.nodes
-        makers = {offer.name: nodes[offer.node_type].vendor for offer in self.inputs.offers}
+        inputs = self.runner.inputs
+        nodes = inputs.catalog.nodes
+        makers = {offer.name: nodes[offer.node_type].vendor for offer in inputs.offers}
         vendors = sorted(set(makers.values()))
         settings = [
-            _without(self.inputs, {name for name, by in makers.items() if by != vendor})
+            _without(inputs, {name for name, by in makers.items() if by != vendor})
             for vendor in vendors
         ]
         plans = self.runner.all(settings)
@@ -230,10 +266,11 @@ class _Near:
         """The plan with the largest share of free GPUs, the same of every type on offer."""
         objective = "the largest share of GPUs that no job holds, alike for every type on offer"
         made = partial(AlternativePlan, name="most headroom", objective=objective)
-        if self.inputs.scenario.policies.growth_reserve:
+        inputs = self.runner.inputs
+        if inputs.scenario.policies.growth_reserve:
             return made(left_out="the scenario states a growth reserve of its own")
-        nodes = self.inputs.catalog.nodes
-        types = sorted({nodes[offer.node_type].gpu_type for offer in self.inputs.offers})
+        nodes = inputs.catalog.nodes
+        types = sorted({nodes[offer.node_type].gpu_type for offer in inputs.offers})
         fits, fails = 0, 100
         while fails - fits > 1:
             middle = (fits + fails) // 2
@@ -250,48 +287,24 @@ class _Near:
         reached = Best(value=fits, bound=fits, unit="% free")
         return made(settings=settings, figures=figures, best=reached)
 
-    def fewest_moves(self) -> AlternativePlan:
-        """The plan that takes the fewest units out of the pool in which they run today."""
-        objective = "as few units that run today leave their servers' pool as the tolerance allows"
-        made = partial(AlternativePlan, name="fewest moves", objective=objective)
-        if not self.inputs.scenario.running:
+    def best_in(self, name: str, objective: str, goal: Goal) -> AlternativePlan:
+        """The plan with the least of what is no money and no setting."""
+        made = partial(AlternativePlan, name=name, objective=objective)
+        inputs = self.runner.inputs
+        if goal == "moves" and not inputs.scenario.running:
             words = "the scenario does not say what runs where today (key running)"
             return made(left_out=words)
-        return self._aimed(made, "moves")
-
-    def lowest_power(self) -> AlternativePlan:
-        """The plan whose nodes in service draw the least power, on average over the quarters."""
-        objective = "the least power that the servers in service draw, mean over the quarters"
-        return self._aimed(
-            partial(AlternativePlan, name="lowest power", objective=objective), "power"
-        )
-
-    def earliest(self) -> AlternativePlan:
-        """The plan whose nodes enter service the earliest."""
-        objective = (
-            "the fewest quarters until each server that is acquired enters service, "
-            "in all; one that is rented counts anew in each quarter"
-        )
-        made = partial(AlternativePlan, name="earliest", objective=objective)
-        return self._aimed(made, "quarters waited")
-
-    def _aimed(self, made: partial[AlternativePlan], goal: Goal) -> AlternativePlan:
         if self.cheapest.short:
             words = "not all jobs are kept, and who is kept is decided before all else"
             return made(left_out=words)
-        self.runner.progress(
-            f"planning for the fewest {goal}" if goal != "power" else "saving power"
-        )
+        self.runner.progress("saving power" if goal == "power" else f"seeking the fewest {goal}")
         try:
-            near = self.runner.planner.near(self.inputs, goal, self.most_cents)
-        except LimitError:
+            near = near_plan(self.runner.planner.request(inputs), goal, self.most_cents)
+        except (Infeasible, LimitError):
             words = "nothing better than the cheapest was found, nor that there is nothing"
             return made(left_out=words)
         except (CheckError, ValueError) as error:
             return made(left_out=str(error))
-        except Infeasible:
-            words = "the solver found no plan that costs so little: a solver is wrong"
-            return made(left_out=words)
         share = len(near.plan.quarters) if goal == "power" else 1
         unit: Literal["W", "quarters waited", "moves"] = "W" if goal == "power" else goal
         best = Best(value=near.value / share, bound=near.bound / share, unit=unit)

@@ -1,34 +1,30 @@
-"""Differences between two plans, inputs first; and the replay of a saved plan."""
+"""Differences between two plans, inputs first; what each cause adds; the replay of a saved plan."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from planner.errors import Finding, InputError, refuse
+from planner.errors import Finding, InfeasibleError, InputError, LimitError, refuse
 from planner.inputs.base import Frozen
-from planner.inputs.load import Question
+from planner.inputs.catalog.catalog import Catalog
+from planner.inputs.load import Question, inputs_from
 from planner.inputs.reading.document import Path, settable
 from planner.inputs.reading.locate import USED
+from planner.inputs.reading.reader import parse_document
+from planner.inputs.rules.book import RuleBook
 from planner.inputs.settled import Inputs
 from planner.inputs.text import count_of, flow
 from planner.planning.make import make_plan
-from planner.planning.plan import Occupant, Plan, Provenance, ShortJob
+from planner.planning.plan import Occupant, Plan, Proof, Provenance, ShortJob
 from planner.planning.store import Saved, carried_over, loads, read_saved
 from planner.whatif.actuals import Actual, PlannedAndActual, outcomes
-from planner.whatif.causes import (
-    TITLES,
-    Waterfall,
-    cause_of,
-    facts_of,
-    planned_side,
-    waterfall,
-)
 
 FORMAT = "1.0"
 """Minor: additive. Major: readers refuse."""
@@ -110,6 +106,26 @@ class ShortChange(Frozen):
     """Why it gives way on the side after, else before."""
 
 
+class CauseStep(Frozen):
+    """What one cause adds to the cost, given all the causes before it."""
+
+    causes: tuple[str, ...]
+    """More than one where no plan exists with only some of them."""
+    added_cents: int
+    cost_cents: int
+    """Net present cost after this step."""
+    status: str
+    """`proved` or `not proved`: of the plan after this step."""
+
+
+class Waterfall(Frozen):
+    """The cost of one plan turned into that of the other; the steps add up exactly."""
+
+    steps: tuple[CauseStep, ...]
+    missing: str | None = None
+    """Why there are no steps."""
+
+
 class Comparison(Frozen):
     """Two plans side by side; only what differs is listed, except for sums."""
 
@@ -167,7 +183,7 @@ def compare_plans(
         purchases=_purchases(one, other),
         costs=_costs(one, other),
         waterfall=(
-            waterfall(before, after, planner)
+            _waterfall(before, after, planner)
             if planner
             else Waterfall(steps=(), missing="the steps between the two plans were not planned")
         ),
@@ -205,12 +221,26 @@ def _inputs(before: Saved, after: Saved) -> Iterator[InputChange]:
                 before=_stated(before, path, old),
                 after=_stated(after, path, new),
             )
-    if before.inputs and after.inputs:
-        (one, rules), (other, other_rules) = facts_of(before), facts_of(after)
-        yield from _facts("prices", "price book", one.prices, other.prices)
-        facts = (catalog.model_copy(update={"prices": None}) for catalog in (one, other))
-        yield from _facts("catalog", "catalog", *facts)
-        yield from _facts("rules", "rule", rules, other_rules, skip=("rules",))
+    if before.inputs is None or after.inputs is None:
+        return
+    reads: dict[tuple[str, str], Callable[[Inputs], BaseModel]] = {
+        ("prices", "price book"): lambda inputs: inputs.catalog_of_files.prices,
+        ("catalog", "catalog"): lambda inputs: _unpriced(inputs.catalog_of_files),
+        ("rules", "rule"): lambda inputs: inputs.rules,
+    }
+    for (cause, name), read in reads.items():
+        one, other = read(before.inputs), read(after.inputs)
+        if one == other:
+            continue
+        sides = (facts.model_dump(exclude={"own"}) for facts in (one, other))
+        for path, old, new in _differences((), *sides):
+            shown = settable(tuple(map(str, path[1:] if cause == "rules" else path)))
+            yield InputChange(
+                cause=cause,
+                path=f"{name} {shown}",
+                before=None if old is None else flow(_plain(old)),
+                after=None if new is None else flow(_plain(new)),
+            )
 
 
 def _stated(side: Saved, path: Path, value: object) -> str | None:
@@ -222,21 +252,6 @@ def _stated(side: Saved, path: Path, value: object) -> str | None:
     offer = side.question.data.get("offers", {}).get(path[1])
     listed = side.inputs.catalog_of_files.prices.usd_of(offer, path[2])
     return None if listed is None else f"{flow(listed)} (price book)"
-
-
-def _facts(
-    cause: str, name: str, before: BaseModel, after: BaseModel, *, skip: tuple[str, ...] = ()
-) -> Iterator[InputChange]:
-    if before == after:
-        return
-    for path, old, new in _differences((), before.model_dump(), after.model_dump()):
-        shown = path[len(skip) :] if path[: len(skip)] == skip else path
-        yield InputChange(
-            cause=cause,
-            path=f"{name} {settable(tuple(map(str, shown)))}",
-            before=None if old is None else flow(_plain(old)),
-            after=None if new is None else flow(_plain(new)),
-        )
 
 
 def _plain(value: object) -> object:
@@ -265,15 +280,9 @@ def _unread(before: Saved, after: Saved) -> Iterator[str]:
     if before.inputs and after.inputs:
         return
     one, other = (
-        {(role, path): digest for role, path, digest in side.plan.provenance.files}
-        for side in (before, after)
+        {file for file in side.plan.provenance.files if file[0] in USED} for side in (before, after)
     )
-    differ = sorted(
-        path
-        for role, path in one.keys() | other.keys()
-        if role in USED and one.get((role, path)) != other.get((role, path))
-    )
-    if differ:
+    if differ := sorted({path for _, path, _ in one ^ other}):
         yield f"these files that the scenarios use differ: {', '.join(differ)}"
 
 
@@ -290,26 +299,15 @@ def _purchases(before: Plan, after: Plan) -> tuple[PurchaseChange, ...]:
             let_go = (gone.quarter, gone.action, gone.entry, gone.node_type, gone.site, 0)
             counts[let_go][place] += gone.count
             counts[let_go][place + 2] -= gone.total_cents
+    keys = ("quarter", "kind", "offer", "node_type", "site", "term_quarters")
+    figures = ("before", "after", "before_cents", "after_cents")
     return tuple(
-        PurchaseChange(
-            quarter=quarter,
-            kind=kind,
-            offer=offer,
-            node_type=node_type,
-            site=site,
-            before=old,
-            after=new,
-            before_cents=old_cents,
-            after_cents=new_cents,
-            term_quarters=term or None,
+        PurchaseChange.model_validate(
+            {**dict(zip(keys, (*key[:-1], key[-1] or None), strict=True))}
+            | dict(zip(figures, amounts, strict=True))
         )
-        for (quarter, kind, offer, node_type, site, term), (
-            old,
-            new,
-            old_cents,
-            new_cents,
-        ) in sorted(counts.items())
-        if (old, old_cents) != (new, new_cents)
+        for key, amounts in sorted(counts.items())
+        if amounts[::2] != amounts[1::2]
     )
 
 
@@ -330,13 +328,9 @@ def _costs(before: Plan, after: Plan) -> tuple[Amount, ...]:
     def lines(plan: Plan) -> _Figures:
         return {(line.name, None): line.present_cents for line in plan.costs}
 
-    whole = Amount(
-        name="net present cost",
-        quarter=None,
-        unit="cents",
-        before=before.proof.cost_cents,
-        after=after.proof.cost_cents,
-    )
+    ends = before.proof.cost_cents, after.proof.cost_cents
+    name = "net present cost"
+    whole = Amount(name=name, quarter=None, unit="cents", before=ends[0], after=ends[1])
     return (*_changed("cents", lines(before), lines(after)), whole)
 
 
@@ -347,15 +341,13 @@ def _giving_way(plan: Plan) -> dict[str, ShortJob]:
 def _short(before: Plan, after: Plan) -> Iterator[ShortChange]:
     """Jobs that do not give way alike, the most important first."""
     one, other = _giving_way(before), _giving_way(after)
-    every = {**one, **other}
-    for job in sorted(every.values(), key=lambda job: (-job.priority, job.name)):
-        old, new = one.get(job.name), other.get(job.name)
-        told = (
-            old.how(before.quarters) if old else None,
-            new.how(after.quarters) if new else None,
+    for job in sorted((one | other).values(), key=lambda job: (-job.priority, job.name)):
+        old, new = (
+            found[job.name].how(plan.quarters) if job.name in found else None
+            for plan, found in ((before, one), (after, other))
         )
-        if told[0] != told[1]:
-            yield ShortChange(job=job.name, before=told[0], after=told[1], cause=job.cause)
+        if old != new:
+            yield ShortChange(job=job.name, before=old, after=new, cause=job.cause)
 
 
 def _gpus(plan: Plan, beside: Plan) -> _Figures:
@@ -388,13 +380,12 @@ def _power(plan: Plan) -> _Figures:
 def _moves(before: Plan, after: Plan) -> Iterator[JobMove]:
     """Quarters in which a job has the same places before and the same after share a line."""
     one, other = _places(before), _places(after)
-    quarters = dict.fromkeys((*before.quarters, *after.quarters))
+    quarters = [quarter for quarter in before.quarters if quarter in after.quarters]
     for job in dict.fromkeys(name for name, _ in (*one, *other)):
         runs: dict[tuple[str | None, str | None], list[str]] = {}
-        for quarter in sorted(quarters):
-            there = quarter in before.quarters and quarter in after.quarters
+        for quarter in quarters:
             pair = one.get((job, quarter)), other.get((job, quarter))
-            if there and pair[0] != pair[1]:
+            if pair[0] != pair[1]:
                 runs.setdefault(pair, []).append(quarter)
         for (old, new), found in runs.items():
             yield JobMove(job=job, quarters=tuple(found), before=old, after=new)
@@ -433,6 +424,161 @@ def _without(plan: Plan, other: Plan) -> tuple[str, ...]:
         for note in plan.warnings
         if (note.text, note.origin) not in known
     )
+
+
+CAUSES = ("horizon", "fleet", "demand", "offers", "catalog", "prices", "rules", "policies")
+"""In the order in which a waterfall takes them from one side to the other."""
+
+TITLES = ("format", "name", "description", "owner", "objective", "benefit", "if_not_met")
+"""Sections of a scenario that change no plan."""
+_SECTIONS = {
+    **dict.fromkeys(TITLES, "policies"),
+    "horizon": "horizon",
+    "sites": "fleet",
+    "fleet": "fleet",
+    "running": "fleet",
+    "jobs": "demand",
+    "offers": "offers",
+    "apis": "offers",
+    "policies": "policies",
+    "finance": "policies",
+    "budget": "policies",
+    "teams": "policies",
+    "use": "catalog",
+}
+"""Cause of each section; a key of an offer or an API that is in `_PRICES` is a price."""
+
+_PRICED = ("offers", "apis")
+_PRICES = (
+    "price_usd",
+    "price_usd_per_gpu_hour",
+    "price_breaks",
+    "price_date",
+    "quote",
+    "licence_included",
+    "usd_per_million_input_tokens",
+    "usd_per_million_output_tokens",
+    "usd_per_million_cached_tokens",
+)
+"""Keys of an offer or an API that say what it costs."""
+
+
+def cause_of(section: str, key: str = "") -> str:
+    """The cause that a value of a section of the scenario belongs to; `key` is its last key."""
+    if section in _PRICED and key in _PRICES:
+        return "prices"
+    return _SECTIONS[section]
+
+
+def facts_of(side: Saved) -> tuple[Catalog, RuleBook]:
+    """Catalog and rules of a side of which they are known."""
+    assert side.inputs is not None
+    return side.inputs.catalog_of_files, side.inputs.rules
+
+
+def _unpriced(catalog: Catalog) -> Catalog:
+    return catalog.model_copy(update={"prices": None})
+
+
+def _only(offer: dict[str, Any], *, prices: bool) -> dict[str, Any]:
+    """What is said of the price, or all else."""
+    return {key: value for key, value in offer.items() if (key in _PRICES) == prices}
+
+
+def _parts(side: Saved) -> dict[str, Any]:
+    """What a side says, by cause."""
+    parts: dict[str, Any] = {cause: {} for cause in CAUSES}
+    for section, value in side.question.data.items():
+        if section in _PRICED:
+            for name, offer in value.items():
+                parts["offers"][section, name] = _only(offer, prices=False)
+                if prices := _only(offer, prices=True):
+                    parts["prices"][section, name] = prices
+        elif section not in TITLES:
+            parts[cause_of(section)][section] = value
+    catalog, rules = facts_of(side)
+    parts["prices"] = parts["prices"], catalog.prices
+    return parts | {"catalog": _unpriced(catalog), "rules": rules}
+
+
+def differing(before: Saved, after: Saved) -> tuple[str, ...]:
+    """Causes in which the two sides differ, in order."""
+    one, other = _parts(before), _parts(after)
+    return tuple(cause for cause in CAUSES if one[cause] != other[cause])
+
+
+def mixed(before: Saved, after: Saved, taken: Collection[str]) -> Inputs:
+    """The inputs of `before`, with the parts of `after` that belong to the causes taken.
+
+    Raises InputError where the parts do not go together.
+    """
+
+    def side(cause: str) -> Saved:
+        return after if cause in taken else before
+
+    data: dict[str, Any] = {}
+    for section in (*before.question.data, *after.question.data):
+        source = side(cause_of(section)).question.data
+        if section in source:
+            data[section] = source[section]
+    for section in data.keys() & set(_PRICED):  # an offer that is not there keeps its own price
+        prices = side("prices").question.data.get(section, {})
+        data[section] = {
+            name: _only(offer, prices=False) | _only(prices.get(name, offer), prices=True)
+            for name, offer in data[section].items()
+        }
+    catalog, rules = facts_of(side("catalog"))[0], facts_of(side("rules"))[1]
+    catalog = catalog.model_copy(update={"prices": facts_of(side("prices"))[0].prices})
+    question = replace(before.question, data=data, branch={})
+    return inputs_from(question, lambda: (catalog, ()), lambda: (rules, ()))
+
+
+THE_REST = "planner"
+"""Cause of a difference that no input explains: another version, or a gap that is not closed."""
+
+
+def _waterfall(before: Saved, after: Saved, planner: Callable[[Inputs], Plan]) -> Waterfall:
+    """Exchange one cause after the other, planning each time.
+
+    A step for which no plan exists, or whose parts do not go together, is joined to the next.
+    """
+    if before.inputs is None or after.inputs is None:
+        return Waterfall(steps=(), missing=before.missing or after.missing)
+    steps: list[CauseStep] = []
+    cost, end = before.plan.proof.cost_cents, after.plan.proof
+
+    def step(causes: Sequence[str], proof: Proof) -> None:
+        nonlocal cost
+        added, cost = proof.cost_cents - cost, proof.cost_cents
+        steps.append(
+            CauseStep(causes=tuple(causes), added_cents=added, cost_cents=cost, status=proof.status)
+        )
+
+    causes = differing(before, after)
+    pending: list[str] = []
+    for number, cause in enumerate(causes, 1):
+        pending.append(cause)
+        try:
+            last = number == len(causes)
+            step(pending, end if last else planner(mixed(before, after, causes[:number])).proof)
+        except (InfeasibleError, InputError, LimitError):
+            continue
+        pending = []
+    if cost != end.cost_cents:
+        step((THE_REST,), end)
+    return Waterfall(steps=tuple(steps))
+
+
+def planned_side(label: str, inputs: Inputs, planner: Callable[[Inputs], Plan]) -> Saved:
+    """Plan a scenario; what planning raises is raised with the side's name."""
+    question = parse_document(inputs.question, label)
+    try:
+        plan = planner(inputs)
+    except InfeasibleError as error:
+        raise InfeasibleError(f"{label}: {error.headline}", error.reasons, error.remedies) from None
+    except LimitError as error:
+        raise LimitError(f"{label}: {error}") from None
+    return Saved(label, plan, question, inputs)
 
 
 class ChangedOrigin(Frozen):
@@ -529,19 +675,17 @@ def _recorded(made_by: Provenance, label: str, read: Callable[[FilePath], str]) 
 
 
 def _origins(recorded: Provenance, present: Provenance) -> Iterator[ChangedOrigin]:
-    versions = (
-        ("planner", recorded.planner_version, present.planner_version),
-        ("solver", recorded.solver, present.solver),
-    )
-    for name, old, new in versions:
-        if old != new:
-            yield ChangedOrigin(what="version", name=name, recorded=old, present=new)
     before, after = (
-        {(role, path): digest for role, path, digest in made_by.files}
+        {
+            ("version", "planner", ""): made_by.planner_version,
+            ("version", "solver", ""): made_by.solver,
+            **{("file", path, role): digest for role, path, digest in made_by.files},
+        }
         for made_by in (recorded, present)
     )
-    for key in dict.fromkeys((*before, *after)):
-        if before.get(key) != after.get(key):
-            yield ChangedOrigin(
-                what="file", name=key[1], recorded=before.get(key), present=after.get(key)
+    for what, name, role in dict.fromkeys((*before, *after)):
+        old, new = before.get((what, name, role)), after.get((what, name, role))
+        if old != new:
+            yield ChangedOrigin.model_validate(
+                {"what": what, "name": name, "recorded": old, "present": new}
             )

@@ -1,4 +1,4 @@
-"""Plans in short, and the results of alternatives and sensitivity, as data.
+"""Plans in short, and results that are kept beside a plan.
 
 A result that is kept beside a plan is sealed, and says which question it answers: a report reads it
 and plans nothing.
@@ -18,12 +18,11 @@ from pydantic import Field, ValidationError
 from planner.errors import CheckError, ExitCode, Finding, InfeasibleError, InputError, LimitError
 from planner.inputs.base import Frozen
 from planner.inputs.layers import stated
-from planner.inputs.override import Override
 from planner.inputs.reading.locate import USED
 from planner.inputs.reading.reader import parse_document
 from planner.inputs.scenario.offer import OfferKind
 from planner.inputs.settled import Inputs
-from planner.planning.plan import Acquisition, Plan
+from planner.planning.plan import Plan
 from planner.planning.store import digest_of, each_once
 
 PlanOutcome = Literal["proved", "not proved", "infeasible", "no plan in time", "failed its check"]
@@ -155,7 +154,19 @@ def tried(planner: Callable[[], Plan]) -> PlanSummary:
 
 def summary_of(plan: Plan) -> PlanSummary:
     """The figures of a plan."""
-    lines = sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
+    acquired = [
+        Acquired(
+            quarter=line.quarter,
+            kind=line.kind,
+            offer=line.offer,
+            node_type=line.node_type,
+            site=line.site,
+            count=line.count,
+            step_hours=line.step_hours,
+            chosen=bool(line.sites),
+        )
+        for line in sorted(plan.acquisitions, key=lambda line: (line.quarter, line.offer))
+    ]
     staying = [node for node in plan.nodes if not node.hours]
     in_service = Counter(quarter for node in staying for quarter in node.in_service)
     short = plan.shortage.jobs if plan.shortage else ()
@@ -171,7 +182,7 @@ def summary_of(plan: Plan) -> PlanSummary:
         rent_cents=sum(line.total_cents for line in plan.acquisitions if line.kind != "buy"),
         committed_cents=sum(line.committed_cents for line in plan.acquisitions),
         order_by=min((line.order_by for line in plan.acquisitions), default=None),
-        acquired=tuple(map(_acquired, lines)),
+        acquired=tuple(acquired),
         nodes=max(in_service.values(), default=0),
         node_types=len({node.node_type for node in plan.nodes if node.in_service}),
         gpus=sum(pool.gpus[-1] for pool in plan.pools),
@@ -195,19 +206,6 @@ def summary_of(plan: Plan) -> PlanSummary:
         units_short_by_priority=tuple(
             (one.priority, one.units_short) for one in priorities if one.units_short
         ),
-    )
-
-
-def _acquired(line: Acquisition) -> Acquired:
-    return Acquired(
-        quarter=line.quarter,
-        kind=line.kind,
-        offer=line.offer,
-        node_type=line.node_type,
-        site=line.site,
-        count=line.count,
-        step_hours=line.step_hours,
-        chosen=bool(line.sites),
     )
 
 
@@ -273,98 +271,3 @@ def loads(kind: type[K], text: str, shown_as: str) -> K:
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError, ValidationError):
         words = f"is no {kind.__name__.lower()} as this planner writes it"
         raise InputError(Finding(words, shown_as, hint="make it again")) from None
-
-
-class Best(Frozen):
-    """What was reached, and what is proved of all plans within the tolerance."""
-
-    value: float
-    bound: float
-    """None of them has less; of headroom: none has more."""
-    unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
-
-
-class AlternativePlan(Frozen):
-    """One plan beside the cheapest."""
-
-    name: str
-    objective: str
-    """What it is best in, or what it asks."""
-    settings: tuple[Override, ...] = ()
-    """With which `planner plan` makes this plan; empty for goals that are no setting."""
-    figures: PlanSummary | None = None
-    best: Best | None = None
-    """How good it is in that, where that is a number, and how good any could be."""
-    left_out: str | None = None
-    """Why there is no such plan here."""
-    units_short: tuple[JobShort, ...] | None = None
-    """Doing nothing: the fewest units that the owned nodes do not hold, each quarter by itself; by
-    job, of which some are. None for others, and where the time ended before it was known."""
-
-
-class Alternatives(StoredResult):
-    """A scenario's cheapest plan, and others."""
-
-    within: float | None
-    """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
-    quarters: tuple[str, ...] = ()
-    """Labels."""
-    cheapest: PlanSummary
-    others: tuple[AlternativePlan, ...]
-
-
-class Moved(Frozen):
-    """A plan with one figure moved."""
-
-    by: float
-    """Share of the value, or weeks; negative: down."""
-    settings: tuple[Override, ...]
-    """With which `planner plan` makes this plan."""
-    figures: PlanSummary
-
-
-class SwitchingPoint(Frozen):
-    """Between these two the recommendation changes."""
-
-    before: Moved
-    """Nearer to the scenario; acquires what its plan does."""
-    after: Moved
-
-
-class Swing(Frozen):
-    """One figure, moved down and up."""
-
-    name: str
-    unit: Literal["share", "weeks"]
-    stated: str
-    low: Moved
-    high: Moved
-    turns: tuple[SwitchingPoint, ...]
-    """At most one each way: the nearest that was found."""
-
-    @property
-    def spread_cents(self) -> int | None:
-        """How far apart the costs are; None where an end has no plan."""
-        ends = (self.low.figures.cost_cents, self.high.figures.cost_cents)
-        return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
-
-    @property
-    def without_plan(self) -> tuple[Moved, ...]:
-        """Where there is no plan: the least move that was tried, at most one each way."""
-        tried = (self.low, self.high, *(turn.after for turn in self.turns))
-        gone = [one for one in tried if one.figures.cost_cents is None]
-        ways = ([one for one in gone if one.by < 0], [one for one in gone if one.by > 0])
-        return tuple(min(way, key=lambda one: abs(one.by)) for way in ways if way)
-
-
-class Sensitivity(StoredResult):
-    """One scenario, figure by figure: first what leaves no plan, then the widest swing."""
-
-    swing: float
-    """Share by which values are moved either way."""
-    weeks: int
-    """Weeks by which lead times are."""
-    precision: float
-    """Turns are closed in to this share of the value."""
-    base: PlanSummary
-    swings: tuple[Swing, ...]

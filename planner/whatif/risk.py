@@ -1,25 +1,238 @@
 """Risk: what many futures cost, and how purchase plans hold in them.
 
+Each uncertainty has draws of its own, given by the seed, its name and the number of the future: two
+scenarios, or one that gains an uncertainty, are tried with the same draws (common random numbers).
 What is bought and reserved is chosen once; what is rented, and what runs where, adapts to each
 future. The first purchase plan is that of the scenario; the others are searched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, sqrt
-from pathlib import Path
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from math import ceil, isqrt, sqrt
+from pathlib import Path as FilePath
+from random import Random
+from typing import Annotated
 
-from planner.errors import InfeasibleError
-from planner.inputs.base import Frozen
+from pydantic import Field, model_validator
+
+from planner.errors import InfeasibleError, InputError, refuse
+from planner.inputs.base import Count, Format, Frozen, Name, Number, share
+from planner.inputs.layers import base_path
+from planner.inputs.override import Override, matching, six_decimals
+from planner.inputs.reading.diagnostics import read_as
+from planner.inputs.reading.document import Path, YamlDocument, parts_of
+from planner.inputs.reading.reader import read_document
+from planner.inputs.reading.shape import FieldTree
+from planner.inputs.scenario.offer import Offer
+from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
+from planner.inputs.settled import Inputs
+from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
 from planner.packing.solvers.solver import Outcome
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
-from planner.whatif.sweep import VariantRuns
-from planner.whatif.uncertain import Futures
-from planner.whatif.variants import Variant, VariantPlanner, commitments
+from planner.whatif.sensitivity import price_at, repriced
+from planner.whatif.shortfall import commitments
+from planner.whatif.sweep import VariantRuns, unknown_names
+from planner.whatif.variants import AS_STATED, Variant, VariantPlanner
+
+_SHAPE = FieldTree(ResolvedScenario)
+_FINE = 2**53
+
+Points = Annotated[tuple[Number, ...], Field(min_length=3, max_length=3)]
+
+
+class Uncertainty(Frozen):
+    """One thing that is not known; all values under `of` move with it together."""
+
+    of: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Dotted paths of the values that it moves."""
+    times: Points | None = None
+    """By what they are multiplied: least, most likely and greatest."""
+    plus: Points | None = None
+    """Or what is added to them, likewise."""
+
+    @model_validator(mode="after")
+    def _one_estimate(self) -> Uncertainty:
+        if (self.times is None) == (self.plus is None):
+            raise ValueError("give either `times` or `plus`")
+        low, likely, high = self.points
+        if not (low <= likely <= high and low < high):
+            raise ValueError("the three points are the least, the most likely and the greatest")
+        return self
+
+    @property
+    def points(self) -> tuple[Decimal, Decimal, Decimal]:
+        """Least, most likely, greatest."""
+        low, likely, high = self.times or self.plus or ()
+        return low, likely, high
+
+    def moved(self, value: Decimal, by: Fraction) -> Fraction:
+        """A value in a future in which this comes out so."""
+        return Fraction(value) * by if self.times else Fraction(value) + by
+
+
+class FuturesFile(Frozen):
+    """A scenario and what is uncertain about it."""
+
+    format: Format
+    """Version of this file format."""
+    scenario: Name
+    """The scenario file, relative to this one."""
+    apply: tuple[VariationName, ...] = ()
+    """Overrides and scenarios of it that hold in every future."""
+    seed: Count = 0
+    """Which draws are taken."""
+    uncertain: Annotated[dict[Name, Uncertainty], Field(min_length=1)]
+    """What is not known, by names of your own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value that moves."""
+
+    path: tuple[str, ...]
+    stated: Decimal
+    place: Path
+    """Where the file of the futures names it."""
+    offer: Offer | None
+    """Whose price it is: its price breaks move with it."""
+
+    def settings(self, moved: Callable[[Decimal], Fraction]) -> Iterator[Override]:
+        """What states another value in its place."""
+
+        def written(value: Decimal) -> Decimal | int:
+            future = moved(value)
+            return round(future) if _SHAPE.is_whole(self.path) else six_decimals(future)
+
+        if self.offer is None:
+            return iter((Override.of(self.path, written(self.stated)),))
+        return repriced(self.path, self.offer, self.stated, written)
+
+
+@dataclass(frozen=True, slots=True)
+class Futures:
+    """A file of uncertainties, read."""
+
+    document: YamlDocument
+    file: FuturesFile
+    scenario: FilePath
+    asked: Variant
+    """Overrides and settings on which the file stands."""
+
+    def base(self, planner: VariantPlanner) -> Variant:
+        """The future in which everything is as stated; raises InputError for unknown names."""
+        names = ((("apply", place), name) for place, name in enumerate(self.file.apply))
+        refuse(unknown_names(self.document, planner, names))
+        return self.asked.with_more(Variant(self.file.apply))
+
+    def drawn(self, planner: VariantPlanner, futures: int) -> list[Variant]:
+        """So many futures; raises InputError where an end of an estimate is no possible value."""
+        base = self.base(planner)
+        inputs = planner.inputs(base)
+        document = planner.question.layers.composed(base.apply, base.settings).document
+        values = {name: self._values(document, inputs, name) for name in self.file.uncertain}
+        seen: dict[tuple[str, ...], str] = {}
+        for name, one in ((name, one) for name, moving in values.items() for one in moving):
+            if one.path in seen:  # only the last would count
+                message = f"is moved by {seen[one.path]!r} already"
+                raise InputError(self.document.finding(one.place, message))
+            seen[one.path] = name
+        for end in (0, -1):
+            points = {name: Fraction(one.points[end]) for name, one in self.file.uncertain.items()}
+            planner.inputs(base.with_more(Variant((), tuple(self._settings(values, points)))))
+        drawn = []
+        for number in range(futures):
+            draws = {}
+            for name, uncertainty in self.file.uncertain.items():
+                # Seeded by text, Python's generator gives the same numbers on every machine.
+                uniform = Fraction(Random(f"{self.file.seed}:{name}:{number}").random())
+                draws[name] = _quantile(uniform, *map(Fraction, uncertainty.points))
+            drawn.append(base.with_more(Variant((), tuple(self._settings(values, draws)))))
+        return drawn
+
+    def _values(self, document: YamlDocument, inputs: Inputs, name: str) -> list[_Value]:
+        found: list[_Value] = []
+        for number, text in enumerate(self.file.uncertain[name].of):
+            place: Path = ("uncertain", name, "of", number)
+            try:
+                paths = list(matching(document.data, parts_of(text)))
+            except ValueError as error:
+                raise InputError(self.document.finding(place, str(error))) from None
+            stated = []
+            for path in paths:
+                numbers, priced = list(_numbers(document, path)), price_at(inputs, path)
+                stated += numbers or ([(path, priced[1])] if priced else [])
+            if not stated:
+                message = f"the scenario states no number at {text}"
+                hint = "state the value there, so that it can be moved"
+                raise InputError(self.document.finding(place, message, hint))
+            for inner, value in stated:
+                offer, _ = price_at(inputs, inner) or (None, None)
+                found.append(_Value(inner, value, place, offer))
+        return found
+
+    def _settings(
+        self, values: dict[str, list[_Value]], points: dict[str, Fraction]
+    ) -> Iterator[Override]:
+        """What a future states, each where this file names it."""
+        for name, moving in values.items():
+            moved = partial(self.file.uncertain[name].moved, by=points[name])
+            for one in moving:
+                for stated in one.settings(moved):
+                    yield replace(stated, document=self.document, at=one.place)
+
+
+def _quantile(uniform: Fraction, low: Fraction, likely: Fraction, high: Fraction) -> Fraction:
+    """Of the triangular distribution; its square root is taken in whole numbers, to 2^-53."""
+    if uniform <= (likely - low) / (high - low):
+        return low + _root(uniform * (high - low) * (likely - low))
+    return high - _root((1 - uniform) * (high - low) * (high - likely))
+
+
+def _root(square: Fraction) -> Fraction:
+    return Fraction(isqrt(int(square * _FINE * _FINE)), _FINE)
+
+
+def _numbers(
+    document: YamlDocument, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Decimal]]:
+    """Numbers that are stated at a path, or by key in the mapping there."""
+    try:
+        value = document.value(path)
+    except (KeyError, TypeError, IndexError):
+        return
+    stated = value.items() if isinstance(value, dict) else ((None, value),)
+    for key, item in stated:
+        try:
+            number = share(item)
+        except ValueError:
+            return
+        if not isinstance(number, Decimal):
+            return
+        yield (path if key is None else (*path, key)), number
+
+
+def read_futures(
+    path: FilePath,
+    text: str | None = None,
+    scenario: FilePath | None = None,
+    asked: Variant = AS_STATED,
+) -> Futures:
+    """Read the file; raises InputError with all its mistakes.
+
+    `text` stands in for the file, `scenario` for the one that it names; what is `asked` of that
+    holds in every future.
+    """
+    document, file = read_as(partial(read_document, path, text=text), FuturesFile)
+    named = scenario or base_path(document, file.scenario, key="scenario")
+    return Futures(document, file, named, asked)
+
 
 _MOST = 24
 """Futures in one program. Of the others, what they cost at the least is counted."""
@@ -27,17 +240,6 @@ _GAP = 1e-3
 """The relative gap within which purchases are searched."""
 _ANY = 1.0
 """The same where any purchases will do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Purchases that are the best in some futures, as far as fractional units tell."""
-
-    purchased: tuple[Acquired, ...]
-    futures: int
-    """How many it was searched over."""
-    bound_cents: int
-    """No purchases that hold all futures have a lower mean of the worst cases."""
 
 
 class Hedging:
@@ -56,34 +258,42 @@ class Hedging:
         self.apart = 0
         """Futures that no purchases hold beside all those that were taken in before."""
 
-    def propose(self, worst: Sequence[int]) -> Proposal | None:
-        """The best purchases once these futures count as bad, too.
+    def propose(self, worst: Sequence[int]) -> tuple[tuple[Acquired, ...], int, int] | None:
+        """The best purchases once these futures count as bad, too, as far as fractional units tell.
 
-        None where time ends before, or no purchases hold any of them. `worst` are places of futures
-        that have a plan, as many each time.
+        With how many futures they were searched over, and cents below which no purchases that hold
+        all futures have their mean of the worst cases. None where time ends before, or no purchases
+        hold any of them. `worst` are places of futures that have a plan, as many each time.
         """
         self._worst.append(worst)
         new = [place for place in worst if place not in self._futures]
         self._take_in(new[: _MOST - len(self._futures)])
         if not self._futures:
             return None
-        found = self._solved(tuple(map(self._mean, self._worst)), _GAP)
+        places = {place: number for number, place in enumerate(self._futures)}
+        means = []
+        for bad in self._worst:
+            others = (self.known[place].bound_cents or 0 for place in bad if place not in places)
+            within = tuple(places[place] for place in bad if place in places)
+            means.append(Mean(within, sum(others), len(bad)))
+        found = self._solved(means, _GAP)
         if found.orders is None:
             return None
-        purchased = tuple(self._acquired(order) for order in found.orders)
-        return Proposal(purchased, len(self._futures), found.bound_cents)
-
-    def _acquired(self, order: Order) -> Acquired:
-        offer = self._offers[order.offer]
-        return Acquired(
-            quarter=str(self._first + order.quarter),
-            kind=offer.kind,
-            offer=offer.name,
-            node_type=offer.node_type,
-            site=order.site,
-            count=order.nodes,
-            chosen=len(offer.sites) > 1,
-        )
+        purchased = []
+        for order in found.orders:
+            offer = self._offers[order.offer]
+            purchased.append(
+                Acquired(
+                    quarter=str(self._first + order.quarter),
+                    kind=offer.kind,
+                    offer=offer.name,
+                    node_type=offer.node_type,
+                    site=order.site,
+                    count=order.nodes,
+                    chosen=len(offer.sites) > 1,
+                )
+            )
+        return tuple(purchased), len(self._futures), found.bound_cents
 
     def _take_in(self, new: Sequence[int]) -> None:
         """Take these futures in, but for those that no purchases hold beside the others."""
@@ -91,12 +301,14 @@ class Hedging:
             return
         before = dict(self._futures)
         try:
-            self._futures |= {place: self._future(place) for place in new}
-            held = self._solved((), _ANY).outcome is not Outcome.INFEASIBLE
+            for place in new:
+                request = self.planner.request(self.planner.inputs(self.drawn[place]))
+                asked = translate(request.inputs, request.sizers.portfolio(request.inputs))
+                self._futures[place] = future_of(asked.problem, request.time_limit_s)
+            if self._solved((), _ANY).outcome is not Outcome.INFEASIBLE:
+                return
         except Infeasible:
-            held = False
-        if held:
-            return
+            pass
         self._futures = before
         if len(new) == 1:
             self.apart += 1
@@ -105,20 +317,10 @@ class Hedging:
         self._take_in(new[:half])
         self._take_in(new[half:])
 
-    def _future(self, place: int) -> Future:
-        inputs = self.planner.inputs(self.drawn[place])
-        return future_of(self.planner.translation(inputs).problem, self.planner.config.time_limit_s)
-
     def _solved(self, means: Sequence[Mean], gap: float) -> Hedged:
         limit_s = self.planner.config.time_limit_s
         futures = tuple(self._futures.values())
         return hedged(futures, means, time_limit_s=limit_s, relative_gap=gap)
-
-    def _mean(self, worst: Sequence[int]) -> Mean:
-        places = {place: number for number, place in enumerate(self._futures)}
-        others = (self.known[place].bound_cents or 0 for place in worst if place not in places)
-        within = tuple(places[place] for place in worst if place in places)
-        return Mean(within, sum(others), len(worst))
 
 
 PURCHASES = "purchases-"
@@ -159,7 +361,7 @@ class PurchasePlans(Frozen):
 
 
 def compare_purchases(
-    search: Hedging, base: PlanSummary, most: int, out: Path, runs: VariantRuns
+    search: Hedging, base: PlanSummary, most: int, out: FilePath, runs: VariantRuns
 ) -> PurchasePlans:
     """Hold at most so many purchase plans against the futures; at least one future has a plan.
 
@@ -182,7 +384,17 @@ def compare_purchases(
         folder = out / f"{PURCHASES}{len(plans)}"
         folder.mkdir(exist_ok=True)
         found = tried[purchased] = runs.figures(given, drawn, folder, force=True)
-        plans.append(_purchase_plan(searched, purchased, found))
+        costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
+        plans.append(
+            PurchasePlan(
+                searched=searched,
+                purchased=purchased,
+                short=len(found) - len(costs),
+                costs_cents=tuple(costs),
+                worst_cents=mean_of_worst(costs) if costs else None,
+                not_proved=sum(one.result in ("not proved", "no plan in time") for one in found),
+            )
+        )
 
     hold(_purchases(base.acquired), None)
     worst, asked = _costliest(known, known, planned), set()
@@ -191,16 +403,20 @@ def compare_purchases(
         proposal = search.propose(worst)
         if proposal is None:
             break
-        bound_cents = max(bound_cents, proposal.bound_cents)
-        purchased = _purchases(proposal.purchased)
+        acquired, searched, bound = proposal
+        bound_cents = max(bound_cents, bound)
+        purchased = _purchases(acquired)
         if purchased not in tried:
             if len(plans) >= most:
                 break
-            hold(purchased, proposal.futures)
+            hold(purchased, searched)
         worst = _costliest(tried[purchased], known, planned)
-    best = min(range(len(plans)), key=lambda place: _rank(plans[place], place))
+    ranks = [(plan.short, plan.worst_cents or 0) for plan in plans]
     return PurchasePlans(
-        plans=tuple(plans), best=best, bound_cents=bound_cents, none_holds_all=bool(search.apart)
+        plans=tuple(plans),
+        best=ranks.index(min(ranks)),
+        bound_cents=bound_cents,
+        none_holds_all=bool(search.apart),
     )
 
 
@@ -208,20 +424,6 @@ def _purchases(acquired: Iterable[Acquired]) -> tuple[Acquired, ...]:
     """What is not rented, in an order of its own."""
     bought = (one for one in acquired if one.kind not in ("rent", "hourly"))
     return tuple(sorted(bought, key=lambda one: (one.quarter, one.offer, one.site)))
-
-
-def _purchase_plan(
-    searched: int | None, purchased: tuple[Acquired, ...], found: Sequence[PlanSummary]
-) -> PurchasePlan:
-    costs = sorted(one.cost_cents for one in found if one.cost_cents is not None)
-    return PurchasePlan(
-        searched=searched,
-        purchased=purchased,
-        short=len(found) - len(costs),
-        costs_cents=tuple(costs),
-        worst_cents=mean_of_worst(costs) if costs else None,
-        not_proved=sum(one.result in ("not proved", "no plan in time") for one in found),
-    )
 
 
 def _costliest(
@@ -244,10 +446,6 @@ def mean_of_worst(costs: Sequence[int]) -> int:
 
 def _bad_cases(futures: int) -> int:
     return max(1, ceil(futures * WORST_PER_CENT / 100))
-
-
-def _rank(plan: PurchasePlan, place: int) -> tuple[int, int, int]:
-    return plan.short, plan.worst_cents or 0, place
 
 
 FORMAT = "3.0"
@@ -304,7 +502,7 @@ def assess_risk(
     planner: VariantPlanner,
     futures: Futures,
     samples: int,
-    out: Path,
+    out: FilePath,
     *,
     plans: int = 0,
     force: bool = False,
@@ -326,6 +524,7 @@ def assess_risk(
         raise InfeasibleError("no future has a plan", tuple(sorted({one.reason for one in every})))
     costs = sorted(one.cost_cents or 0 for one in planned)
     base = summary_of(plan)
+    known = [one.short_quarters for one in every if one.short_quarters is not None]
     choices = None
     if plans:
         choices = compare_purchases(Hedging(planner, drawn, every), base, plans, out, runs)
@@ -340,7 +539,11 @@ def assess_risk(
         giving_way=sum(bool(one.short) for one in planned),
         cost_cents=tuple(at_percentile(costs, share) for share in _PERCENTILES),
         costs_cents=tuple(costs),
-        chances=_chances(plan.quarters, every),
+        chances=tuple(
+            Chance(quarter=quarter, short=sum(quarter in one for one in known), of=len(known))
+            for quarter in plan.quarters
+            if known
+        ),
         choices=choices,
     )
 
@@ -348,12 +551,3 @@ def assess_risk(
 def at_percentile(values: Sequence[int], share: int) -> int:
     """Of sorted values, the one at so many per cent, by nearest rank."""
     return values[ceil(len(values) * share / 100) - 1]
-
-
-def _chances(quarters: Sequence[str], every: Sequence[PlanSummary]) -> tuple[Chance, ...]:
-    known = [one.short_quarters for one in every if one.short_quarters is not None]
-    return tuple(
-        Chance(quarter=quarter, short=sum(quarter in one for one in known), of=len(known))
-        for quarter in quarters
-        if known
-    )

@@ -1,4 +1,4 @@
-"""Sensitivity: how the cost answers to one figure at a time, and where purchases change.
+"""Sensitivity: how the cost answers to one uncertain figure at a time, and where purchases change.
 
 The recommendation is what is acquired: offer, quarter and number of nodes. A turn is closed in
 between two plans: one that still acquires what the plan of the scenario does, or costs no less than
@@ -8,50 +8,251 @@ that would, and one that does not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from math import floor
+from typing import Any, Literal
 
 from planner.costs import CostStream, Entering, entry_quarters, portfolio_costs, spent_cents
-from planner.inputs.override import Override
+from planner.inputs.base import Frozen
+from planner.inputs.override import Override, six_decimals
+from planner.inputs.scenario.load import TRAFFIC
+from planner.inputs.scenario.offer import Offer
 from planner.inputs.settled import Inputs
-from planner.whatif.results import (
-    Moved,
-    PlanSummary,
-    Sensitivity,
-    Swing,
-    SwitchingPoint,
-    question_of,
-)
-from planner.whatif.uncertain import UncertainFigure, uncertain_figures
+from planner.planning.words import amount
+from planner.whatif.results import PlanSummary, StoredResult, question_of
 from planner.whatif.variants import CachedRunner
 
-_Move = tuple[UncertainFigure, Fraction]
+_FINANCE = {
+    "discount_rate_per_year": ("discount rate", "{percent} a year"),
+    "energy_usd_per_kwh": ("price of energy", "${value} per kWh"),
+    "support_share_per_year": ("support", "{percent} of the price a year"),
+    "useful_life_years": ("useful life", "{value} years"),
+}
+"""Settings of cost that are estimates: their names for people, and how a value is written."""
+
+_TOKEN_PRICES = tuple(f"usd_per_million_{kind}_tokens" for kind in ("input", "output", "cached"))
+_SHARES = ("discount_rate_per_year", "support_share_per_year")
+"""Those that cannot be more than 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncertainFigure:
+    """One figure, or several that move together."""
+
+    name: str
+    """For people: `price of buy-h200`."""
+    unit: Literal["share", "weeks"]
+    """A figure in shares is moved by a part of its value, one in weeks by whole weeks."""
+    stated: str
+    """The value as it is, where it is one value."""
+    moved: Callable[[Fraction], Iterable[Override]]
+
+    def settings(self, by: Fraction) -> tuple[Override, ...]:
+        """What moves it by so much."""
+        return tuple(self.moved(by)) if by else ()
+
+
+def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
+    """Prices, growth, traffic, latency, lead times and settings of cost, where stated."""
+    scenario, jobs = inputs.scenario, sorted(inputs.scenario.jobs.items())
+    shown = {name for name, _ in _FINANCE.values()}
+    for offer in inputs.offers:
+        path = ("offers", offer.name, scenario.offers[offer.name].price_key)
+        priced = price_at(inputs, path)
+        assert priced is not None  # no inputs are settled without a price
+        said = f"price of {offer.name}"
+        said = f"price of the offer {offer.name}" if said in shown else said
+        yield UncertainFigure(said, "share", offer.price_text, partial(_price, path, *priced))
+    if any(map(scenario.apis_of, scenario.jobs)):
+        apis = _of_each("apis", scenario.apis, _TOKEN_PRICES)
+        yield _moving("prices by the token", ", ".join(sorted(scenario.apis)), apis)
+    if sold := {name: own.sale for name, own in scenario.fleet.items() if own.sale}:
+        prices = _of_each("fleet", sold, ("price_usd", "paid_usd"), "sale")
+        yield _moving("prices of nodes that are sold", ", ".join(sorted(sold)), prices)
+    if growing := {name: job for name, job in jobs if job.growth_per_quarter}:
+        rates = _of_each("jobs", growing, ("growth_per_quarter",))
+        told = amount(rates[0][1], "share") if len(rates) == 1 else f"{len(rates)} jobs that grow"
+        yield _moving("growth of demand", told, rates)
+    loads = {name: job.serve.load for name, job in jobs if job.serve and job.serve.load}
+    if loads:
+        served = f"{len(loads)} jobs" if len(loads) > 1 else next(iter(loads))
+        yield _moving("traffic", served, _of_each("jobs", loads, TRAFFIC, "serve", "load"))
+        longer = partial(_longer, inputs)
+        yield UncertainFigure("length of prompts and answers", "share", served, longer)
+    waited = {name: job.serve.latency for name, job in jobs if job.serve and job.serve.latency}
+    if waited := {name: latency for name, latency in waited.items() if name in loads}:
+        served = f"{len(waited)} jobs" if len(waited) > 1 else next(iter(waited))
+        limits = _of_each("jobs", waited, ("ttft_ms", "tpot_ms", "e2e_ms"), "serve", "latency")
+        yield _moving("latency asked for", served, limits)
+    if any(offer.lead_time_weeks for offer in inputs.offers):
+        yield UncertainFigure("lead times", "weeks", "", partial(_late, inputs))
+    for key, (name, pattern) in _FINANCE.items():
+        value: Decimal = getattr(inputs.settings, key).value
+        most = Decimal(1) if key in _SHARES else None
+        if value:
+            stated = pattern.format(value=f"{value:f}", percent=amount(value, "share"))
+            yield _moving(name, stated, [(("finance", key), value)], most)
+
+
+_Figures = list[tuple[tuple[str, ...], Decimal]]
+"""Values by their paths."""
+
+
+def _of_each(section: str, parts: Mapping[str, Any], keys: Iterable[str], *inner: str) -> _Figures:
+    """What parts of entries of a section state under some keys, by quarter where they do so."""
+    found: _Figures = []
+    for name, part in sorted(parts.items()):
+        for key in keys:
+            path, stated = (section, name, *inner, key), getattr(part, key)
+            if isinstance(stated, Mapping):
+                found += (((*path, at), one) for at, one in stated.items())
+            elif stated:
+                found.append((path, stated))
+    return found
+
+
+def _moving(
+    name: str, stated: str, figures: _Figures, most: Decimal | None = None
+) -> UncertainFigure:
+    """Several figures that move together, each by the same share of its own, `most` at the most."""
+
+    def moved(by: Fraction) -> Iterator[Override]:
+        for path, value in figures:
+            one = _moved(value, by)
+            yield Override.of(path, one if most is None else min(one, most))
+
+    return UncertainFigure(name, "share", stated, moved)
+
+
+def _moved(value: Decimal, by: Fraction) -> Decimal:
+    """The value moved by a share of itself, to six decimals."""
+    return six_decimals(Fraction(value) * (1 + by))
+
+
+def price_at(inputs: Inputs, path: tuple[str, ...]) -> tuple[Offer, Decimal] | None:
+    """The offer whose price stands at a path, and the price: as stated, else the price book's."""
+    offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
+    if offer is None or path[2:] != (offer.price_key,):
+        return None
+    listed = inputs.catalog.prices.listed(offer.kind, offer.node_type)
+    price = offer.stated_price or (listed and listed.usd)
+    return (offer, price) if price else None
+
+
+def repriced(
+    path: tuple[str, ...], offer: Offer, price: Decimal, moved: Callable[[Decimal], Decimal | int]
+) -> Iterator[Override]:
+    """Overrides of the price of an offer, moved, and of its price breaks with it."""
+    yield Override.of(path, moved(price))
+    if offer.price_breaks:
+        levels = tuple(
+            {"from_nodes": one.from_nodes, "price_usd": moved(one.price_usd)}
+            for one in offer.price_breaks
+        )
+        yield Override.of((*path[:2], "price_breaks"), levels)
+
+
+def _price(path: tuple[str, ...], offer: Offer, price: Decimal, by: Fraction) -> Iterator[Override]:
+    return repriced(path, offer, price, lambda one: _moved(one, by))
+
+
+def _late(inputs: Inputs, by: Fraction) -> Iterator[Override]:
+    for offer in inputs.offers:
+        weeks = max(0, offer.lead_time_weeks + round(by))
+        yield Override.of(("offers", offer.name, "lead_time_weeks"), weeks)
+
+
+def _longer(inputs: Inputs, by: Fraction) -> Iterator[Override]:
+    """Both lengths moved alike, as far as a stated context has room for them."""
+    for name, job in sorted(inputs.scenario.jobs.items()):
+        serve = job.serve
+        if serve is None or serve.load is None:
+            continue
+        tokens = serve.load.input_tokens + serve.load.output_tokens
+        most = by if serve.context is None else Fraction(serve.context, tokens) - 1
+        path, share = ("jobs", name, "serve", "load"), 1 + min(by, most)
+        for key in ("input_tokens", "output_tokens"):
+            stated = getattr(serve.load, key)
+            yield Override.of((*path, key), max(min(1, stated), floor(stated * share)))
+        for key in ("input_percentiles", "output_percentiles"):
+            lengths = getattr(serve.load, key)
+            for at, stated in () if lengths is None else lengths.stated.items():
+                yield Override.of((*path, key, at), max(1, floor(stated * share)))
+
+
+class Moved(Frozen):
+    """A plan with one figure moved."""
+
+    by: float
+    """Share of the value, or weeks; negative: down."""
+    settings: tuple[Override, ...]
+    """With which `planner plan` makes this plan."""
+    figures: PlanSummary
+
+
+class SwitchingPoint(Frozen):
+    """Between these two the recommendation changes."""
+
+    before: Moved
+    """Nearer to the scenario; acquires what its plan does."""
+    after: Moved
+
+
+class Swing(Frozen):
+    """One figure, moved down and up."""
+
+    name: str
+    unit: Literal["share", "weeks"]
+    stated: str
+    low: Moved
+    high: Moved
+    turns: tuple[SwitchingPoint, ...]
+    """At most one each way: the nearest that was found."""
+
+    @property
+    def spread_cents(self) -> int | None:
+        """How far apart the costs are; None where an end has no plan."""
+        ends = (self.low.figures.cost_cents, self.high.figures.cost_cents)
+        return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
+
+    @property
+    def without_plan(self) -> tuple[Moved, ...]:
+        """Where there is no plan: the least move that was tried, at most one each way."""
+        tried = (self.low, self.high, *(turn.after for turn in self.turns))
+        gone = [one for one in tried if one.figures.cost_cents is None]
+        ways = ([one for one in gone if one.by < 0], [one for one in gone if one.by > 0])
+        return tuple(min(way, key=lambda one: abs(one.by)) for way in ways if way)
+
+
+class Sensitivity(StoredResult):
+    """One scenario, figure by figure: first what leaves no plan, then the widest swing."""
+
+    swing: float
+    """Share by which values are moved either way."""
+    weeks: int
+    """Weeks by which lead times are."""
+    precision: float
+    """Turns are closed in to this share of the value."""
+    base: PlanSummary
+    swings: tuple[Swing, ...]
 
 
 def _at(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> Moved:
-    """A plan with one figure moved."""
-    settings = _settings((figure, by))
+    settings = figure.settings(by)
     return Moved(by=float(by), settings=settings, figures=runner.one(settings))
 
 
 def _turned(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> bool:
     """Whether something else is recommended then, or nothing at all; equals are no turn."""
-    settings = _settings((figure, by))
+    settings = figure.settings(by)
     base, other = runner.one(), runner.one(settings)
     if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
         return False
     return not would_do(runner.inputs, runner.inputs_with(settings), base, other)
-
-
-def _plan_together(runner: CachedRunner, asked: Iterable[_Move]) -> None:
-    """Plan the scenario as it stands and with each move, those that are not planned yet."""
-    runner.all([*map(_settings, asked), ()])
-
-
-def _settings(move: _Move) -> tuple[Override, ...]:
-    figure, by = move
-    return tuple(figure.settings(by)) if by else ()
 
 
 def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummary) -> bool:
@@ -66,10 +267,10 @@ def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummar
         return False
     if (moved.scenario.jobs, other.giving_way) != (stated.scenario.jobs, base.giving_way):
         return False
-    if _present(_streams(stated, base)) != base.cost_cents:
+    if sum(n * one.present_cents for n, one in _streams(stated, base)) != base.cost_cents:
         return False
     streams = list(_streams(moved, base))
-    if _present(streams) > other.cost_cents:
+    if sum(n * one.present_cents for n, one in streams) > other.cost_cents:
         return False
     labels, offers = moved.scenario.horizon.labels, {one.name: one for one in moved.offers}
     return all(
@@ -81,26 +282,16 @@ def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummar
     )
 
 
-def _present(streams: Iterable[tuple[int, CostStream]]) -> int:
-    return sum(count * stream.present_cents for count, stream in streams)
-
-
 def _streams(inputs: Inputs, plan: PlanSummary) -> Iterator[tuple[int, CostStream]]:
     """Nodes, and what each of them costs: those that are owned, and those that are acquired."""
     offers = {offer.name: offer for offer in inputs.offers}
-    labels = inputs.scenario.horizon.labels
-    orders: Counter[tuple[str, str]] = Counter()
+    orders: Counter[tuple[str, int]] = Counter()
     for one in plan.acquired:
-        orders[one.offer, one.quarter] += one.count
+        orders[one.offer, inputs.scenario.horizon.labels.index(one.quarter)] += one.count
     acquired = (
-        Entering(offers[name], labels.index(quarter), count, count)
-        for (name, quarter), count in orders.items()
+        Entering(offers[name], quarter, count, count) for (name, quarter), count in orders.items()
     )
     return portfolio_costs(inputs, acquired)
-
-
-_HAS_PLANS = 2.0
-"""Beyond every part of a range."""
 
 
 @dataclass(slots=True)
@@ -122,12 +313,6 @@ class _Search:
         middle = (self.kept + self.turned) / 2
         return Fraction(round(middle)) if self.figure.unit == "weeks" else middle
 
-    def narrow(self, *, turned: bool) -> None:
-        if turned:
-            self.turned = self.middle
-        else:
-            self.kept = self.middle
-
 
 def analyze_sensitivity(
     runner: CachedRunner,
@@ -143,21 +328,35 @@ def analyze_sensitivity(
     workers die.
     """
     found = list(uncertain_figures(runner.inputs))
-    reach = {figure.name: Fraction(weeks) if figure.unit == "weeks" else swing for figure in found}
+    reach = {one.name: Fraction(weeks) if one.unit == "weeks" else swing for one in found}
     ends = [(figure, by) for figure in found for by in (-reach[figure.name], reach[figure.name])]
-    _plan_together(runner, ends)
+    runner.all([*(figure.settings(by) for figure, by in ends), ()])  # all that are new together
     searches = [
         _Search(figure, Fraction(0), end, Fraction(1) if figure.unit == "weeks" else precision)
         for figure, end in ends
         if _turned(runner, figure, end)
     ]
-    while waiting := [one for one in searches if not one.closed]:  # all brackets together
-        _plan_together(runner, ((one.figure, one.middle) for one in waiting))
+    while waiting := [one for one in searches if not one.closed]:
+        runner.all([one.figure.settings(one.middle) for one in waiting])
         for one in waiting:
-            one.narrow(turned=_turned(runner, one.figure, one.middle))
+            if _turned(runner, one.figure, one.middle):
+                one.turned = one.middle
+            else:
+                one.kept = one.middle
     swings = [
-        _swing(
-            runner, figure, reach[figure.name], [one for one in searches if one.figure is figure]
+        Swing(
+            name=figure.name,
+            unit=figure.unit,
+            stated=figure.stated,
+            low=_at(runner, figure, -reach[figure.name]),
+            high=_at(runner, figure, reach[figure.name]),
+            turns=tuple(
+                SwitchingPoint(
+                    before=_at(runner, figure, one.kept), after=_at(runner, figure, one.turned)
+                )
+                for one in searches
+                if one.figure is figure
+            ),
         )
         for figure in found
     ]
@@ -177,23 +376,5 @@ def _rank(one: Swing, reach: Fraction) -> tuple[float, int]:
     """First what leaves no plan, the sooner the sooner, in parts of the range; then the widest."""
     nearest = min((abs(end.by) for end in one.without_plan), default=None)
     if nearest is None:
-        return _HAS_PLANS, -(one.spread_cents or 0)
+        return 2.0, -(one.spread_cents or 0)  # beyond every part of a range
     return nearest / float(reach), 0
-
-
-def _swing(
-    runner: CachedRunner, figure: UncertainFigure, reach: Fraction, searches: Sequence[_Search]
-) -> Swing:
-    return Swing(
-        name=figure.name,
-        unit=figure.unit,
-        stated=figure.stated,
-        low=_at(runner, figure, -reach),
-        high=_at(runner, figure, reach),
-        turns=tuple(
-            SwitchingPoint(
-                before=_at(runner, figure, one.kept), after=_at(runner, figure, one.turned)
-            )
-            for one in searches
-        ),
-    )

@@ -73,6 +73,8 @@ class SweepGrid:
     document: YamlDocument
     scenario: FilePath
     rows: tuple[Variant, ...]
+    names: tuple[tuple[Path, str], ...]
+    """Overrides and scenarios that it names, each with its place."""
 
     def variants(self, planner: VariantPlanner, base: Variant = AS_STATED) -> dict[str, Variant]:
         """The rows by their keys, all on top of a base; of rows that ask the same, the first.
@@ -80,7 +82,7 @@ class SweepGrid:
         Raises InputError, each mistake with its place in the file of the sweep, or where that is
         the cause, in the files of the scenario.
         """
-        findings = list(unknown_names(self.document, planner, _names(self.document.data)))
+        findings = list(unknown_names(self.document, planner, self.names))
         found: dict[str, Variant] = {}
         if not findings:
             for variant in map(base.with_more, self.rows):
@@ -121,45 +123,25 @@ def read_grid(
         if number > _MOST_ROWS:
             message = f"has {number:,} combinations, at most {_MOST_ROWS:,} are planned"
             raise InputError(document.finding(("grid",), message, "leave out values or axes"))
-    attempts = Attempts()
+    attempts, rows, names = Attempts(), [], list[tuple[Path, str]]()
 
-    def override(path: str, at: Path) -> Override | None:
+    def override(path: str, *at: str | int) -> Override | None:
         return attempts.take(lambda: Override.written(path, document, at))
 
-    rows = (*_combined(asked.grid, override), *_single(asked, override))
-    refuse(attempts.findings)
-    return SweepGrid(document, scenario, rows)
-
-
-def _combined(
-    grid: Combinations | None, override: Callable[[str, Path], Override | None]
-) -> Iterator[Variant]:
-    if grid is None:
-        return
-    axes = []
-    for path, values in grid.set.items():
-        places: list[Path] = [("grid", "set", path, place) for place in range(len(values))]
-        axes.append(tuple(one for at in places if (one := override(path, at))))
-    for apply in grid.apply:
-        yield from (Variant(apply, settings) for settings in product(*axes))
-
-
-def _single(
-    asked: SweepFile, override: Callable[[str, Path], Override | None]
-) -> Iterator[Variant]:
+    if asked.grid is not None:
+        axes = [
+            [one for at in range(len(values)) if (one := override(path, "grid", "set", path, at))]
+            for path, values in asked.grid.set.items()
+        ]
+        for number, apply in enumerate(asked.grid.apply):
+            rows += [Variant(apply, settings) for settings in product(*axes)]
+            names += ((("grid", "apply", number, at), name) for at, name in enumerate(apply))
     for number, row in enumerate(asked.rows):
-        settings = (override(path, ("rows", number, "set", path)) for path in row.set)
-        yield Variant(row.apply, tuple(filter(None, settings)))
-
-
-def _names(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    """Names of overrides and scenarios with their places."""
-    for number, names in enumerate(data.get("grid", {}).get("apply", ())):
-        for place, name in enumerate(names):
-            yield ("grid", "apply", number, place), name
-    for number, row in enumerate(data.get("rows", ())):
-        for place, name in enumerate(row.get("apply", ())):
-            yield ("rows", number, "apply", place), name
+        stated = (override(path, "rows", number, "set", path) for path in row.set)
+        rows.append(Variant(row.apply, tuple(filter(None, stated))))
+        names += ((("rows", number, "apply", at), name) for at, name in enumerate(row.apply))
+    refuse(attempts.findings)
+    return SweepGrid(document, scenario, tuple(rows), tuple(names))
 
 
 RESULTS = "results.jsonl"
@@ -201,7 +183,7 @@ def run_sweep(
     written, or without `force` would lose rows that are not asked for.
     """
     file = out / RESULTS
-    kept_lines = list(_read(file))
+    kept_lines = [row for _, row in _read(file) if row is not None]
     lost = sum(line.key not in variants for line in kept_lines)
     if lost and not force:
         message = f"holds {count_of(lost, 'row')} that this does not ask for, or asked otherwise"
@@ -256,33 +238,24 @@ def _lines(asked: Mapping[str, Variant], found: Mapping[str, PlanSummary]) -> st
 
 
 def require_rows(out: FilePath, *, force: bool) -> None:
-    """Raise InputError for results that hold anything else, unless it may be lost."""
-    file = out / RESULTS
-    if not force and not all(map(_is_row, _lines_of(file))):
-        message = "holds lines that are no rows of a sweep of this version"
-        raise InputError(Finding(message, file=str(file), hint=_HINT))
+    """Raise InputError for results that hold anything else, unless it may be lost.
+
+    The last line may be the beginning of a row that was cut off.
+    """
+    for line, row in _read(out / RESULTS):
+        cut_off = not line.endswith("\n") and line[: len(_BEGINS)] == _BEGINS[: len(line)]
+        if row is None and not cut_off and not force:
+            message = "holds lines that are no rows of a sweep of this version"
+            raise InputError(Finding(message, file=str(out / RESULTS), hint=_HINT))
 
 
-def _is_row(line: str) -> bool:
-    """Whether a line is a row, or the beginning of one that was cut off."""
-    cut_off = not line.endswith("\n") and line[: len(_BEGINS)] == _BEGINS[: len(line)]
-    return cut_off or _parsed(line) is not None
-
-
-def _read(file: FilePath) -> Iterator[_Line]:
-    """Rows of a file, if it is there; a line that was cut off is no row."""
-    return filter(None, map(_parsed, _lines_of(file)))
-
-
-def _lines_of(file: FilePath) -> list[str]:
+def _read(file: FilePath) -> Iterator[tuple[str, _Line | None]]:
+    """Lines of a file, if it is there, each with its row."""
     if not file.is_file():
-        return []
+        return
     with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
-        return list(lines)
-
-
-def _parsed(line: str) -> _Line | None:
-    try:
-        return _Line.model_validate_json(line)
-    except (ValueError, RecursionError):
-        return None
+        for line in lines:
+            try:
+                yield line, _Line.model_validate_json(line)
+            except (ValueError, RecursionError):
+                yield line, None

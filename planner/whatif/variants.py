@@ -1,256 +1,41 @@
-"""Plans variants of one scenario, each once; and finds what given nodes lack for its jobs.
+"""Plans variants of one scenario, each once: in this process, in worker processes, or on Dask.
 
-What a variant comes to does not depend on who plans it, nor beside which others.
+What a variant comes to does not depend on who plans it, nor beside which others. A worker reads the
+same files anew, at the same paths, and shares nothing with this process.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
+from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, Self
 
-from planner.costs import entry_quarters
-from planner.errors import LimitError
+from planner.errors import Finding, InputError, LimitError, PlannerError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.inputs.reading.locate import USED
-from planner.inputs.scenario.offer import FleetEntry
-from planner.inputs.scenario.scenario import Budget
 from planner.inputs.settled import Inputs
-from planner.packing import Translation, translate
-from planner.packing.incumbent import Infeasible
-from planner.packing.pack import attempt
 from planner.packing.scenario_program import Order
-from planner.packing.statement.nowhere import Claim, with_apis
-from planner.packing.triage import triage
 from planner.planning.assemble import Request
-from planner.planning.jobs import stuck_jobs
-from planner.planning.make import Goal, NearPlan, committed_plan, make_plan, near_plan
+from planner.planning.make import committed_plan, make_plan
 from planner.planning.plan import Plan
-from planner.sizing import SizedJob
-from planner.sizing.candidate import Sizing
 from planner.sizing.sizers import Sizers
 from planner.version import __version__
-from planner.whatif.results import JobShort, PlanSummary, tried
-
-_FIRST = 101
-"""The priority of units that are required, before all that may be stated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commitment:
-    """Nodes that a plan acquires, and when they were to be in service."""
-
-    offer: str
-    node_type: str
-    site: str
-    quarters: tuple[str, ...]
-    count: int
-
-
-def commitments(plan: Plan) -> tuple[Commitment, ...]:
-    """All that a plan acquires for whole quarters."""
-    nodes = Counter(
-        (node.entry, node.node_type, node.site, node.in_service)
-        for node in plan.nodes
-        if node.origin != "owned" and not node.hours
-    )
-    return tuple(
-        Commitment(offer, node_type, site, quarters, count)
-        for (offer, node_type, site, quarters), count in sorted(nodes.items())
-    )
-
-
-def short_quarters(
-    inputs: Inputs, committed: Sequence[Commitment], sizers: Sizers, time_limit_s: float
-) -> tuple[str, ...]:
-    """Quarters in which owned and committed nodes do not hold all jobs, policies kept.
-
-    Beside them, nodes that come and go within a quarter may be had as they are offered. Each
-    quarter is looked at by itself: a unit may change its GPU type between them. Nodes are ordered
-    as early as need be, and miss the quarters for which not even that is early enough.
-    Raises LimitError where the time ends before it is known.
-    """
-    jobs = sizers.portfolio(inputs)
-    labels = inputs.scenario.horizon.labels
-    entries = {offer.name: entry_quarters(inputs, offer) for offer in inputs.offers}
-    earliest = {name: labels[quarters[0]] for name, quarters in entries.items() if quarters}
-    return tuple(
-        label
-        for place, label in enumerate(labels)
-        if not _quarter_holds(
-            inputs, jobs, _nodes_in_service(inputs, committed, earliest, label), place, time_limit_s
-        )
-    )
-
-
-def _nodes_in_service(
-    inputs: Inputs, committed: Sequence[Commitment], earliest: dict[str, str], quarter: str
-) -> dict[str, FleetEntry]:
-    """Everything in service in a quarter."""
-    fleet = {
-        name: entry.model_copy(update={"retires": None, "may_switch_off": False, "sale": None})
-        for name, entry in inputs.scenario.fleet.items()
-        if entry.retires is None or quarter < str(entry.retires)
-    }
-    for number, one in enumerate(committed):
-        if quarter in one.quarters and one.offer in earliest and quarter >= earliest[one.offer]:
-            entry = FleetEntry(node_type=one.node_type, site=one.site, count=one.count)
-            fleet[f"committed {number}"] = entry
-    return fleet
-
-
-def _quarter_holds(
-    inputs: Inputs,
-    jobs: tuple[SizedJob, ...],
-    fleet: dict[str, FleetEntry],
-    place: int,
-    time_limit_s: float,
-) -> bool:
-    active = _active_jobs(jobs, [job.units[place] for job in jobs], place)
-    if not active:
-        return True
-    by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
-    asked = _one_quarter(inputs, fleet, place, by_the_hour)
-    translation = with_apis(asked, translate(asked, active))
-    if not all(inputs.scenario.apis_of(job.name) for job in stuck_jobs(active, translation)):
-        return False
-    try:
-        attempt(translation, asked_gap=1.0, time_limit_s=time_limit_s)
-    except Infeasible:
-        return False
-    return True
-
-
-def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[JobShort, ...] | None:
-    """The fewest units, the highest priority first, that the owned nodes do not hold.
-
-    Each quarter is looked at by itself, as if nothing ran yet, and so is each unit: of a job, some
-    may run. A deployment whose model is not tuned for want of room has nothing to serve. None where
-    the time, in seconds for each quarter, ends before it is known.
-    """
-    jobs = sizers.portfolio(inputs)
-    kept: dict[str, list[int]] = {job.name: [] for job in jobs}
-    for place, label in enumerate(inputs.scenario.horizon.labels):
-        asked = [min(job.units[place], _units_to_serve(inputs, job, kept, place)) for job in jobs]
-        fleet = _nodes_in_service(inputs, (), {}, label)
-        try:
-            lacking = _units_without_room(
-                inputs, _active_jobs(jobs, asked, place), fleet, place, time_limit_s
-            )
-        except (Infeasible, LimitError):
-            return None
-        for job, units in zip(jobs, asked, strict=True):
-            kept[job.name].append(units - lacking[job.name])
-    found = (
-        JobShort(
-            job=job.name,
-            asked=job.endpoints(),
-            short=job.lacking(kept[job.name]),
-        )
-        for job in jobs
-    )
-    return tuple(one for one in found if any(one.short))
-
-
-def _units_without_room(
-    inputs: Inputs,
-    active: tuple[SizedJob, ...],
-    fleet: dict[str, FleetEntry],
-    place: int,
-    time_limit_s: float,
-) -> Counter[str]:
-    """By job: units that have no room in a quarter."""
-    every = Counter({job.name: job.units[0] for job in active})
-    if not active or not fleet:
-        return every
-    asked = _one_quarter(inputs, fleet, place)
-    stuck = {job.name for job in stuck_jobs(active, translate(asked, active))}
-    translation = translate(asked, tuple(job for job in active if job.name not in stuck))
-    stated = inputs.scenario.jobs
-    roots = {job.name: stated[job.root] for job in active}
-    shared = {job.name for job in active if job.shares_traffic}  # kept, or short, as a whole
-    claims = tuple(
-        Claim(
-            f"{name}\n{number:06}",  # a name of its own, in the order of the units
-            _FIRST if roots[name].required else roots[name].priority,
-            required=False,
-            starts=(((demand, len(members) if name in shared else 1),),),
-        )
-        for demand, members in enumerate(translation.members)
-        for name, number in members
-        if name not in shared or number == 1
-    )
-    found = triage(translation.problem, claims, asked_gap=1.0, time_limit_s=time_limit_s)
-    lacking = Counter({name: every[name] for name in stuck})
-    late = [name.partition("\n")[0] for name, delay in found.delays.items() if delay is None]
-    for name in late:
-        lacking[name] += every[name] if name in shared else 1
-    return lacking
-
-
-def _active_jobs(
-    jobs: Sequence[SizedJob], units: Sequence[int], place: int
-) -> tuple[SizedJob, ...]:
-    """Jobs with so many units in one quarter, those that have any, with its replicas."""
-    return tuple(
-        job.model_copy(update={"units": (count,), "sizing": _in_quarter(job.sizing, place)})
-        for job, count in zip(jobs, units, strict=True)
-        if count
-    )
-
-
-def _in_quarter(sizing: Sizing, place: int) -> Sizing:
-    """The same for a horizon of this quarter alone."""
-    candidates = (
-        one.model_copy(
-            update={
-                "replicas": one.replicas_in(place),
-                "replicas_by_quarter": (),
-                "serving": one.serving
-                and one.serving.model_copy(update={"peaks": (one.serving.peaks[place],)}),
-            }
-        )
-        if one.replicas_by_quarter or one.serving
-        else one
-        for one in sizing.candidates
-    )
-    return sizing.model_copy(update={"candidates": tuple(candidates)})
-
-
-def _one_quarter(
-    inputs: Inputs, fleet: dict[str, FleetEntry], place: int, offered: Container[str] = ()
-) -> Inputs:
-    """One quarter in which these nodes, and offers, are all there is."""
-    scenario = inputs.scenario
-    horizon = scenario.horizon
-    now = horizon.model_copy(update={"first_quarter": horizon.first_quarter + place, "quarters": 1})
-    offers = {name: offer for name, offer in scenario.offers.items() if name in offered}
-    only = {"horizon": now, "fleet": fleet, "offers": offers, "running": (), "budget": Budget()}
-    return inputs.model_copy(
-        update={
-            "scenario": scenario.model_copy(update=only),
-            "offers": tuple(offer for offer in inputs.offers if offer.name in offered),
-        }
-    )
-
-
-def _units_to_serve(
-    inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int
-) -> int:
-    """Units of a deployment for whose model a run was kept before; of other jobs all."""
-    tuned = inputs.scenario.jobs[job.derived_from].tune if job.derived_from else None
-    if job.derived_from is None or tuned is None or tuned.deploy is None:
-        return job.units[place]
-    counts = inputs.scenario.jobs[job.derived_from].counts(inputs.scenario.horizon)
-    first = next(quarter for quarter, units in enumerate(job.units) if units)
-    delay = first - next(quarter for quarter, runs in enumerate(counts) if runs)
-    runs = kept[job.derived_from][: max(0, place - delay + 1)]
-    return max(runs, default=0) * tuned.deploy.replicas if delay else job.units[place]
+from planner.whatif.results import PlanSummary, tried
+from planner.whatif.shortfall import Commitment, short_quarters
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,23 +106,19 @@ class VariantPlanner:
     def key(self, variant: Variant) -> str:
         """All that the figures of a variant depend on, in short; raises InputError."""
         if variant not in self._keys:
-            self._keys[variant] = self._key(variant)
+            inputs, config = self.inputs(variant), self.config
+            files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
+            given = config.committed if config.purchases is None else config.purchases
+            effort = (config.gap, config.time_limit_s, given)
+            asked = repr((__version__, effort, files, inputs.question))
+            self._keys[variant] = hashlib.sha256(asked.encode()).hexdigest()[:24]
         return self._keys[variant]
-
-    def _key(self, variant: Variant) -> str:
-        inputs = self.inputs(variant)
-        files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
-        config = self.config
-        given = config.committed if config.purchases is None else config.purchases
-        effort = (config.gap, config.time_limit_s, given)
-        asked = repr((__version__, effort, files, inputs.question))
-        return hashlib.sha256(asked.encode()).hexdigest()[:24]
 
     def plan(self, inputs: Inputs) -> Plan:
         """Plan with the gap and limits of the configuration; raises what planning raises."""
         config = self.config
         if config.purchases is not None:
-            return committed_plan(self._request(inputs), config.purchases)
+            return committed_plan(self.request(inputs), config.purchases)
         return make_plan(
             inputs,
             asked_gap=config.gap,
@@ -346,20 +127,9 @@ class VariantPlanner:
             price_choices=False,
         )
 
-    def _request(self, inputs: Inputs) -> Request:
+    def request(self, inputs: Inputs) -> Request:
+        """What is asked of a plan of these inputs, with the gap and limits of the configuration."""
         return Request(inputs, self._sizers, self.config.gap, self.config.time_limit_s)
-
-    def translation(self, inputs: Inputs) -> Translation:
-        """The packing problem of inputs in which all jobs are kept; raises InputError."""
-        return translate(inputs, self._sizers.portfolio(inputs))
-
-    def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
-        """Plan for a goal that is no money, with the same limits; raises as `near_plan`."""
-        return near_plan(self._request(inputs), goal, most_cents)
-
-    def units_short(self, inputs: Inputs) -> tuple[JobShort, ...] | None:
-        """What the owned nodes alone do not hold, quarter by quarter; None: not known in time."""
-        return units_short(inputs, self._sizers, self.config.time_limit_s)
 
     def figures(self, variant: Variant) -> PlanSummary:
         """What a variant comes to."""
@@ -369,7 +139,7 @@ class VariantPlanner:
         if committed is None:
             return figures
         try:
-            short = short_quarters(inputs, committed, self._sizers, self.config.time_limit_s)
+            short = short_quarters(self.request(inputs), committed)
         except LimitError:
             return figures
         return figures.model_copy(update={"short_quarters": short})
@@ -385,6 +155,229 @@ class Executor(Protocol):
 
         Raises LimitError where workers die again and again.
         """
+
+
+_ROWS_OF_A_WORKER = 250
+"""Workers are replaced after so many plans, so that their memory cannot grow without end."""
+
+_MOST_DEATHS = 3
+"""Workers that may die one after the other without a plan in between."""
+
+
+class ProcessExecutor:
+    """Plans any number of variants, several at a time, until it is closed.
+
+    With one job, this process plans them itself. Where a worker dies, the others are replaced as
+    well, and what they were planning is planned again.
+    """
+
+    def __init__(self, planner: VariantPlanner, jobs: int) -> None:
+        self._planner = planner
+        self._jobs = jobs
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def plan(
+        self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
+    ) -> None:
+        """As every executor does."""
+        if self._jobs == 1 or (len(variants) <= 1 and self._pool is None):
+            for key, variant in variants.items():
+                done(key, self._planner.figures(variant))
+            return
+        left, deaths = dict(variants), 0
+        while left:
+            before = len(left)
+            batch = dict(islice(left.items(), self._jobs * _ROWS_OF_A_WORKER))
+            try:
+                for key, figures in self._work(batch):
+                    del left[key]
+                    done(key, figures)
+                if left:
+                    self._close()
+            except BrokenProcessPool:
+                self._close()
+                deaths = deaths + 1 if len(left) == before else 1
+                if deaths == _MOST_DEATHS:
+                    first = next(iter(left.values()))
+                    raise LimitError(
+                        f"worker processes died {deaths} times in a row, at last on {first.label}; "
+                        "try again with `--jobs 1`, which takes the least memory"
+                    ) from None
+
+    def _work(self, variants: Mapping[str, Variant]) -> Iterator[tuple[str, PlanSummary]]:
+        """Figures by key, as they come."""
+        if self._pool is None:
+            # A copy of this process would be made beside threads that hold locks for good.
+            method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+            context = get_context(method)
+            if method == "forkserver":
+                context.set_forkserver_preload([__name__])
+            self._pool = ProcessPoolExecutor(self._jobs, context, initializer=_start)
+        # A worker begins when work is handed to it, and does not hear Ctrl-C until it can heed it.
+        heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            config = self._planner.config
+            waiting = {
+                self._pool.submit(_figures, config, *one): one[0] for one in variants.items()
+            }
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _close(self) -> None:
+        """End the workers, whether they are idle, at work or waiting for the lock of a dead one."""
+        if self._pool is not None:
+            for worker in tuple((self._pool._processes or {}).values()):
+                worker.terminate()
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def _start() -> None:
+    """Begin as a worker: Ctrl-C and the end of the parent end it at once and without words."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=partial(_end_with, parent.sentinel), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
+_ANSWER_S = 10
+"""How long a scheduler may take to answer."""
+_IDLE_S = 60
+"""After so long without any worker there is no cluster."""
+_AHEAD = 3
+"""Variants that wait for each thread of a worker, so that none is idle."""
+_CHANGED = "the scenario, the catalog or the rules were changed meanwhile"
+_OTHER_FILES = (
+    "a worker of the cluster does not read what is read here: planner, scenario, catalog and rules "
+    "must be the same there, at the same paths"
+)
+
+
+class DaskExecutor:
+    """Plans any number of variants on the workers of a Dask scheduler, until it is closed.
+
+    What a worker that dies was planning is planned by another.
+    """
+
+    def __init__(self, planner: VariantPlanner, address: str) -> None:
+        """Raises InputError where no scheduler answers there, or Dask is not installed."""
+        self._config = replace(  # the same files, wherever a worker was started
+            planner.config,
+            scenario=planner.config.scenario.absolute(),
+            catalog=tuple(path.absolute() for path in planner.config.catalog),
+            rules=tuple(path.absolute() for path in planner.config.rules),
+        )
+        self._address = address
+        try:
+            import distributed  # noqa: PLC0415 - an extra
+        except ImportError:
+            hint = (
+                "install it with `pip install 'gpu-fit-planner[cluster]'`, or leave out --cluster"
+            )
+            message = "--cluster needs the package `distributed`, which is not installed"
+            raise InputError(Finding(message, hint=hint)) from None
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        self._dask: Any = distributed
+        try:
+            asyncio.run(asyncio.wait_for(_identity(distributed, address), _ANSWER_S))
+            self._client: Any = distributed.Client(address, timeout=_ANSWER_S, name="planner")
+        except (OSError, ValueError) as error:
+            hint = "write it as its scheduler says it: --cluster tcp://HOST:8786"
+            message = f"no Dask scheduler answers at {address}"
+            raise InputError(Finding(message, hint=hint)) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close(timeout=_ANSWER_S)
+
+    def plan(
+        self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
+    ) -> None:
+        """As every executor does; LimitError also where the cluster goes away."""
+        left = iter(variants.items())
+        waiting: dict[Any, str] = {}
+        try:
+            while True:
+                room = _AHEAD * max(1, sum(self._client.nthreads().values()))
+                for key, variant in islice(left, max(0, room - len(waiting))):
+                    asked = (self._config, key, variant, _OTHER_FILES)
+                    waiting[self._client.submit(_figures, *asked, pure=False)] = key
+                if not waiting:
+                    return
+                for future in self._finished(list(waiting)):
+                    done(waiting.pop(future), self._figures(future))
+        finally:
+            self._client.cancel(list(waiting))
+
+    def _finished(self, waiting: list[Any]) -> Iterable[Any]:
+        """Those that are done, one at least."""
+        idle_s = 0
+        while idle_s < _IDLE_S:
+            try:
+                found = self._dask.wait(waiting, timeout=_ANSWER_S, return_when="FIRST_COMPLETED")
+                return set(found.done)
+            except TimeoutError:
+                idle_s = 0 if self._client.nthreads() else idle_s + _ANSWER_S
+        raise LimitError(f"the cluster at {self._address} has no workers")
+
+    def _figures(self, future: Any) -> PlanSummary:  # noqa: ANN401 - Dask's
+        try:
+            figures: PlanSummary = future.result()
+        except PlannerError:
+            raise
+        except self._dask.scheduler.KilledWorker:
+            raise LimitError("workers of the cluster died again and again on a variant") from None
+        except self._dask.CancelledError:
+            raise LimitError(f"the scheduler at {self._address} went away") from None
+        except Exception as error:
+            raise LimitError(f"a worker of the cluster cannot plan: {error}") from error
+        return figures
+
+
+async def _identity(dask: Any, address: str) -> None:  # noqa: ANN401 - Dask's
+    """Ask a scheduler who it is: Dask's client waits forever where something else listens."""
+    secured = dask.Security().get_connection_args("client")
+    async with dask.rpc(address, connection_args=secured) as scheduler:
+        await scheduler.identity()
+
+
+_HERE: list[VariantPlanner] = []
+"""The variant planner of this worker."""
+_ALONE = threading.Lock()
+"""A worker of a cluster may have several threads; one of them plans."""
+
+
+def _figures(
+    config: WorkerConfig, key: str, variant: Variant, changed: str = _CHANGED
+) -> PlanSummary:
+    """What a worker does; raises LimitError, with these words, where it reads something else."""
+    with _ALONE:
+        if not _HERE or _HERE[0].config != config:
+            _HERE[:] = [VariantPlanner(config)]
+        (planner,) = _HERE
+        if planner.key(variant) != key:
+            raise LimitError(changed)
+        return planner.figures(variant)
 
 
 class CachedRunner:

@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from planner.errors import ExitCode
-from planner.whatif.results import Alternatives, Sensitivity, loads
+from planner.whatif.alternatives import Alternatives
+from planner.whatif.results import loads
+from planner.whatif.sensitivity import Sensitivity
 from tests.sealed import sealed
 
 FILES = [

@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections import Counter
-from decimal import Decimal
 from pathlib import Path
 
 import jsonschema
@@ -369,28 +368,12 @@ def test_runs_that_share_gpus_one_after_the_other_count_once(plan):
     assert quota(files, "ml", "xe9680-h100-east", "nvidia.com/gpu") == "8"
 
 
-def test_the_sums_of_each_flavor_stand_above_the_objects(plan):
-    (text,) = kueue_files(plan, Q1).values()
-    assert "# xe9680-h100-east: nvidia.com/gpu 12 of 16 in service (ml 8, search 4)\n" in text
-    assert "# xe9680-mi300x-east: amd.com/gpu 0 of 8 in service\n" in text
-    assert Decimal(text.count("\n---\n")) == len(list(yaml.safe_load_all(text)))
-
-
 def test_the_levels_of_the_topology_end_with_the_host(plan):
     (topology,) = of_kind(kueue_files(plan, Q1), "Topology").values()
     assert [one["nodeLabel"] for one in topology["levels"]] == [
         "gpu-fit-planner/site",
         "kubernetes.io/hostname",
     ]
-
-
-def test_nodes_without_racks_beside_others_with_them_are_told_to_be_labelled(plan):
-    (first, *others), text = plan.nodes, kueue_files(plan, Q1)["kueue.yaml"]
-    assert "with a gpu-fit-planner/rack, too" not in text
-    mixed = plan.model_copy(update={"nodes": (first.model_copy(update={"racks": (1,)}), *others)})
-    sites = ", ".join(sorted({node.site for node in others if Q1 in node.in_service}))
-    told = kueue_files(mixed, Q1)["kueue.yaml"]
-    assert f"# Label the nodes of {sites} with a gpu-fit-planner/rack, too:" in told
 
 
 # What cannot be exported

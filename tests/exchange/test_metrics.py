@@ -253,7 +253,7 @@ BAD = {
         {"status": "error", "errorType": "bad_data", "error": "exceeded maximum resolution"},
         "exceeded maximum resolution",
     ),
-    "odd samples": (answer({"metric": {}, "values": [[START]]}), "pairs of a time and a value"),
+    "odd samples": (answer({"metric": {}, "values": [[START]]}), r"result\[0\].values\[0\]"),
     "words": (answer({"metric": {}, "values": [[START, "many"]]}), r"result\[0\].values"),
 }
 

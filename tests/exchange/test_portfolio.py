@@ -382,7 +382,7 @@ def test_what_a_workbook_hides_is_told_with_what_becomes_of_it(tmp_path):
     grid = workbook_grid(workbook(tmp_path, rows, hide))
     assert list(jobs_from(grid, Columns())) == list("abcdef")
     assert grid.hidden == (
-        "hidden rows 3, 5 to 7 of sheet 'Jobs': read like all others; delete them there if that "
+        "hidden rows 3, 5, 6, 7 of sheet 'Jobs': read like all others; delete them there if that "
         "is not meant",
         "hidden column C of sheet 'Jobs': read like all others; delete it there if that is not "
         "meant",
@@ -403,7 +403,7 @@ def test_rows_that_a_filter_leaves_out_and_folded_columns_are_told(tmp_path):
     grid = workbook_grid(workbook(tmp_path, rows, filtered))
     assert [one.partition(" of ")[0] for one in grid.hidden] == [
         "hidden row 3",
-        "hidden columns B to C",
+        "hidden columns B, C",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import InputError
-from planner.exchange.usage import actuals_csv, read_names, usage_of_slurm
+from planner.exchange.cluster import actuals_csv, read_names, usage_of_slurm
 from planner.inputs.reading.grid import table_rows
 
 ACTUALS = ("quarter", "job", "node_type", "count", "gpu_hours", "gpus")
@@ -45,11 +45,14 @@ def usage(text=SACCT, names=None):
 
 
 def counts(found):
-    return {key: len(jobs) for key, jobs in found.runs.items()}
+    return {key: len({run for run, _, _ in parts}) for key, parts in found.held.items()}
 
 
 def hours(found):
-    return {key: seconds / 3600 for key, seconds in found.gpu_seconds.items()}
+    return {
+        key: sum(seconds * gpus for _, seconds, gpus in parts) / 3600
+        for key, parts in found.held.items()
+    }
 
 
 def test_steps_types_requeues_and_components_are_counted_once():
@@ -82,7 +85,7 @@ def test_names_of_slurm_become_those_of_the_scenario_by_a_mapping(tmp_path):
     path.write_text("jobs: {c*t: assistant, wide: assistant}\n", encoding="utf-8")
     found = usage(names=read_names(path))
     assert counts(found) == {("2027Q1", "assistant"): 3, ("2027Q2", "assistant"): 1}
-    assert found.left_out["are not in the mapping"] == 4
+    assert len(found.left_out["are not in the mapping"]) == 4
     assert "# 4 jobs left out: are not in the mapping (32.0 GPU-hours)\n" in actuals_csv(found)
 
 
@@ -132,13 +135,13 @@ def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines():
 
 
 def test_a_job_that_was_suspended_or_ran_while_clocks_were_put_back_is_read():
-    assert usage(HEADER + ended(seconds="60")).runs
-    assert usage(HEADER + ended(seconds=str(3 * 3600))).runs
+    assert usage(HEADER + ended(seconds="60")).held
+    assert usage(HEADER + ended(seconds=str(3 * 3600))).held
 
 
 def test_a_line_that_stands_there_twice_is_told_and_another_attempt_is_none():
     again = ended() + ended(begins="2027-01-01T11:00:00", seconds="60")
-    assert len(usage(HEADER + again).runs) == 1
+    assert len(usage(HEADER + again).held) == 1
     with pytest.raises(InputError) as caught:
         usage(HEADER + again + again)
     assert str(caught.value).splitlines() == [
@@ -150,7 +153,7 @@ def test_a_line_that_stands_there_twice_is_told_and_another_attempt_is_none():
 def test_times_after_those_at_which_others_still_ran_are_in_the_future():
     running = ended("8", state="RUNNING", ends="Unknown")
     soon, never = "2027-01-03T00:00:00", "2035-01-01T00:00:00"
-    assert usage(HEADER + running + ended(begins=soon, ends="2027-01-04T00:00:00")).runs
+    assert usage(HEADER + running + ended(begins=soon, ends="2027-01-04T00:00:00")).held
     for line, column in (
         (ended(begins=never, ends="2035-01-02T00:00:00"), "Start 2035-01-01"),
         (ended(ends=never), "End 2035-01-01"),

@@ -17,8 +17,7 @@ from planner.planning.make import make_plan
 from planner.planning.store import checked, dumps, loads, read_saved
 from planner.planning.verify import verify
 from planner.sizing.sizers import Sizers
-from planner.whatif.causes import planned_side
-from planner.whatif.compare import compare_plans
+from planner.whatif.compare import compare_plans, planned_side
 from tests.properties.questions import JOBS, QUESTIONS, Question, drawing, written
 
 SIZERS = Sizers()

@@ -17,20 +17,12 @@ from planner.planning.store import Saved
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.reporting.terminal import TerminalOptions, render
 from planner.reporting.traced import RelatedResults
-from planner.whatif import results as options
+from planner.whatif import alternatives as options
 from planner.whatif.actuals import PlannedAndActual
-from planner.whatif.causes import CauseStep, Waterfall
-from planner.whatif.compare import Amount, InputChange, JobMove, compare_plans
-from planner.whatif.results import (
-    Acquired,
-    JobShort,
-    Moved,
-    PlanSummary,
-    Sensitivity,
-    Swing,
-    SwitchingPoint,
-)
+from planner.whatif.compare import Amount, CauseStep, InputChange, JobMove, Waterfall, compare_plans
+from planner.whatif.results import Acquired, JobShort, PlanSummary
 from planner.whatif.risk import Chance, Risk
+from planner.whatif.sensitivity import Moved, Sensitivity, Swing, SwitchingPoint
 
 SCENARIO = """\
 format: 1

@@ -33,7 +33,8 @@ from planner.reporting.sections.options import (
 from planner.reporting.sections.purchases import ask_sentence
 from planner.reporting.sections.sensitivity import then_acquired
 from planner.reporting.traced import RelatedResults, TracedPlan
-from planner.whatif.results import Best, JobShort, PlanSummary
+from planner.whatif.alternatives import Best
+from planner.whatif.results import JobShort, PlanSummary
 from tests.report.pages import Page
 from tests.report.sums import again, again_in
 from tests.sealed import sealed

@@ -22,9 +22,14 @@ from planner.reporting.excel import number
 from planner.reporting.format import styled
 from planner.reporting.html.render import render
 from planner.reporting.traced import RelatedResults
-from planner.whatif.executors import ProcessExecutor
 from planner.whatif.sensitivity import analyze_sensitivity
-from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
+from planner.whatif.variants import (
+    CachedRunner,
+    ProcessExecutor,
+    Variant,
+    VariantPlanner,
+    WorkerConfig,
+)
 from tests.report.pages import Page
 from tests.report.sums import again
 

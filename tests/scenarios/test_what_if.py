@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.whatif.risk import read_futures
 from planner.whatif.sweep import read_grid
-from planner.whatif.uncertain import read_futures
 from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
 
 SHIPPED = Path(__file__).parents[2] / "scenarios" / "what-if"

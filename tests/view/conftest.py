@@ -86,9 +86,9 @@ def view(folder, opened):
     """The pages of the folder."""
     assert folder.is_dir()
     made = Viewer("token")
-    made._study._opened.update(opened)
+    made.study._opened.update(opened)
     yield made
-    made.runs.stop()
+    made.study.stop()
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def came(client, view):
 
     def waited(answer):
         assert answer.status_code == 303, answer.text
-        run = view.runs.get(answer.headers["location"].removeprefix("run?id="))
+        run = view.study.run(answer.headers["location"].removeprefix("run?id="))
         until = time.monotonic() + 300
         while not run.is_over and time.monotonic() < until:
             time.sleep(0.02)

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 import planner
 from planner.cli.app import planner as command
-from planner.view import executions
-from planner.view.executions import Failure, Task
-from planner.view.levers import levers_of, offers_of, settings_of, words_of
+from planner.view import study
+from planner.view.app import levers_of, offers_of, settings_of, words_of
+from planner.view.study import Failure, Task
 from tests.view.conftest import SMALL
 
 PLAN = "out/plan.json"
@@ -116,7 +116,7 @@ def test_a_form_of_another_page_is_refused(client, view):
         headers = {"origin": origin}
         answer = client.post("/token/what-if", content=b"of=scenario.yaml", headers=headers)
         assert answer.status_code == 403, origin
-    assert not view.runs.all()
+    assert not view.study.runs()
 
 
 def test_a_form_without_end_is_refused(client):
@@ -239,7 +239,7 @@ def test_a_mistake_is_told_on_the_form_which_keeps_what_was_entered(post, view):
         assert told in answer.text
         (value,) = fields.values()
         assert f'value="{value}"' in answer.text or value in answer.text
-    assert not view.runs.all()
+    assert not view.study.runs()
 
 
 # Planning in the background
@@ -294,9 +294,9 @@ def came_to(view):
     """`came_to(task, "done", value)`: a run as if that had just come of a task."""
 
     def ended(task, *how):
-        run = executions.Execution("run-9", task)
+        run = study.Execution("run-9", task)
         run.end(*how)
-        view.runs._runs[run.name] = run
+        view.study._runs[run.name] = run
         return run
 
     return ended
@@ -352,21 +352,21 @@ def test_without_a_plan_the_reasons_and_remedies_are_told(get, came_to):
 
 def test_a_third_task_waits_for_its_turn_and_can_be_cancelled_meanwhile(post, view, get):
     for _ in range(2):
-        view.runs._turns.acquire()  # two are at work
+        view.study._turns.acquire()  # two are at work
     post("what-if", of=PLAN, price="5")
-    (run,) = view.runs.all()
+    (run,) = view.study.runs()
     while "waiting" not in run.doing:
         pass
     assert "waiting for another to end" in get("run", id=run.name)
     post("cancel", id=run.name)
-    view.runs._turns.release()
+    view.study._turns.release()
     assert run.state == "cancelled"
     assert run._process is None
 
 
 def test_a_plan_at_work_is_ended_at_once(post, view, get):
     post("what-if", of=PLAN, price="5")
-    (run,) = view.runs.all()
+    (run,) = view.study.runs()
     while run.state == "waiting":
         pass
     assert json.loads(get("state", id=run.name))["over"] is False
@@ -378,7 +378,7 @@ def test_a_plan_at_work_is_ended_at_once(post, view, get):
 
 
 def test_the_steps_between_two_plans_are_planned_when_asked(post, get, view, dear, came_to):
-    view.runs.start = lambda task: came_to(task, *done(task))
+    view.study.start = lambda task: came_to(task, *done(task))
     answer = post("seek", kind="causes", before=PLAN, after=dear.name)
     assert answer.headers["location"] == "run?id=run-9"
     assert "One cause after the other" in get("run", id="run-9")
@@ -389,7 +389,7 @@ def test_the_steps_between_two_plans_are_planned_when_asked(post, get, view, dea
 
 def done(task):
     said: list[Any] = []
-    executions._work(cast("Any", SimpleNamespace(send=said.append)), task)
+    study._work(cast("Any", SimpleNamespace(send=said.append)), task)
     return said[-1]
 
 

@@ -10,9 +10,14 @@ import pytest
 from planner.inputs.load import Question
 from planner.planning.make import make_plan
 from planner.planning.store import dumps, read_saved
-from planner.whatif.causes import planned_side
-from planner.whatif.executors import ProcessExecutor
-from planner.whatif.variants import CachedRunner, Variant, VariantPlanner, WorkerConfig
+from planner.whatif.compare import planned_side
+from planner.whatif.variants import (
+    CachedRunner,
+    ProcessExecutor,
+    Variant,
+    VariantPlanner,
+    WorkerConfig,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,9 @@ from planner.planning.make import near_plan
 from planner.reporting.markdown import render
 from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
-from planner.whatif.alternatives import find_alternatives, standard_alternatives
+from planner.whatif.alternatives import find_alternatives
 from planner.whatif.results import PlanSummary, require_plan, summary_of
+from planner.whatif.shortfall import units_short
 from planner.whatif.variants import CachedRunner, Variant
 from tests.whatif.conftest import planner_of, runner_of
 
@@ -199,7 +200,7 @@ def short_by_unit(tmp_path, *changes):
         assert old in text
         text = text.replace(old, new)
     planner = planner_of(tmp_path, text)
-    found = planner.units_short(planner.inputs(Variant()))
+    found = units_short(planner.request(planner.inputs(Variant())))
     return None if found is None else {one.job: one.short for one in found}
 
 
@@ -249,7 +250,7 @@ def test_units_that_are_short_are_open_where_the_time_ends(tmp_path, monkeypatch
     def late(*_, **__):
         raise LimitError("late")
 
-    monkeypatch.setattr("planner.whatif.variants.triage", late)
+    monkeypatch.setattr("planner.whatif.shortfall.triage", late)
     assert short_by_unit(tmp_path) is None
 
 
@@ -257,9 +258,9 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
     text = IDLE.replace("  survey:", "  # survey:").replace("  wide:", "  # wide:")
     text = text.replace("{gpus: 3}, c", "{gpus: 3}, may_slip_quarters: 1, c")
     planner = planner_of(tmp_path, text)
-    found = standard_alternatives(runner_of(planner))
+    found = find_alternatives(runner_of(planner), within=None)
     one = other(found, "do nothing")
-    assert one.units_short == planner.units_short(planner.inputs(Variant()))
+    assert one.units_short == units_short(planner.request(planner.inputs(Variant())))
     assert other(found, "rent only").units_short is None
     assert found.quarters == ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
     drawn = render(alternatives_document(found))
@@ -325,7 +326,7 @@ def nearest(planner, goal, within, *settings):
     variant = asked(*settings)
     cheapest = planner.figures(variant)
     most = int(cheapest.cost_cents * (1 + within))
-    near = planner.near(planner.inputs(variant), goal, most)
+    near = near_plan(planner.request(planner.inputs(variant)), goal, most)
     figures = summary_of(near.plan)
     assert figures.result == "proved"
     assert near.plan.proof.cost_cents <= most
@@ -457,7 +458,7 @@ def test_an_option_that_the_plan_is_already_is_not_planned_again(tmp_path):
     planner = planner_of(tmp_path, text)
     made = CachedRunner(planner, Scripted(answer), Variant(), lambda _: None)
     made.know(plan)
-    found = standard_alternatives(made)
+    found = find_alternatives(made, within=None)
     assert other(found, "reclaim first").figures == plan
     assert len(planned) == 2
 
@@ -477,6 +478,6 @@ jobs:
 
 def test_doing_nothing_counts_the_replicas_of_each_quarter(tmp_path):
     planner = planner_of(tmp_path, BUSIER)
-    found = planner.units_short(planner.inputs(Variant()))
+    found = units_short(planner.request(planner.inputs(Variant())))
     assert found is not None
     assert [(one.job, one.short) for one in found] == [("endpoint", (0, 1))]

@@ -10,10 +10,15 @@ import pytest
 
 from planner.errors import InputError, LimitError
 from planner.inputs.override import Override
-from planner.whatif import executors
-from planner.whatif.executors import DaskExecutor, ProcessExecutor
+from planner.whatif import variants
 from planner.whatif.sweep import run_sweep
-from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.variants import (
+    DaskExecutor,
+    ProcessExecutor,
+    Variant,
+    VariantPlanner,
+    WorkerConfig,
+)
 
 distributed = pytest.importorskip(
     "distributed", reason="Dask is not installed: pip install 'gpu-fit-planner[cluster]'"
@@ -40,7 +45,7 @@ def cluster():
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A busy machine answers late."""
-    monkeypatch.setattr(executors, "_ANSWER_S", 120)
+    monkeypatch.setattr(variants, "_ANSWER_S", 120)
 
 
 @pytest.fixture(scope="module")
@@ -86,22 +91,22 @@ def test_a_worker_that_reads_other_files_plans_nothing(cluster, planner):
 
 def test_what_a_worker_does_is_planned_from_the_same_files(planner, monkeypatch):
     """In this process: it reads the files once, and plans nothing that reads otherwise."""
-    monkeypatch.setattr(executors, "_HERE", [])
+    monkeypatch.setattr(variants, "_HERE", [])
     dear = VARIANTS[0]
     for _ in range(2):
-        assert executors._figures(planner.config, planner.key(dear), dear) == planner.figures(dear)
-    (kept,) = executors._HERE
+        assert variants._figures(planner.config, planner.key(dear), dear) == planner.figures(dear)
+    (kept,) = variants._HERE
     assert kept.config == planner.config
     with pytest.raises(LimitError, match="changed meanwhile"):
-        executors._figures(planner.config, "another key", dear)
+        variants._figures(planner.config, "another key", dear)
     rougher = replace(planner.config, gap=0.01)
     with pytest.raises(LimitError):
-        executors._figures(rougher, planner.key(dear), dear)
-    assert executors._HERE[0].config == rougher
+        variants._figures(rougher, planner.key(dear), dear)
+    assert variants._HERE[0].config == rougher
 
 
 def test_a_cluster_without_workers_is_given_up(cluster, planner, monkeypatch):
-    monkeypatch.setattr(executors, "_IDLE_S", 2 * executors._ANSWER_S)
+    monkeypatch.setattr(variants, "_IDLE_S", 2 * variants._ANSWER_S)
     with DaskExecutor(planner, cluster.scheduler_address) as executor:
         asked = []
 
@@ -117,7 +122,7 @@ def test_a_cluster_without_workers_is_given_up(cluster, planner, monkeypatch):
 
 
 def test_a_scheduler_that_does_not_answer_is_told_in_time(planner, monkeypatch):
-    monkeypatch.setattr("planner.whatif.executors._ANSWER_S", 0.3)
+    monkeypatch.setattr("planner.whatif.variants._ANSWER_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         for wrong in (address, "nonsense://x", "no-such-host.invalid:1"):

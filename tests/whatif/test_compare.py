@@ -14,16 +14,15 @@ from planner.planning.plan import GpuPart
 from planner.planning.store import dumps, read_saved
 from planner.reporting.markdown import render
 from planner.reporting.sections.comparison import comparison_document
-from planner.whatif.causes import (
+from planner.whatif.compare import (
     CAUSES,
     cause_of,
+    compare_plans,
     differing,
     facts_of,
     mixed,
     planned_side,
-    waterfall,
 )
-from planner.whatif.compare import compare_plans
 from tests.stated import load_inputs
 from tests.whatif.conftest import SCENARIO
 
@@ -53,7 +52,7 @@ def test_the_waterfall_adds_up_to_the_cent_in_the_stated_order(planned):
 
 
 def test_each_step_is_the_optimum_of_the_inputs_so_far(planned):
-    steps = waterfall(planned(), planned("everything"), make_plan).steps
+    steps = compared(planned(), planned("everything")).waterfall.steps
     assert [step.cost_cents for step in steps] == [
         planned(*names).plan.proof.cost_cents
         for names in (
@@ -68,12 +67,12 @@ def test_each_step_is_the_optimum_of_the_inputs_so_far(planned):
 def test_a_cause_without_a_plan_of_its_own_is_joined_to_the_next(planned):
     with pytest.raises(InfeasibleError, match="crowd"):
         planned("crowd")
-    steps = waterfall(planned(), planned("growth"), make_plan).steps
+    steps = compared(planned(), planned("growth")).waterfall.steps
     assert [step.causes for step in steps] == [("demand", "offers")]
 
 
 def test_a_shorter_horizon_is_joined_with_the_jobs_that_do_not_fit_it(planned):
-    steps = waterfall(planned(), planned("later"), make_plan).steps
+    steps = compared(planned(), planned("later")).waterfall.steps
     assert [step.causes for step in steps] == [("horizon", "demand")]
 
 
@@ -81,7 +80,7 @@ def test_a_difference_that_no_input_explains_is_named_as_such(planned):
     base = planned()
     proof = base.plan.proof.model_copy(update={"cost_cents": base.plan.proof.cost_cents + 7})
     other = replace(base, plan=base.plan.model_copy(update={"proof": proof}))
-    (step,) = waterfall(base, other, make_plan).steps
+    (step,) = compared(base, other).waterfall.steps
     assert (step.causes, step.added_cents) == (("planner",), 7)
 
 

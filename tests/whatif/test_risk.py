@@ -12,21 +12,15 @@ import pytest
 from planner.errors import InputError
 from planner.inputs.override import Override
 from planner.packing.scenario_program import Order
+from planner.planning.assemble import Request
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.variants import cost_bands, risk_document
 from planner.sizing.sizers import Sizers
-from planner.whatif.executors import ProcessExecutor
-from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst
+from planner.whatif.risk import Chance, Hedging, assess_risk, mean_of_worst, read_futures
+from planner.whatif.shortfall import commitments, short_quarters
 from planner.whatif.sweep import VariantRuns
-from planner.whatif.uncertain import read_futures
-from planner.whatif.variants import (
-    Variant,
-    VariantPlanner,
-    WorkerConfig,
-    commitments,
-    short_quarters,
-)
+from planner.whatif.variants import ProcessExecutor, Variant, VariantPlanner, WorkerConfig
 from tests.whatif.conftest import planner_of
 
 SCENARIO = """\
@@ -124,7 +118,7 @@ def test_price_breaks_move_with_the_price_that_they_take_off(read, tmp_path):
 def held(planner, *settings):
     plan = planner.plan(planner.inputs(Variant()))
     inputs = planner.inputs(Variant((), tuple(map(Override.parse, settings))))
-    return short_quarters(inputs, commitments(plan), Sizers(), 60.0)
+    return short_quarters(Request(inputs, Sizers(), 1e-4, 60.0), commitments(plan))
 
 
 @pytest.mark.parametrize(
@@ -224,14 +218,13 @@ def test_futures_that_no_purchases_hold_together_are_counted(tmp_path):
     search = Hedging(planner, drawn, known)
     first = search.propose((0, 2))
     assert first is not None
-    assert (search.apart, first.futures) == (0, 2)
-    assert [(one.offer, one.quarter, one.count) for one in first.purchased] == [
-        ("h100", "2027Q1", 1)
-    ]
-    assert first.bound_cents <= min(one.cost_cents or 0 for one in known)
+    purchased, futures, bound_cents = first
+    assert (search.apart, futures) == (0, 2)
+    assert [(one.offer, one.quarter, one.count) for one in purchased] == [("h100", "2027Q1", 1)]
+    assert bound_cents <= min(one.cost_cents or 0 for one in known)
     second = search.propose((1, 3))
     assert second is not None
-    assert (search.apart, second.futures, second.purchased) == (1, 3, first.purchased)
+    assert (search.apart, second[1], second[0]) == (1, 3, purchased)
 
 
 def test_nothing_is_proposed_where_no_purchases_hold_any_future(tmp_path):

@@ -11,10 +11,8 @@ from planner.inputs.override import Override
 from planner.reporting.html.pictures import picture_file
 from planner.reporting.markdown import render
 from planner.reporting.sections.sensitivity import sensitivity_document, tornado
-from planner.whatif.executors import ProcessExecutor
-from planner.whatif.sensitivity import analyze_sensitivity, would_do
-from planner.whatif.uncertain import uncertain_figures
-from planner.whatif.variants import CachedRunner, Variant
+from planner.whatif.sensitivity import analyze_sensitivity, uncertain_figures, would_do
+from planner.whatif.variants import CachedRunner, ProcessExecutor, Variant
 from tests.whatif.conftest import planner_of, runner_of
 
 SCENARIO = """\

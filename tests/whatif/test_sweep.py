@@ -15,11 +15,10 @@ from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.reporting.sections.variants import sweep_csv
 from planner.sizing.sizers import Sizers, size_portfolio
-from planner.whatif import executors
-from planner.whatif.executors import ProcessExecutor
+from planner.whatif import variants
 from planner.whatif.results import PlanSummary, summary_of
 from planner.whatif.sweep import SweepRow, read_grid, run_sweep
-from planner.whatif.variants import Variant, VariantPlanner, WorkerConfig
+from planner.whatif.variants import ProcessExecutor, Variant, VariantPlanner, WorkerConfig
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 GRID = """\
@@ -169,7 +168,7 @@ def test_workers_end_though_one_was_killed_while_it_waited_for_work(planner):
 
 
 def test_workers_are_replaced_after_their_share_of_rows(planner, monkeypatch):
-    monkeypatch.setattr("planner.whatif.executors._ROWS_OF_A_WORKER", 1)
+    monkeypatch.setattr("planner.whatif.variants._ROWS_OF_A_WORKER", 1)
     variants = {planner.key(v): v for v in (Variant(), Variant(("dear",)), Variant(("frugal",)))}
     workers = []
     found = {}
@@ -328,7 +327,7 @@ def test_rows_that_nobody_asks_for_now_do_not_count_as_found(planner, read, tmp_
 def test_a_worker_is_ended_by_ctrl_c_without_words():
     heeding = signal.getsignal(signal.SIGINT)
     try:
-        executors._start()
+        variants._start()
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     finally:
         signal.signal(signal.SIGINT, heeding)

@@ -41,7 +41,8 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.variants import acquired_short, traced_chance
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.results import AlternativePlan, Alternatives, Best, PlanSummary, summary_of
+from planner.whatif.alternatives import AlternativePlan, Alternatives, Best
+from planner.whatif.results import PlanSummary, summary_of
 
 _TRACE = "how-options"
 _CHEAPEST = "the cheapest"

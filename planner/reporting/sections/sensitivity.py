@@ -47,7 +47,8 @@ from planner.reporting.sections.variants import (
     moved_text,
 )
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.results import Moved, PlanSummary, Sensitivity, Swing, SwitchingPoint
+from planner.whatif.results import PlanSummary
+from planner.whatif.sensitivity import Moved, Sensitivity, Swing, SwitchingPoint
 
 _OF_PICTURE = "Net present cost with one figure moved at a time, the widest first."
 _NAMED = 4

@@ -7,7 +7,7 @@ import pytest
 
 import planner
 from planner.errors import InputError, PlannerWarning
-from planner.exchange.inventory import gpu_types_by_name, plain_name
+from planner.exchange.cluster import gpu_types_by_name, plain_name
 from planner.inputs.load import load_catalog
 
 XE9680 = {"nvidia.com/gpu.machine": "PowerEdge-XE9680"}
