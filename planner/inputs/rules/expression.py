@@ -114,8 +114,7 @@ class Expression:
         names = _scan(text)
         checker = _Checker(text.strip())
         tree, self.is_condition = checker.checked(_parse(text.strip()))
-        whole = ast.fix_missing_locations(ast.Expression(tree))
-        self._code = compile(whole, "<formula>", "eval")
+        self._code = compile(ast.Expression(tree), "<formula>", "eval")
         self._globals = _GLOBALS | checker.figures
         self.names = tuple(
             dict.fromkeys(n for n in names if n not in _WORDS and n not in _FUNCTIONS)
@@ -277,9 +276,9 @@ class _Checker:
             raise ExpressionError(f"holds {written}, which is beyond any figure of this trade")
         value = exact(figure)
         if isinstance(value, int):
-            return ast.Constant(value), False
+            return ast.copy_location(ast.Constant(value), node), False
         self.figures[written] = value
-        return ast.Name(written, ast.Load()), False
+        return ast.copy_location(ast.Name(written, ast.Load()), node), False
 
     def _name(self, node: ast.Name) -> tuple[ast.expr, bool]:
         if node.id in _FUNCTIONS:
@@ -293,7 +292,8 @@ class _Checker:
         node.left, node.right = self._number(node.left), self._number(node.right)
         if not isinstance(node.op, ast.Div):
             return node, False
-        return ast.Call(ast.Name(_QUOTIENT, ast.Load()), [node.left, node.right], []), False
+        quotient = ast.copy_location(ast.Name(_QUOTIENT, ast.Load()), node)
+        return ast.copy_location(ast.Call(quotient, [node.left, node.right], []), node), False
 
     def _unaryop(self, node: ast.UnaryOp) -> tuple[ast.expr, bool]:
         self._allow(node.op, (ast.Not, ast.USub, ast.UAdd))
