@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from planner.errors import Finding, InputError, PlannerWarning
 from planner.planning.files import Folder
 from planner.reporting import markdown
-from planner.reporting.document import Column, Document, Heading, Picture, Table
+from planner.reporting.document import Column, Document, Heading, Paragraph, Picture, Table
 from planner.reporting.html import render as html
 from planner.reporting.pages import illustrated, with_pictures
 
@@ -57,10 +57,13 @@ class Result(ABC):
         """The figures as flat records, all with the same keys."""
 
     def _document(self) -> Document:
-        """All of it: its rows, unless there is more to say."""
-        rows = self.rows()
-        cells = tuple(tuple(map(str, row.values())) for row in rows)
-        return (Heading(self.title, 1), Table(tuple(map(Column, rows[0] if rows else ())), cells))
+        """All of it: its summary and its rows, unless there is more to say."""
+        rows, told = self.rows(), (Paragraph(f"{line}.") for line in self.summary)
+        names = (
+            f"{key[:1].upper()}{key[1:]}".replace("_", " ") for key in (rows[0] if rows else ())
+        )
+        cells = tuple(tuple("" if v is None else str(v) for v in row.values()) for row in rows)
+        return (Heading(self.title, 1), *told, Table(tuple(map(Column, names)), cells))
 
     def _on_screen(self) -> Document:
         """As much as anybody reads on a screen."""

@@ -6,7 +6,6 @@ Whatever a user can cause ends in words on standard error and an exit code.
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import re
 import signal
@@ -49,24 +48,16 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
     except click.NoSuchOption as error:
         raise with_hint(error) from None
     except PlannerError as error:
-        told = on_options(error, _asked(ctx))
+        told = on_options(error, ctx.command)
         click.echo(render_error(told, error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _say_interrupted(ctx)
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
         # Libraries turn an interrupt that meets them at work into errors of their own.
-        if _INTERRUPTED.is_set():
-            _say_interrupted(ctx)
-        ctx.exit(told_of(error))
+        if isinstance(error, Exception) and not _INTERRUPTED.is_set():
+            ctx.exit(told_of(error))
+        click.echo("interrupted", err=True)
+        ctx.exit(ExitCode.INTERRUPTED)
     return result
-
-
-def _asked(ctx: click.Context) -> click.Command:
-    """The command that was called: of a group, the one in it."""
-    group, name = ctx.command, ctx.invoked_subcommand
-    found = group.get_command(ctx, name) if isinstance(group, click.Group) and name else None
-    return found or group
 
 
 def told_of(error: Exception) -> int:
@@ -134,11 +125,6 @@ def _interrupts_heeded() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _say_interrupted(ctx: click.Context) -> None:
-    click.echo("interrupted", err=True)
-    ctx.exit(ExitCode.INTERRUPTED)
-
-
 def _abandon_stdout() -> None:
     """Keep the interpreter from trying again, loudly, to write what nobody takes."""
     try:
@@ -156,8 +142,6 @@ GROUPS: dict[str, tuple[click.Command, ...]] = {
     "Look up": (size.rules, size.catalog, size.schema, size.doctor),
 }
 """Commands by what one wants to do, in the order in which users meet them."""
-
-OBJECTS_BETWEEN_SCANS = 1_000_000
 
 
 class _Planner(click.Group):
@@ -193,13 +177,6 @@ def planner() -> None:
 
 def main() -> None:
     """Entry point of the `planner` script."""
-    # A portfolio is one large graph without cycles that lives to the end: scanning it for garbage
-    # again and again as it grows costs a fifth of the run and frees nothing.
-    gc.set_threshold(OBJECTS_BETWEEN_SCANS)
-    # What plugins other packages have installed for pydantic is no business of a scenario.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    # Nor is there a large matrix here, for which numpy would start a thread on every other core.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     threading.excepthook = say_nothing_of_memory
     require_output()
     try:
