@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.table import Row
-from planner.cli.app import OBJECTS_BETWEEN_SCANS
+from planner.cli import OBJECTS_BETWEEN_SCANS
 from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.scenario.job import Job
 from planner.inputs.scenario.scenario import Policies

@@ -24,37 +24,37 @@ from planner.errors import (
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from planner.api.comparing import ComparisonResult as ComparisonResult
-    from planner.api.comparing import ReplayResult as ReplayResult
-    from planner.api.comparing import compare as compare
-    from planner.api.comparing import replay as replay
     from planner.api.documents import ExportResult as ExportResult
     from planner.api.documents import ReportResult as ReportResult
     from planner.api.documents import export as export
     from planner.api.documents import report as report
-    from planner.api.knowledge import KnowledgeResult as KnowledgeResult
-    from planner.api.knowledge import catalog as catalog
-    from planner.api.knowledge import doctor as doctor
-    from planner.api.knowledge import examine_rules as examine_rules
-    from planner.api.knowledge import rules as rules
-    from planner.api.knowledge import schema as schema
+    from planner.api.planning import ComparisonResult as ComparisonResult
     from planner.api.planning import Effort as Effort
     from planner.api.planning import ExplainResult as ExplainResult
     from planner.api.planning import JobsResult as JobsResult
     from planner.api.planning import PlanResult as PlanResult
+    from planner.api.planning import ReplayResult as ReplayResult
     from planner.api.planning import Work as Work
+    from planner.api.planning import compare as compare
     from planner.api.planning import explain as explain
     from planner.api.planning import plan as plan
     from planner.api.planning import read_plan as read_plan
+    from planner.api.planning import replay as replay
     from planner.api.result import Result as Result
     from planner.api.result import page_files as page_files
     from planner.api.scenario import Changes as Changes
     from planner.api.scenario import Scenario as Scenario
     from planner.api.scenario import check as check
     from planner.api.scenario import load as load
+    from planner.api.sizing import KnowledgeResult as KnowledgeResult
     from planner.api.sizing import MeasureResult as MeasureResult
     from planner.api.sizing import SizeResult as SizeResult
+    from planner.api.sizing import catalog as catalog
+    from planner.api.sizing import doctor as doctor
+    from planner.api.sizing import examine_rules as examine_rules
     from planner.api.sizing import measure as measure
+    from planner.api.sizing import rules as rules
+    from planner.api.sizing import schema as schema
     from planner.api.sizing import size as size
     from planner.api.tables import ImportResult as ImportResult
     from planner.api.tables import InitResult as InitResult
@@ -71,22 +71,17 @@ if TYPE_CHECKING:
     from planner.api.variants import sweep as sweep
 
 _MODULES = {
-    "comparing": ("ComparisonResult", "ReplayResult", "compare", "replay"),
     "documents": ("ExportResult", "ReportResult", "export", "report"),
-    "knowledge": ("KnowledgeResult", "catalog", "doctor", "rules", "schema", "examine_rules"),
     "planning": (
-        "Effort",
-        "ExplainResult",
-        "JobsResult",
-        "PlanResult",
-        "Work",
-        "explain",
-        "plan",
-        "read_plan",
+        *("ComparisonResult", "Effort", "ExplainResult", "JobsResult", "PlanResult"),
+        *("ReplayResult", "Work", "compare", "explain", "plan", "read_plan", "replay"),
     ),
     "result": ("Result", "page_files"),
     "scenario": ("Changes", "Scenario", "check", "load"),
-    "sizing": ("MeasureResult", "SizeResult", "measure", "size"),
+    "sizing": (
+        *("KnowledgeResult", "MeasureResult", "SizeResult", "catalog", "doctor"),
+        *("examine_rules", "measure", "rules", "schema", "size"),
+    ),
     "tables": ("ImportResult", "InitResult", "import_table", "init", "table_template"),
     "variants": (
         *("AlternativesResult", "RiskResult", "SensitivityResult", "SweepResult"),

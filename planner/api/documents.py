@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, Unpack, cast, get_args
 
-from planner.api.comparing import compare
 from planner.api.planning import (
     PlanResult,
     PlanSource,
     Work,
+    compare,
     effort_of,
     read_plan,
     require_work,
@@ -59,12 +59,13 @@ class ReportResult(Result):
         plan: PlanResult,
         beside: RelatedResults,
         edition: Edition,
-        results: tuple[Result, ...],
+        results: tuple[AlternativesResult | None, SensitivityResult | None, Result | None],
         print_page: Callable[[str], bytes] | None,
     ) -> None:
         """Private: `planner.report` gives reports."""
-        super().__init__(plan.title, plan.read_from)
-        self._plan, self._results = plan, results
+        super().__init__(plan.title, plan, plan.read_from)
+        self.alternatives, self.sensitivity, _ = results
+        self._plan, self._results = plan, tuple(filter(None, results))
         self._files: dict[str, str | bytes] = {}
         with sound(plan.label):
             self._documents = {
@@ -81,6 +82,11 @@ class ReportResult(Result):
                 if print_page:
                     self._files[f"{name}.pdf"] = print_page(page)
 
+    alternatives: AlternativesResult | None
+    """Plans that stand beside it; None where there are none."""
+    sensitivity: SensitivityResult | None
+    """What its cost depends on; None where that is not known."""
+
     @property
     def summary(self) -> tuple[str, ...]:
         """What the plan asks for."""
@@ -94,18 +100,8 @@ class ReportResult(Result):
         file = Path(self._plan.label)
         folder = str(file.parent) if file.suffix == ".json" else "DIR"
         command = command_for("sensitivity", self._plan._plan, folder)
-        told = f"where the recommendation turns is left open; `{command}` finds out, for the "
-        return (f"{told}next report",)
-
-    @property
-    def alternatives(self) -> AlternativesResult | None:
-        """Plans that stand beside it; None where there are none."""
-        return next((one for one in self._results if isinstance(one, AlternativesResult)), None)
-
-    @property
-    def sensitivity(self) -> SensitivityResult | None:
-        """What its cost depends on; None where that is not known."""
-        return next((one for one in self._results if isinstance(one, SensitivityResult)), None)
+        told = "where the recommendation turns is left open"
+        return (f"{told}; `{command}` finds out, for the next report",)
 
     def rows(self) -> list[Row]:
         """A row for each file: its name and its size in bytes."""
@@ -162,7 +158,7 @@ def report(  # noqa: PLR0913 - a parameter for each option
     if actuals is not None and since is None:
         message = "stands beside an earlier plan, and none is named by `since`"
         raise InputError(Finding(message, path="actuals"))
-    require(what_if in ("none", "options", "all"), "what_if", what_if, "none, options or all")
+    require(what_if in get_args(WhatIf), "what_if", what_if, "none, options or all")
     require(edition in get_args(Edition), "edition", edition, "short or full")
     print_page = printer() if pdf else None
     saved = read_plan(plan)
@@ -184,7 +180,7 @@ def report(  # noqa: PLR0913 - a parameter for each option
         saved._saved.stale_inputs("this plan", gone=False),
     )
     results = (alternatives, sensitivity, comparison)
-    return ReportResult(saved, beside, edition, tuple(filter(None, results)), print_page)
+    return ReportResult(saved, beside, edition, results, print_page)
 
 
 def _what_ifs(
@@ -217,9 +213,6 @@ def _what_ifs(
     return alternatives, sensitivity
 
 
-_FEW = 5
-"""Names that a line tells."""
-
 Exporter = Literal["portfolio", "watsonx", "kueue", "kubernetes"]
 _EXPORTERS = {"watsonx": watsonx_files, "kueue": kueue_files, "kubernetes": kubernetes_files}
 
@@ -236,8 +229,8 @@ class ExportResult(Result):
         read_from: tuple[Path, ...] = (),
     ) -> None:
         """Private: `planner.export` gives these."""
-        super().__init__(title, read_from)
-        self._files, self._rows, self.left_out = dict(files), rows, left_out
+        super().__init__(title, files, read_from)
+        self._rows, self.left_out = rows, left_out
 
     left_out: tuple[str, ...]
     """Fixed jobs, which have no place in these files."""
@@ -245,23 +238,23 @@ class ExportResult(Result):
     @property
     def hints(self) -> tuple[str, ...]:
         """What a user may want to know of them."""
-        names = some_of(self.left_out, _FEW)
+        names = some_of(self.left_out, 5)
         return (f"fixed jobs have no specification here: {names}",) if self.left_out else ()
 
     @property
     def summary(self) -> tuple[str, ...]:
         """The files."""
-        return (listed(list(self._files)),)
+        return (listed(list(self._found)),)
 
     def rows(self) -> list[Row]:
         """Of a portfolio, a row for each job, as in the CSV; else one for each file."""
         if self._rows is not None:
             return self._rows
-        return [{"file": name, "bytes": len(text.encode())} for name, text in self._files.items()]
+        return [{"file": name, "bytes": len(text.encode())} for name, text in self._found.items()]
 
     def files(self) -> dict[str, str | bytes]:
         """By name."""
-        return dict(self._files)
+        return dict(self._found)
 
 
 def export(

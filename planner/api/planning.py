@@ -1,15 +1,16 @@
-"""Makes, reads and explains plans."""
+"""Makes, reads, explains, compares and repeats plans."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
-from planner.api.folder import plan_text
 from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
 from planner.api.scenario import Changes, Scenario, Source, load
 from planner.errors import Finding, InputError
@@ -18,8 +19,8 @@ from planner.packing.incumbent import Incumbent
 from planner.packing.lp_file import written_program
 from planner.packing.statement.translate import Translation
 from planner.planning.explain import Explanation, explain_job
+from planner.planning.files import plan_text
 from planner.planning.make import make_plan
-from planner.planning.plan import Plan
 from planner.planning.store import (
     Saved,
     carried_over,
@@ -30,7 +31,8 @@ from planner.planning.store import (
     sound,
 )
 from planner.planning.words import nodes_text
-from planner.reporting.document import Document
+from planner.reporting import markdown
+from planner.reporting.document import Document, Picture
 from planner.reporting.documents import (
     FULL,
     SCREEN,
@@ -39,15 +41,24 @@ from planner.reporting.documents import (
     jobs_document,
     plan_document,
 )
-from planner.reporting.format import gap_percent, in_usd, listed, record, usd
+from planner.reporting.format import count_of, gap_percent, in_usd, listed, record, usd
 from planner.reporting.sections.purchases import action_of
 from planner.reporting.sections.sizing import explanation_document
+from planner.reporting.sections.variants import (
+    OPEN,
+    comparison_document,
+    replay_document,
+    waterfall_chart,
+)
 from planner.sizing.sizers import Sizers
+from planner.version import GAP, TIME_LIMIT_SECONDS
+from planner.whatif.actuals import read_actuals
+from planner.whatif.compare import Comparison, Replay, compare_plans, planned_side, replay_plan
 
-GAP, TIME_LIMIT_SECONDS = 1e-4, 60.0
-"""How far a plan is proved, and for how many seconds of work that is tried, unless told."""
 _MOST_SHOWN = 3
 """Purchases that `repr()` names."""
+_ON_SCREEN, _IN_FULL, _ALL = 40, 1000, 10**9
+"""Rows of a table that compares."""
 _PURCHASE = (
     "quarter kind offer node_type gpu_type gpus_per_node site count step_hours unit_price_usd "
     "total_usd order_by price_origin"
@@ -83,14 +94,15 @@ class PlanResult(Result):
 
     _name = "plan"
 
-    def __init__(self, saved: Saved, read_from: tuple[Path, ...], program: str | None) -> None:
+    def __init__(
+        self, saved: Saved, read_from: tuple[Path, ...], program: str | None = None
+    ) -> None:
         """Private: `planner.plan` and `planner.read_plan` give plans."""
-        super().__init__(saved.plan.scenario, read_from)
-        self._saved, self._program = saved, program
+        super().__init__(saved.plan.scenario, saved, read_from)
+        self._saved, self._plan, self.program = saved, saved.plan, program
 
-    @property
-    def _plan(self) -> Plan:
-        return self._saved.plan
+    program: str | None
+    """The integer program in LP format; None unless it was asked for (`program=True`)."""
 
     @property
     def label(self) -> str:
@@ -173,11 +185,6 @@ class PlanResult(Result):
     def assumptions(self) -> tuple[str, ...]:
         """What the scenario leaves open and a rule filled in."""
         return tuple(note.text for note in self._plan.assumptions)
-
-    @property
-    def program(self) -> str | None:
-        """The integer program in LP format; None unless it was asked for (`program=True`)."""
-        return self._program
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -322,16 +329,11 @@ def read_plan(
     if isinstance(source, PlanResult):
         return source
     text, path = text_of(source)
-    return _read(text, path, str(path), paths(catalog), paths(rules))
-
-
-def _read(
-    text: str, path: Path, label: str, catalog: tuple[Path, ...], rules: tuple[Path, ...]
-) -> PlanResult:
-    saved = checked(read_saved(text, label, catalog=catalog, rules=rules))
+    label = str(path)
+    saved = checked(read_saved(text, label, catalog=paths(catalog), rules=paths(rules)))
     for sentence in saved.stale_inputs(label):
         warn(sentence)
-    return PlanResult(saved, (path,), None)
+    return PlanResult(saved, (path,))
 
 
 def text_of(source: PlanSource) -> tuple[str, Path]:
@@ -350,17 +352,15 @@ class ExplainResult(Result):
 
     _name = "explanation"
 
-    def __init__(self, told: Explanation, label: str) -> None:
+    def __init__(self, found: Explanation) -> None:
         """Private: `planner.explain` gives explanations."""
-        super().__init__(told.job.name)
-        self._told = told
-        with sound(label):
-            self._drawn = explanation_document(told)
+        super().__init__(found.job.name, found)
+        self._drawn = explanation_document(found)
 
     @property
     def summary(self) -> tuple[str, ...]:
         """Where it runs, and how many GPU types were weighed."""
-        taken = [one.way for one in self._told.verdicts if one.outcome == "chosen"]
+        taken = [one.way for one in self._found.verdicts if one.outcome == "chosen"]
         return (f"runs on {listed(taken)}" if taken else "does not run",)
 
     def rows(self) -> list[Row]:
@@ -370,7 +370,7 @@ class ExplainResult(Result):
                 **record(one, "gpu_type way outcome units extra_usd"),
                 "reasons": "; ".join(reason.text for reason in one.reasons),
             }
-            for one in self._told.verdicts
+            for one in self._found.verdicts
         ]
 
     def _document(self) -> Document:
@@ -381,11 +381,7 @@ class JobsResult(Result):
     """The jobs of a plan: what each runs on, and what the next best GPU type would add."""
 
     _name = "jobs"
-
-    def __init__(self, made: PlanResult) -> None:
-        """Private: `planner.explain` without a job gives them."""
-        super().__init__(made.title)
-        self._made = made
+    _found: PlanResult
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -394,10 +390,10 @@ class JobsResult(Result):
 
     def rows(self) -> list[Row]:
         """As the plan has them."""
-        return self._made.jobs
+        return self._found.jobs
 
     def _document(self) -> Document:
-        return jobs_document(self._made._plan)
+        return jobs_document(self._found._plan)
 
 
 @overload
@@ -420,10 +416,181 @@ def explain(plan: PlanSource, job: str | None = None) -> ExplainResult | JobsRes
     """
     saved = read_plan(plan)
     if job is None:
-        return JobsResult(saved)
+        return JobsResult(saved.title, saved)
     with sound(saved.label):
-        told = explain_job(saved._plan, job)
-    return ExplainResult(told, saved.label)
+        return ExplainResult(explain_job(saved._plan, job))
+
+
+class ComparisonResult(Result):
+    """What differs between two plans, and what each cause adds to the cost."""
+
+    _name = "compare"
+    _found: Comparison
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return self._found.same
+
+    @property
+    def added_usd(self) -> float:
+        """What the second plan costs beyond the first: net present cost, negative if it is less."""
+        return (self._found.after.cost_cents - self._found.before.cost_cents) / 100
+
+    @property
+    def inputs(self) -> list[Row]:
+        """Values of the inputs that differ: `cause`, `path`, `before` and `after`."""
+        return [one.model_dump() for one in self._found.inputs]
+
+    @property
+    def purchases(self) -> list[Row]:
+        """Purchases that differ, by quarter, offer and site: how many before and after."""
+        columns = "quarter kind offer node_type site before after before_usd after_usd"
+        return [record(one, columns) for one in self._found.purchases]
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Both costs, and how much differs."""
+        if self.same:
+            return ("the plans are the same",)
+        before, after = self._found.before.cost_cents, self._found.after.cost_cents
+        inputs, bought = len(self._found.inputs), len(self._found.purchases)
+        return (
+            f"{usd(before)} → {usd(after)} net present cost",
+            f"{count_of(inputs, 'input')} and {count_of(bought, 'purchase')} differ",
+        )
+
+    def rows(self) -> list[Row]:
+        """A row for each kind of cost that differs, present value; the last is the whole."""
+        return [
+            {
+                "cost": one.name,
+                "before_usd": in_usd(one.before),
+                "after_usd": in_usd(one.after),
+            }
+            for one in self._found.costs
+        ]
+
+    def to_github(self) -> str:
+        """The comparison as a comment on a pull request: Markdown of at most 65,000 bytes.
+
+        Money and nodes are open, all else opens on a click; long tables are cut, and say so.
+        """
+        document = comparison_document(self._found, _ALL)
+        return markdown.comment(document, OPEN, "`planner compare --format json` has all.")
+
+    def _document(self) -> Document:
+        return comparison_document(self._found, _IN_FULL)
+
+    def _on_screen(self) -> Document:
+        return comparison_document(self._found, _ON_SCREEN)
+
+    def _pictures(self) -> dict[str, Picture]:
+        chart = waterfall_chart(self._found)
+        return {"waterfall.svg": chart} if chart else {}
+
+
+CompareSource: TypeAlias = "PlanResult | Scenario | str | PathLike[str] | dict[str, Any]"
+"""A plan, a scenario, or the path of either; a plan's path ends in `.json`."""
+
+
+def compare(
+    before: CompareSource,
+    after: CompareSource,
+    *,
+    labels: tuple[str, str] | None = None,
+    actuals: FilePath | None = None,
+    causes: bool = True,
+    gap: float = GAP,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
+    progress: Progress = None,
+    **changes: Unpack[Changes],
+) -> ComparisonResult:
+    """Show what differs between two plans: inputs first, then purchases, cost, jobs and more.
+
+    Scenarios are planned first; so are the plans between the two that tell which cause costs how
+    much, unless `causes` is False. `actuals` is a table of what came beside the plan before
+    (quarter, job or node_type, count). `labels` name the two sides. `changes` apply to scenarios on
+    either side; of a saved plan, `catalog` and `rules` are looked for there.
+
+    >>> import planner
+    >>> base = planner.load("scenarios/quickstart.yaml")
+    >>> found = planner.compare(base, base.changed(set={"offers.buy-l40s.price_usd": 150_000}))
+    >>> found.added_usd > 0, found.inputs[0]["path"]
+    (True, 'offers.buy-l40s.price_usd')
+
+    Raises what planning a side raises: a side without a plan is an error, never a figure.
+    """
+    require_effort(gap, time_limit_seconds)
+    planner = partial(make_plan, asked_gap=gap, time_limit_s=time_limit_seconds, progress=progress)
+    sides = [_loaded(one, changes) for one in (before, after)]
+    first, second = (
+        planned_side(label or side.label, side._inputs, planner)
+        if isinstance(side, Scenario)
+        else replace(side._saved, label=label or side.label)
+        for side, label in zip(sides, labels or ("", ""), strict=True)
+    )
+    came = read_actuals(Path(actuals), (first.plan, second.plan)) if actuals else ()
+    # Of the plans between the two nothing but the cost is told.
+    step = partial(planner, price_choices=False, sizers=Sizers()) if causes else None
+    found = compare_plans(first, second, step, came)
+    title = f"{found.before.label} → {found.after.label}"
+    return ComparisonResult(title, found, (*sides[0].read_from, *sides[1].read_from))
+
+
+def _loaded(given: CompareSource, changes: Changes) -> PlanResult | Scenario:
+    if isinstance(given, PlanResult):
+        return given
+    if not isinstance(given, Scenario | dict) and Path(given).suffix == ".json":
+        own = {key: changes[key] for key in ("catalog", "rules") if key in changes}
+        return read_plan(given, **own)
+    return load(given, **changes)
+
+
+class ReplayResult(Result):
+    """Whether a plan that was made again is the same."""
+
+    _name = "replay"
+    _found: Replay
+
+    @property
+    def identical(self) -> bool:
+        """Whether it is the same, byte for byte."""
+        return self._found.identical
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """Whether it is the same, and what is not."""
+        if self.identical:
+            return ("identical",)
+        return "not identical", *(f"{one.what} {one.name} differs" for one in self._found.origins)
+
+    def rows(self) -> list[Row]:
+        """A row for each file or version that differs: what was recorded, and what is here."""
+        return [one.model_dump() for one in self._found.origins]
+
+    def _document(self) -> Document:
+        return replay_document(self._found, _IN_FULL)
+
+    def _on_screen(self) -> Document:
+        return replay_document(self._found, _ON_SCREEN)
+
+
+def replay(plan: PlanSource, *, progress: Progress = None) -> ReplayResult:
+    """Plan again from the files and options that a plan records, and compare.
+
+    Its files are looked for from the current folder, as when it was planned.
+
+    >>> import planner
+    >>> planner.replay(planner.plan("scenarios/quickstart.yaml")).identical
+    True
+
+    Raises InputError for a plan that was changed after it was written, and for files that are not
+    there.
+    """
+    text, path = text_of(plan)
+    found = replay_plan(text, str(path), plan_text, progress)
+    return ReplayResult(found.plan, found, (path,))
 
 
 def require_effort(gap: float = GAP, time_limit_seconds: float = TIME_LIMIT_SECONDS) -> None:

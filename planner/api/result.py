@@ -12,10 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from planner.api.folder import Folder
+from pydantic import BaseModel
+
 from planner.errors import Finding, InputError, PlannerWarning
+from planner.planning.files import Folder
 from planner.reporting import html, markdown
-from planner.reporting.document import Column, Document, Heading, Picture, Table
+from planner.reporting.document import Column, Document, Heading, Paragraph, Picture, Table
 from planner.reporting.html import illustrated, with_pictures
 
 FilePath: TypeAlias = str | PathLike[str]
@@ -37,10 +39,12 @@ class Result(ABC):
     """Files that it was made from: `write` overwrites none of them."""
     _name = ""
     """Of its files, without a suffix."""
+    _found: Any
+    """What the rooms behind this API found out."""
 
-    def __init__(self, title: str, read_from: tuple[Path, ...] = ()) -> None:
+    def __init__(self, title: str, found: object = None, read_from: tuple[Path, ...] = ()) -> None:
         """Private: functions of `planner` give results."""
-        self.title, self.read_from = title, read_from
+        self.title, self._found, self.read_from = title, found, read_from
 
     @property
     @abstractmethod
@@ -52,10 +56,13 @@ class Result(ABC):
         """The figures as flat records, all with the same keys."""
 
     def _document(self) -> Document:
-        """All of it: its rows, unless there is more to say."""
-        rows = self.rows()
-        cells = tuple(tuple(map(str, row.values())) for row in rows)
-        return (Heading(self.title, 1), Table(tuple(map(Column, rows[0] if rows else ())), cells))
+        """All of it: its summary and its rows, unless there is more to say."""
+        rows, told = self.rows(), (Paragraph(f"{line}.") for line in self.summary)
+        names = (
+            f"{key[:1].upper()}{key[1:]}".replace("_", " ") for key in (rows[0] if rows else ())
+        )
+        cells = tuple(tuple("" if v is None else str(v) for v in row.values()) for row in rows)
+        return (Heading(self.title, 1), *told, Table(tuple(map(Column, names)), cells))
 
     def _on_screen(self) -> Document:
         """As much as anybody reads on a screen."""
@@ -115,6 +122,8 @@ class Result(ABC):
 
     def to_json(self) -> str:
         """The whole result as JSON, as the command of the same name writes it; else its rows."""
+        if isinstance(self._found, BaseModel):
+            return self._found.model_dump_json(indent=1) + "\n"
         return json.dumps(self.rows(), indent=1, default=str) + "\n"
 
     def to_dict(self) -> Any:  # noqa: ANN401 - whatever JSON can hold

@@ -20,7 +20,6 @@ from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.locate import AS_DICT, AS_TEXT
 from planner.inputs.settled import Inputs
 from planner.inputs.text import as_yaml, flow, flow_key
-from planner.reporting.document import Column, Document, Heading, Paragraph, Table
 from planner.reporting.format import count_of, listed
 
 R = TypeVar("R")
@@ -53,7 +52,7 @@ class Scenario(Result):
         """Private: `planner.load` gives scenarios."""
         self._question, self._apply, self._set = question, apply, set_
         self._inputs: Inputs = question.inputs(apply, set_)
-        super().__init__(self._inputs.scenario.name, self._inputs.read_from)
+        super().__init__(self._inputs.scenario.name, question, self._inputs.read_from)
 
     @property
     def label(self) -> str:
@@ -182,14 +181,6 @@ class Scenario(Result):
         size += f", with {count_of(len(changes), 'change')}" if changes else ""
         return (size, f"varied by {listed(self.variations)}") if self.variations else (size,)
 
-    def _document(self) -> Document:
-        rows = self.rows()
-        names = ("Job", "Kind", "Model", "Team", *self.quarters)
-        heads = tuple(map(Column, names))
-        cells = tuple(tuple("" if v is None else str(v) for v in row.values()) for row in rows)
-        told = (Paragraph(f"{line}.") for line in self.summary)
-        return (Heading(self.title, 1), *told, Table(heads, cells))
-
 
 Source: TypeAlias = Scenario | str | PathLike[str] | Mapping[str, Any]
 """A scenario that was loaded, a path, YAML text (of several lines), or the same as a dict."""
@@ -210,7 +201,7 @@ def load(source: Source, **changes: Unpack[Changes]) -> Scenario:
     or its path alone in a dict.
     """
     if isinstance(source, Scenario):
-        return source.changed(**changes) if changes else source
+        return source.changed(**changes) if any(changes.values()) else source
     return placed(lambda: Scenario(*_read(source, changes)))
 
 

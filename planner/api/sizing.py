@@ -1,14 +1,14 @@
-"""Sizes one job on every GPU type, or measures it on the GPU at hand."""
+"""Sizes or measures one job; and looks up the catalog and the rules that this rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from planner.api.knowledge import catalog_of, rules_of
-from planner.api.result import FilePath, Result, Row, require
+from planner.api.result import FilePath, Result, Row, paths, require
 from planner.api.scenario import Scenario, Source, load, plain_data
 from planner.costs import rented_usd_per_hour
 from planner.errors import Finding, InputError, refuse
@@ -18,27 +18,55 @@ from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.catalog.modelconfig import read_model_config
 from planner.inputs.checks.faults import fault_of_name, unknown_reference
 from planner.inputs.checks.jobs import contradictions
+from planner.inputs.load import load_catalog, load_rules
 from planner.inputs.measured import COLUMNS, read_measured
 from planner.inputs.reading.diagnostics import Attempts, validate_values
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.reader import parse_document
+from planner.inputs.rules.book import RuleBook
 from planner.inputs.scenario.job import SERVING_SUFFIX, Job, Tune
 from planner.inputs.scenario.scenario import Policies
+from planner.inputs.scenario.schema import scenario_schema
 from planner.inputs.settled import settled_settings
-from planner.inputs.text import csv_text
-from planner.reporting.document import Column, Document, Heading, Table
+from planner.inputs.text import csv_text, did_you_mean, one_of
+from planner.reporting.document import Document
 from planner.reporting.format import record
+from planner.reporting.knowledge import (
+    catalog_document,
+    entry_document,
+    entry_ids,
+    examples_document,
+    rule_document,
+    rules_document,
+)
 from planner.reporting.sections.sizing import RentedCandidate, sizing_document
 from planner.sizing import Sizer
 from planner.sizing.calibrate import calibrate
 from planner.sizing.calibration import Calibration
 from planner.sizing.candidate import Candidate, Sizing
+from planner.sizing.engine import run_examples
 from planner.sizing.sizers import Sizers, size_portfolio
 
+KINDS: Final = ("gpus", "nodes", "models", "prices")
 _BYTES_PER_GIB: Final = 2**30
 _STEPS_AT_MOST: Final = 1000
 _RANK_RULE: Final = "tuning/lora-parameters"
 """It says which rank an adapter has where the job does not."""
+
+_shipped_catalog, _shipped_rules = cache(load_catalog), cache(load_rules)
+"""Files of one's own may change while a process runs; those of the package are read once."""
+
+
+def catalog_of(own: FilePath | Sequence[FilePath] = ()) -> Catalog:
+    """The shipped catalog with files of one's own; raises InputError with all mistakes."""
+    files = paths(own)
+    return (load_catalog(files) if files else _shipped_catalog())[0]
+
+
+def rules_of(own: FilePath | Sequence[FilePath] = ()) -> RuleBook:
+    """The shipped rules with files of one's own; raises InputError with all mistakes."""
+    files = paths(own)
+    return (load_rules(files) if files else _shipped_rules())[0]
 
 
 class SizeResult(Result):
@@ -50,8 +78,8 @@ class SizeResult(Result):
         self, sizing: Sizing, facts: Catalog, calibration: Calibration | None, *, sums: bool
     ) -> None:
         """Private: `planner.size` gives these."""
-        super().__init__(sizing.summary)
-        self._sizing, self._calibration, self._sums = sizing, calibration, sums
+        super().__init__(sizing.summary, sizing)
+        self._calibration, self._sums = calibration, sums
         self._book = facts.prices.header
         self._ranked = _ranked(sizing.candidates, facts)
 
@@ -65,7 +93,7 @@ class SizeResult(Result):
     @property
     def rejections(self) -> list[Row]:
         """GPU types that cannot run the job: `gpu_type`, `rule` and `message`."""
-        return [record(one, "gpu_type rule message") for one in self._sizing.rejections]
+        return [record(one, "gpu_type rule message") for one in self._found.rejections]
 
     def rows(self) -> list[Row]:
         """A row for each way to run the job, the cheapest first; needs of one replica.
@@ -96,13 +124,9 @@ class SizeResult(Result):
             for one, per_hour, per_run in self._ranked
         ]
 
-    def to_json(self) -> str:
-        """The whole sizing, with every sum."""
-        return self._sizing.model_dump_json(indent=2) + "\n"
-
     def _document(self) -> Document:
         return sizing_document(
-            self._sizing, self._ranked, self._book, sums=self._sums, calibration=self._calibration
+            self._found, self._ranked, self._book, sums=self._sums, calibration=self._calibration
         )
 
 
@@ -156,11 +180,14 @@ def size(  # noqa: PLR0913 - a parameter for each option
     if scenario is not None:
         if config or measured or headroom is not None or mig or shared_gpus:
             raise InputError(Finding("a job of a scenario is described there", path="scenario"))
-        read = load(scenario, catalog=catalog, rules=rules) if catalog or rules else load(scenario)
+        read = load(scenario, catalog=catalog, rules=rules)
         return _size_in(read, str(job), faster=faster, sums=sums)
     attempts = Attempts()
     asked, facts = described_job(attempts, job, config, catalog)
-    policies = attempts.take(lambda: _policies(headroom, mig=mig, shared_gpus=shared_gpus))
+    stated: dict[str, Any] = {"shared_gpus": shared_gpus, **({"mig": "same-node"} if mig else {})}
+    if headroom is not None:
+        stated["headroom"] = plain_data(headroom)
+    policies = attempts.take(lambda: validate_values(stated, Policies, str))
     book = attempts.take(lambda: rules_of(rules))
     if asked is not None:
         attempts.findings += _without_effect(asked, mig, shared_gpus, faster)
@@ -221,7 +248,11 @@ def described_job(
     if facts is not None and model is not None:
         facts = facts.model_copy(update={"models": {**facts.models, model[0]: model[1]}})
     if asked is not None and facts is not None:
-        attempts.findings += [*_unknown_names(asked, facts), *_contradicting(asked, facts)]
+        attempts.findings += _unknown_names(asked, facts)
+        for found in contradictions(asked, facts):
+            attempts.findings.append(
+                Finding(found.message, path=dotted(found.path), hint=found.hint)
+            )
     return asked, facts
 
 
@@ -233,39 +264,23 @@ def _stated_job(job: Mapping[str, Any] | str, model: str | None) -> dict[str, An
             continue
         for other in ("model", "parameters_b", "family"):
             if other in data[kind]:
-                message = f"the model is given twice, by `config` and by `{kind}.{other}`"
-                path = f"{kind}.{other}"
-                raise InputError(Finding(message, path=path, hint="leave one of them out"))
+                message, hint = "`config` says which model already", "leave one of them out"
+                raise InputError(Finding(message, path=f"{kind}.{other}", hint=hint))
         data[kind]["model"] = model
     return data
-
-
-def _policies(headroom: float | Decimal | str | None, *, mig: bool, shared_gpus: bool) -> Policies:
-    stated: dict[str, Any] = {"shared_gpus": shared_gpus}
-    if headroom is not None:
-        stated["headroom"] = plain_data({"headroom": headroom})["headroom"]
-    if mig:
-        stated["mig"] = "same-node"
-    return validate_values(stated, Policies, str)
 
 
 def _without_effect(job: Job, mig: bool, shared_gpus: bool, faster: bool) -> Iterator[Finding]:
     """Arguments that change nothing for this kind of job."""
     for name, given, fits, other in (
-        ("mig", mig, job.serve, "serve"),
-        ("shared_gpus", shared_gpus, job.serve, "serve"),
-        ("faster", faster, job.tune, "tune"),
+        ("mig", mig, job.serve, "serving"),
+        ("shared_gpus", shared_gpus, job.serve, "serving"),
+        ("faster", faster, job.tune, "tuning"),
     ):
         if given and fits is None:
-            yield Finding(f"goes with `{other}` only", path=name)
+            yield Finding(f"goes with {other} only", path=name)
     if job.tune is not None and faster and job.tune.dataset_tokens is None:
         yield Finding("needs the hours of a run", path="faster", hint="give `dataset_tokens`")
-
-
-def _contradicting(job: Job, facts: Catalog) -> Iterator[Finding]:
-    """What contradicts itself or the model, as in a scenario."""
-    for found in contradictions(job, facts):
-        yield Finding(found.message, path=dotted(found.path), hint=found.hint)
 
 
 def _unknown_names(job: Job, facts: Catalog) -> Iterator[Finding]:
@@ -286,7 +301,7 @@ class MeasureResult(Result):
 
     def __init__(self, row: dict[str, str], expected_gib: float | None) -> None:
         """Private: `planner.measure` gives these."""
-        super().__init__(f"{row['model']}, {row['method']}")
+        super().__init__(f"Measured: {row['model']}, {row['method']}")
         self._row, self.expected_gib = row, expected_gib
 
     expected_gib: float | None
@@ -308,11 +323,6 @@ class MeasureResult(Result):
     def to_csv(self) -> str:
         """The row as `planner size --measured` reads it, under its header."""
         return csv_text([tuple(self._row), tuple(self._row.values())])
-
-    def _document(self, page: int | None = None) -> Document:  # noqa: ARG002 - the same everywhere
-        told = tuple((name, value) for name, value in self._row.items() if value)
-        columns = (Column("Column"), Column("Value"))
-        return (Heading(f"Measured: {self.title}", 1), Table(columns, told))
 
 
 def measure(
@@ -392,11 +402,169 @@ def _row(tune: Tune, seen: TrainingRun, gpu_type: str) -> dict[str, str]:
         told |= {"outcome": "fit", "kind": "allocated"}
         told["measured_gib"] = f"{seen.allocated_bytes / _BYTES_PER_GIB:.3f}"
         told["tokens_per_second_per_gpu"] = f"{tokens / seen.seconds_per_step:.1f}"
-    return {name: _cell(told.get(name)) for name in COLUMNS}
+    cells = {
+        name: str(value).lower() if value is True or value is False else str(value)
+        for name, value in told.items()
+    }
+    return {name: cells.get(name, "") for name in COLUMNS}
 
 
-def _cell(value: object) -> str:
-    """A value as a table of measured runs has it."""
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+class KnowledgeResult(Result):
+    """Entries of the catalog, rules, or what a test of them came to."""
+
+    _name = "knowledge"
+
+    def __init__(
+        self, title: str, rows: Sequence[Row], document: Document, *, failed: int = 0
+    ) -> None:
+        """Private: `planner.catalog`, `rules`, `examine_rules` and `doctor` give these."""
+        super().__init__(title)
+        self._rows, self._drawn, self.failed = rows, document, failed
+
+    failed: int
+    """Of a test: how many answers were wrong; else 0."""
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """How many, and how many of them failed."""
+        return (f"{len(self._rows)} rows" + (f", {self.failed} failed" if self.failed else ""),)
+
+    def rows(self) -> list[Row]:
+        """A row for each entry, rule or answer."""
+        return [dict(row) for row in self._rows]
+
+    def _document(self) -> Document:
+        return self._drawn
+
+
+def catalog(
+    *kinds: str, entry: str | None = None, catalog: FilePath | Sequence[FilePath] = ()
+) -> KnowledgeResult:
+    """List the catalog, or some `kinds` of it: `gpus`, `nodes`, `models`, `prices`.
+
+    `entry` is the id of a GPU type, node type or model to show alone, each figure with its source.
+    `catalog` names files or folders of your own.
+
+    >>> import planner
+    >>> [row["id"] for row in planner.catalog("gpus").rows() if row["id"].startswith("h100-")]
+    ['h100-80gb-sxm', 'h100-80gb-pcie', 'h100-94gb-nvl']
+
+    Raises InputError for an id or a kind that there is not.
+    """
+    facts = catalog_of(catalog)
+    if entry is not None:
+        require_known(entry, entry_ids(facts), "GPU type, node type or model")
+        found: list[tuple[str, Any]] = [
+            (kind, getattr(facts, kind)[entry])
+            for kind in ("gpus", "nodes", "models")
+            if entry in getattr(facts, kind)
+        ]
+        rows = [
+            {"id": entry, "kind": kind, "figure": key, **_figure(value)}
+            for kind, one in found
+            for key, value in one
+            if value is not None
+        ]
+        return KnowledgeResult(entry, rows, entry_document(facts, entry))
+    for kind in kinds:
+        require_known(kind, KINDS, "kind of entry")
+    shown = kinds or KINDS
+    listed = [
+        {"kind": kind, "id": id_}
+        for kind in shown
+        if kind != "prices"
+        for id_ in getattr(facts, kind)
+    ]
+    return KnowledgeResult("catalog", listed, catalog_document(facts, shown))
+
+
+def _figure(value: Any) -> Row:  # noqa: ANN401 - a figure with its source, or a plain value
+    told = value.model_dump(mode="json") if hasattr(value, "model_dump") else {"value": str(value)}
+    return {"value": told.get("value"), "source": told.get("source"), "basis": told.get("basis")}
+
+
+def rules(rule: str | None = None, *, rules: FilePath | Sequence[FilePath] = ()) -> KnowledgeResult:
+    """List the rules of sizing and policy, or show one `rule` by its id.
+
+    `rules` names files or folders of your own.
+
+    >>> import planner
+    >>> sorted({row["kind"] for row in planner.rules().rows()})
+    ['baseline', 'exclusion', 'floor', 'formula', 'policy', 'warning']
+
+    Raises InputError for an id that there is not.
+    """
+    book = rules_of(rules)
+    if rule is None:
+        chosen, document = tuple(book.rules.values()), rules_document(book.rules.values())
+    else:
+        require_known(rule, book.rules, "rule")
+        chosen, document = (book.rules[rule],), rule_document(book.rules[rule])
+    rows = [record(one, "id kind title") for one in chosen]
+    return KnowledgeResult(rule or "rules", rows, document)
+
+
+def examine_rules(*, rules: FilePath | Sequence[FilePath] = ()) -> KnowledgeResult:
+    """Run every rule's worked examples.
+
+    >>> import planner
+    >>> planner.examine_rules().failed
+    0
+    """
+    book = rules_of(rules)
+    outcomes = run_examples(book)
+    rows = [
+        {"rule": one.rule, "example": one.name, "passed": one.passed, "message": one.message}
+        for one in outcomes
+    ]
+    failed = sum(not one.passed for one in outcomes)
+    return KnowledgeResult("examples of rules", rows, examples_document(outcomes), failed=failed)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a scenario, for editors that complete and check YAML.
+
+    >>> import planner
+    >>> "jobs" in planner.schema()["properties"]
+    True
+    """
+    return scenario_schema()
+
+
+def doctor() -> KnowledgeResult:
+    """Put small programs on which released solvers have lied to the solver installed here.
+
+    >>> import planner
+    >>> planner.doctor().failed
+    0
+    """
+    from planner.packing.solvers.doctor import examine  # noqa: PLC0415 - loads both solvers
+    from planner.reporting.knowledge import doctor_document  # noqa: PLC0415 - likewise
+
+    examined = examine()
+    rows = [
+        {
+            "program": one.case.name,
+            "solver": one.solver,
+            "decides": one.decides,
+            "wrong": one.wrong,
+            "said": one.said,
+        }
+        for one in examined
+    ]
+    failed = sum(bool(one.wrong) for one in examined if one.decides)
+    return KnowledgeResult("solvers", rows, doctor_document(examined), failed=failed)
+
+
+def require_known(word: str, known: Iterable[str], what: str) -> None:
+    """Raise InputError with the nearest names if there is no such id."""
+    names = sorted(known)
+    if word in names:
+        return
+    ends = [name for name in names if name.rpartition("/")[2] == word]
+    begun = [name for name in names if name.startswith(f"{word}-")]
+    near = did_you_mean(ends[0] if ends else word, names, 3)
+    hint = f"did you mean {one_of([repr(name) for name in begun[:5]])}?" if begun else near
+    raise InputError(
+        Finding(f"there is no {what} {word!r}", hint=hint or f"`list` shows every {what}")
+    )

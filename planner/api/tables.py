@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from planner.exchange.portfolio import (
     scenario_part,
     template,
 )
-from planner.exchange.starter import Answers, Ask, Found, assumed, first_scenario
+from planner.exchange.starter import Ask, Found, assumed, first_scenario
 from planner.inputs.catalog.catalog import Catalog
 from planner.inputs.checks.faults import Fault, unknown_references
 from planner.inputs.load import load_catalog
@@ -29,7 +29,6 @@ from planner.inputs.reading.diagnostics import Attempts
 from planner.inputs.reading.document import dotted
 from planner.inputs.reading.grid import csv_grid
 from planner.inputs.reading.reader import read_bytes, read_text
-from planner.reporting.document import Document, Heading, Paragraph, table
 from planner.reporting.format import count_of
 
 _EXCEL = (".xlsx", ".xlsm", ".xls")
@@ -45,7 +44,7 @@ class ImportResult(Result):
 
     def __init__(self, file: Path, text: str, jobs: dict[str, dict[str, Any]] | None) -> None:
         """Private: `planner.import_table` gives these."""
-        super().__init__(file.name, (file,))
+        super().__init__(file.name, jobs, (file,))
         self.text, self._jobs = text, jobs
 
     text: str
@@ -105,17 +104,15 @@ def import_table(
     if path.suffix.lower() in _YAML:
         hint = "a scenario takes the jobs of another one by `extends`"
         raise InputError(Finding("is YAML, and no table", file=str(path), hint=hint))
-    if traffic.is_trace(path):
-        return _traffic(path, say)
-    text = _text(path)
+    text = None if traffic.is_trace(path) or _is_workbook(path) else read_text(path, str(path))
     if text is not None and sheet is not None:
         raise InputError(Finding("is no workbook, so it has no sheets", path="sheet"))
-    if text is not None and text.lstrip().startswith(("{", "[")):
-        return _exported(path, parsed(text, str(path)), mapped, say)
-    if text is not None and traffic.is_csv(text):
-        return _metrics(path, traffic.of_csv(text, str(path)), mapped, say)
-    if text is not None and cluster.is_sacct(text):
-        return _ran(path, cluster.usage_of_slurm(text, str(path), _cluster_names(mapped)), say)
+    found = _exported(path, text, mapped)
+    if found is not None:
+        jobs, text, notes = found
+        for note in notes:
+            say(note)
+        return ImportResult(path, text, jobs)
     if text is None:
         from planner.exchange.workbook import workbook_grid  # noqa: PLC0415 - openpyxl is slow
 
@@ -128,6 +125,48 @@ def import_table(
     jobs = jobs_from(grid, read_columns(mapped) if mapped else Columns())
     _warn_of_unknown_names(path, jobs)
     return ImportResult(path, scenario_part(jobs, f"Jobs of {path.name}"), jobs)
+
+
+def _exported(
+    path: Path, text: str | None, mapping: Path | None
+) -> tuple[dict[str, dict[str, Any]] | None, str, Sequence[str]] | None:
+    """What a program exported: jobs with their YAML, or actuals, with notes; None of a table."""
+    shown, (catalog, _) = str(path), load_catalog([])
+    names = partial(cluster.read_names, mapping) if mapping else dict[str, str]
+    held: cluster.ClusterUsage | None = None
+    series: list[traffic.MetricSeries] | None = None
+    if text is None:
+        if not traffic.is_trace(path):
+            return None
+    elif text.lstrip().startswith(("{", "[")):
+        data = parsed(text, shown)
+        if traffic.is_matrix(data):
+            series = traffic.of_matrix(data, shown)
+        elif cluster.is_workloads(data):
+            resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
+            held = cluster.usage_of_kueue(data, shown, names(), resources)
+        else:
+            hint = (
+                "read are answers of Prometheus to `query_range` and `kubectl get workloads -o "
+                "json`, and by `planner init` `kubectl get nodes -o json`"
+            )
+            raise InputError(Finding("is JSON of another kind than is read", shown, hint=hint))
+    elif traffic.is_csv(text):
+        series = traffic.of_csv(text, shown)
+    elif cluster.is_sacct(text):
+        held = cluster.usage_of_slurm(text, shown, names())
+    else:
+        return None
+    if held is not None:
+        return None, cluster.actuals_csv(held), [f"{path}: {note}" for note in held.notes]
+    if series is not None and traffic.watched(series):
+        actuals, notes = traffic.held_by(series, names())
+        return None, actuals, [f"{path}: {note}" for note in notes]
+    if series is not None:
+        jobs, notes = traffic.served(series, path.stem, shown, catalog)
+    else:
+        jobs, notes = traffic.loads_of(path, catalog)
+    return jobs, scenario_part(jobs, f"Traffic of {path.name}"), notes
 
 
 def _warn_of_unknown_names(path: Path, jobs: Mapping[str, object]) -> None:
@@ -145,71 +184,6 @@ def _warn_of_unknown_names(path: Path, jobs: Mapping[str, object]) -> None:
         warn(f"{path}: {dotted(first.path)}{more}: {message} in the shipped catalog{hint}")
 
 
-def _traffic(path: Path, say: Callable[[str], object]) -> ImportResult:
-    """The jobs of a trace."""
-    jobs, notes = traffic.loads_of(path, load_catalog([])[0])
-    return _arrived(path, jobs, notes, say)
-
-
-def _exported(
-    path: Path,
-    data: Any,  # noqa: ANN401 - whatever JSON can hold
-    mapping: Path | None,
-    say: Callable[[str], object],
-) -> ImportResult:
-    """What a program exported as JSON."""
-    if traffic.is_matrix(data):
-        return _metrics(path, traffic.of_matrix(data, str(path)), mapping, say)
-    if cluster.is_workloads(data):
-        catalog, _ = load_catalog([])
-        resources = {gpu.kubernetes_resource for gpu in catalog.gpus.values()}
-        names = _cluster_names(mapping)
-        return _ran(path, cluster.usage_of_kueue(data, str(path), names, resources), say)
-    message = "is JSON of another kind than is read"
-    hint = (
-        "read are answers of Prometheus to `query_range` and `kubectl get workloads -o json`, and "
-        "by `planner init` `kubectl get nodes -o json`"
-    )
-    raise InputError(Finding(message, file=str(path), hint=hint))
-
-
-def _metrics(
-    path: Path,
-    series: list[traffic.MetricSeries],
-    mapping: Path | None,
-    say: Callable[[str], object],
-) -> ImportResult:
-    """The jobs that vLLM served, or the actuals that DCGM watched."""
-    if not traffic.watched(series):
-        jobs, notes = traffic.served(series, path.stem, str(path), load_catalog([])[0])
-        return _arrived(path, jobs, notes, say)
-    text, notes = traffic.held_by(series, _cluster_names(mapping))
-    for note in notes:
-        say(f"{path}: {note}")
-    return ImportResult(path, text, None)
-
-
-def _cluster_names(mapping: Path | None) -> dict[str, str]:
-    return {} if mapping is None else cluster.read_names(mapping)
-
-
-def _arrived(
-    path: Path,
-    jobs: dict[str, dict[str, Any]],
-    notes: Sequence[str],
-    say: Callable[[str], object],
-) -> ImportResult:
-    for note in notes:
-        say(note)
-    return ImportResult(path, scenario_part(jobs, f"Traffic of {path.name}"), jobs)
-
-
-def _ran(path: Path, held: cluster.ClusterUsage, say: Callable[[str], object]) -> ImportResult:
-    for note in held.notes:
-        say(f"{path}: {note}")
-    return ImportResult(path, cluster.actuals_csv(held), None)
-
-
 def table_template(*, full: bool = False) -> str:
     """A CSV file of jobs to write over, with the usual columns, or with every key of a job.
 
@@ -220,11 +194,9 @@ def table_template(*, full: bool = False) -> str:
     return template(full=full)
 
 
-def _text(file: Path) -> str | None:
-    """What a table says; None for a workbook, whatever its name is."""
-    if file.suffix.lower() in _EXCEL or read_bytes(file, str(file)).startswith(_ZIPPED):
-        return None
-    return read_text(file, str(file))
+def _is_workbook(file: Path) -> bool:
+    """Whether it is one, whatever its name is."""
+    return file.suffix.lower() in _EXCEL or read_bytes(file, str(file)).startswith(_ZIPPED)
 
 
 class InitResult(Result):
@@ -233,7 +205,7 @@ class InitResult(Result):
     def __init__(self, text: str, read_from: tuple[Path, ...]) -> None:
         """Private: `planner.init` gives these."""
         self.text, self._scenario = text, load(text)
-        super().__init__(self._scenario.title, read_from)
+        super().__init__(self._scenario.title, text, read_from)
 
     text: str
     """The scenario as YAML, which `planner.plan` takes."""
@@ -246,22 +218,11 @@ class InitResult(Result):
 
     def rows(self) -> list[Row]:
         """A row for each figure that nobody has stated: its key, its value, and what it means."""
-        return [one._asdict() for one in assumed(self.text)]
+        return list(assumed(self.text))
 
     def files(self) -> dict[str, str | bytes]:
         """`scenario.yaml`."""
         return {"scenario.yaml": self.text}
-
-    def _document(self) -> Document:
-        rows = self.rows()
-        told = (Paragraph(f"{line}.") for line in self.summary)
-        drawn = table(
-            rows,
-            ("Assumed", "text", lambda row: row["key"]),
-            ("Figure", "name", lambda row: row["value"] or "–"),
-            ("That is", "text", lambda row: row["why"]),
-        )
-        return (Heading(self.title, 1), *told, *((drawn,) if rows else ()))
 
 
 def init(  # noqa: PLR0913 - a parameter for each question
@@ -303,7 +264,7 @@ def init(  # noqa: PLR0913 - a parameter for each question
     found = _found(files, catalog, mapping, sheet, progress)
     for sentence in found.unknown:
         warn(f"left out: {sentence}")
-    answers = Answers(serve, tune, own, offer, quarters)
+    answers = {"serve": serve, "tune": tune, "own": own, "offer": offer, "quarters": quarters}
     text = first_scenario(answers, found, catalog, _day(as_of), ask)
     try:
         return InitResult(text, files)

@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Generic, Self, TypeAlias, TypeVar, Unpack, cast
+from typing import Any, Self, TypeAlias, TypeVar, Unpack, cast
 
-from planner.api.folder import Folder, plan_text
-from planner.api.planning import PlanResult, Work, effort_of, require_work
+from planner.api.planning import (
+    PlanResult,
+    Work,
+    effort_of,
+    require_work,
+)
 from planner.api.result import FilePath, Progress, Result, Row, paths, require, warn
 from planner.api.scenario import (
     Changes,
-    Scenario,
     Source,
     as_text,
     asked_changes,
@@ -26,9 +30,10 @@ from planner.api.scenario import (
     placed,
     require_known_keys,
 )
-from planner.errors import ExitCode, InputError
+from planner.errors import ExitCode, InputError, PlannerError
 from planner.inputs.load import Question
 from planner.inputs.override import Override
+from planner.planning.files import Folder, plan_text
 from planner.reporting.document import Document, Picture
 from planner.reporting.format import count_of, in_usd, money_short, percent, record
 from planner.reporting.sections.options import alternatives_document
@@ -45,9 +50,9 @@ from planner.reporting.sections.variants import (
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import Alternatives, find_alternatives
 from planner.whatif.results import PlanSummary, StoredResult, dumps, loads, question_behind
-from planner.whatif.risk import PURCHASES, Risk, assess_risk, read_futures
+from planner.whatif.risk import PURCHASES, Futures, Risk, assess_risk, read_futures
 from planner.whatif.sensitivity import Sensitivity, analyze_sensitivity
-from planner.whatif.sweep import RESULTS, SweepRow, VariantRuns, read_grid, require_rows, run_sweep
+from planner.whatif.sweep import RESULTS, SweepGrid, SweepRow, VariantRuns, read_grid, require_rows
 from planner.whatif.variants import (
     AS_STATED,
     CachedRunner,
@@ -60,7 +65,13 @@ from planner.whatif.variants import (
 )
 
 K = TypeVar("K", bound=StoredResult)
+A = TypeVar("A", bound="StoredAnswer")
+F = TypeVar("F", SweepGrid, Futures)
+
 Share: TypeAlias = "float | Decimal | Fraction"
+Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
+"""A path, YAML text of several lines, or the same as a dict."""
+
 _NO_FIGURES = PlanSummary(result="infeasible")
 _FUTURES_AT_MOST, _PLANS_AT_MOST = 100_000, 9
 
@@ -83,7 +94,7 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _executor(planner: VariantPlanner, work: Work) -> AbstractContextManager[Executor]:
+def _executor(work: Work, planner: VariantPlanner) -> AbstractContextManager[Executor]:
     """What plans variants, here or on a cluster; raises InputError where no cluster answers."""
     if cluster := work.get("cluster"):
         return DaskExecutor(planner, cluster)
@@ -115,20 +126,23 @@ def variant_runner(
 ) -> Iterator[CachedRunner]:
     """Plans a variant of a question, and that with more settings; raises InputError."""
     planner = _variant_planner(question, work, sizers)
-    with _executor(planner, work) as executor:
+    with _executor(work, planner) as executor:
         yield CachedRunner(planner, executor, asked, progress or (lambda _: None))
 
 
-@contextmanager
-def _scenario_runner(
-    source: Source, options: VariantOptions, progress: Progress
-) -> Iterator[tuple[Scenario, CachedRunner]]:
-    """A scenario, and what plans it with more settings."""
+def _answer(
+    kind: Callable[[K, tuple[Path, ...]], A],
+    ask: Callable[[CachedRunner], K],
+    source: Source,
+    options: VariantOptions,
+    progress: Progress,
+) -> A:
+    """What is found by planning a scenario with more settings."""
     changes, work = _parted(options)
     scenario = load(source, **changes)
     asked = Variant(scenario._apply, scenario._set)
     with variant_runner(scenario._question, work, progress, asked) as runner:
-        yield scenario, runner
+        return kind(ask(runner), scenario.read_from)
 
 
 def _exact(share: Share, name: str) -> Fraction:
@@ -138,17 +152,16 @@ def _exact(share: Share, name: str) -> Fraction:
     return found
 
 
-class StoredAnswer(Result, Generic[K]):
+class StoredAnswer(Result):
     """A result that is kept beside a plan, sealed, and read again."""
 
     _kind: type[StoredResult]
     _of: str
     """What its title says before the scenario's name."""
 
-    def __init__(self, found: K, read_from: tuple[Path, ...] = ()) -> None:
+    def __init__(self, found: StoredResult, read_from: tuple[Path, ...] = ()) -> None:
         """Private: functions of `planner` give these."""
-        super().__init__(f"{self._of} {found.scenario}", read_from)
-        self._found = found
+        super().__init__(f"{self._of} {found.scenario}", found, read_from)
 
     @classmethod
     def read(cls, path: FilePath) -> Self:
@@ -156,8 +169,7 @@ class StoredAnswer(Result, Generic[K]):
 
         Raises InputError for what is none, or was changed since.
         """
-        found = loads(cls._kind, plan_text(Path(path)), str(path))
-        return cls(cast("K", found), (Path(path),))
+        return cls(loads(cls._kind, plan_text(Path(path)), str(path)), (Path(path),))
 
     @classmethod
     def beside(cls, plan: PlanResult, *folders: FilePath) -> Self | None:
@@ -181,18 +193,20 @@ class StoredAnswer(Result, Generic[K]):
 
     def answers(self, plan: PlanResult) -> bool:
         """Whether it is of the question that a plan was asked."""
-        return self._found.question == question_behind(plan._plan)
+        question: str = self._found.question
+        return question == question_behind(plan._plan)
 
     def to_json(self) -> str:
         """The whole result as its file has it, sealed."""
         return dumps(self._found)
 
 
-class SensitivityResult(StoredAnswer[Sensitivity]):
+class SensitivityResult(StoredAnswer):
     """Which figures the cost depends on, and at which values the recommendation changes."""
 
     _name = "sensitivity"
     _kind = Sensitivity
+    _found: Sensitivity
     _of = "Sensitivity of"
 
     @property
@@ -258,16 +272,16 @@ def sensitivity(
     """
     require(1 <= weeks <= 52, "weeks", weeks, "a number of weeks from 1 to 52")
     exact, closed = _exact(swing, "swing"), _exact(precision, "precision")
-    with _scenario_runner(source, options, progress) as (scenario, runner):
-        found = analyze_sensitivity(runner, swing=exact, weeks=weeks, precision=closed)
-    return SensitivityResult(found, scenario.read_from)
+    ask = partial(analyze_sensitivity, swing=exact, weeks=weeks, precision=closed)
+    return _answer(SensitivityResult, ask, source, options, progress)
 
 
-class AlternativesResult(StoredAnswer[Alternatives]):
+class AlternativesResult(StoredAnswer):
     """Plans that differ where people care, beside the cheapest."""
 
     _name = "alternatives"
     _kind = Alternatives
+    _found: Alternatives
     _of = "Alternatives for"
 
     @property
@@ -339,9 +353,8 @@ def alternatives(
     """
     exact = Fraction(str(within))
     require(0 <= exact < 1, "within", within, "a share from 0 to below 1")
-    with _scenario_runner(source, options, progress) as (scenario, runner):
-        found = find_alternatives(runner, within=exact)
-    return AlternativesResult(found, scenario.read_from)
+    ask = partial(find_alternatives, within=exact)
+    return _answer(AlternativesResult, ask, source, options, progress)
 
 
 class SweepResult(Result):
@@ -349,13 +362,14 @@ class SweepResult(Result):
 
     _name = "sweep"
 
+    _found: Sequence[SweepRow]
+
     def __init__(
         self, name: str, found: Sequence[SweepRow], left_out: int, results: Path | None
     ) -> None:
         """Private: `planner.sweep` gives these."""
-        super().__init__(f"Sweep of {name}")
-        self._scenario, self._found = name, found
-        self.left_out, self.results = left_out, results
+        super().__init__(f"Sweep of {name}", found)
+        self._scenario, self.left_out, self.results = name, left_out, results
 
     left_out: int
     """Rows that ask what others ask already."""
@@ -406,12 +420,6 @@ def _number(override: Override) -> object:
     return float(found) if isinstance(found, Decimal) else found
 
 
-_SWEEP_FILES = ("sweep.csv", "sweep.md", "sweep.html")
-
-Asked: TypeAlias = str | PathLike[str] | Mapping[str, Any]
-"""A path, YAML text of several lines, or the same as a dict."""
-
-
 def sweep(
     grid: Asked,
     scenario: Source | None = None,
@@ -439,49 +447,48 @@ def sweep(
     in `out` that would be lost.
     """
     changes, work = _parted(options)
-    path, text, base = _asked(grid, scenario, changes)
-    asked = placed(lambda: read_grid(path, text, base.path if base else None))
-    planner = _variant_planner(base or _question(asked.scenario, changes), work)
+    path, asked, planner = _asked_of(read_grid, grid, scenario, changes, work)
     variants = placed(lambda: asked.variants(planner, Variant(*asked_changes(changes))))
-    read = (path, *planner.inputs(next(iter(variants.values()))).read_from)
-    with _kept_in(out, overwrite, _SWEEP_FILES, read, RESULTS) as folder:
-        require_rows(folder.path, force=overwrite)
-        with _executor(planner, work) as executor:
-            folder.make()
-            rows = run_sweep(
-                *(executor, variants, folder.path),
-                force=overwrite,
-                progress=time_left(progress),
-            )
-        kept = folder.path / RESULTS if out is not None else None
-        alike = len(asked.rows) - len(variants)
-        found = SweepResult(planner.name, rows, alike, kept)
+    first, *_ = variants.values()
+    names = ("sweep.csv", "sweep.md", "sweep.html")
+    with _kept_in(out, overwrite, names, (path, *planner.inputs(first).read_from)) as folder:
+        runs = VariantRuns(partial(_executor, work), time_left(progress))
+        figures = runs.figures(planner, [*variants.values()], folder.path, force=overwrite)
+        found = SweepResult(
+            planner.name,
+            [SweepRow(*one) for one in zip(variants.values(), figures, strict=True)],
+            left_out=len(asked.rows) - len(variants),
+            results=None if out is None else folder.path / RESULTS,
+        )
         if out is not None:
             folder.write(found.files())
     return found
 
 
-def _asked(
-    given: Asked, scenario: Source | None, changes: Changes
-) -> tuple[Path, str | None, Question | None]:
-    """Path and text of what is asked of a scenario, and that scenario where it is given."""
+def _asked_of(
+    read: Callable[[Path, str | None, Path | None], F],
+    given: Asked,
+    scenario: Source | None,
+    changes: Changes,
+    work: Work,
+) -> tuple[Path, F, VariantPlanner]:
+    """The path of what is asked of a scenario, that as it was read, and what plans variants."""
+    own: Changes = {"catalog": changes.get("catalog", ()), "rules": changes.get("rules", ())}
     base = None
     if scenario is not None:
-        own = {key: changes[key] for key in ("catalog", "rules") if changes.get(key)}
-        base = load(scenario, **cast("Changes", own))._whole()
+        base = load(scenario, **own)._whole()
         if isinstance(given, Mapping):
             given = {"format": 1, "scenario": str(base.path), **given}
-    return *as_text(given), base
-
-
-def _question(scenario: Path, changes: Changes) -> Question:
-    catalog, rules = paths(changes.get("catalog", ())), paths(changes.get("rules", ()))
-    return Question(scenario, catalog=catalog, rules=rules)
+    path, text = as_text(given)
+    asked = placed(lambda: read(path, text, base.path if base else None))
+    catalog, rules = paths(own.get("catalog", ())), paths(own.get("rules", ()))
+    question = base or Question(asked.scenario, catalog=catalog, rules=rules)
+    return path, asked, _variant_planner(question, work)
 
 
 @contextmanager
 def _kept_in(
-    out: FilePath | None, overwrite: bool, files: Sequence[str], read: Sequence[Path], kept: str
+    out: FilePath | None, overwrite: bool, files: Sequence[str], read: Sequence[Path]
 ) -> Iterator[Folder]:
     """The folder for results, a temporary one where none is named; raises InputError."""
     if out is None:
@@ -489,15 +496,24 @@ def _kept_in(
             yield Folder(Path(name), overwrite=True)
         return
     folder = Folder(Path(out), overwrite)
-    folder.require_free(files, read, kept=(kept,))
-    yield folder
+    folder.require_free(files, read, kept=(RESULTS,))
+    for one in (folder.path, *folder.path.glob(f"{PURCHASES}*")):
+        require_rows(one, force=overwrite)
+    folder.make()
+    try:
+        yield folder
+    except PlannerError:
+        if not any(folder.path.iterdir()):
+            folder.path.rmdir()
+        raise
 
 
-class RiskResult(StoredAnswer[Risk]):
+class RiskResult(StoredAnswer):
     """What many futures cost, and how often what is bought now falls short in them."""
 
     _name = "risk"
     _kind = Risk
+    _found: Risk
     _of = "Risk of"
 
     @property
@@ -544,9 +560,6 @@ class RiskResult(StoredAnswer[Risk]):
         return {"risk.svg": cost_bands(self._found)}
 
 
-_RISK_FILES = ("risk.json", "risk.md", "risk.html", "risk.svg")
-
-
 def risk(
     futures: Asked,
     scenario: Source | None = None,
@@ -577,26 +590,21 @@ def risk(
     require(fits, "samples", samples, f"a number from 1 to {_FUTURES_AT_MOST:,}")
     require(0 <= plans <= _PLANS_AT_MOST, "plans", plans, f"a number up to {_PLANS_AT_MOST}")
     changes, work = _parted(options)
-    path, text, base = _asked(futures, scenario, changes)
-    holds = Variant(*asked_changes(changes))
-    asked = placed(lambda: read_futures(path, text, base.path if base else None, holds))
-    planner = _variant_planner(base or _question(asked.scenario, changes), work)
+    reader = partial(read_futures, asked=Variant(*asked_changes(changes)))
+    path, asked, planner = _asked_of(reader, futures, scenario, changes, work)
     placed(lambda: asked.drawn(planner, 0))
     read = (path, *planner.inputs(asked.base(planner)).read_from)
-    with _kept_in(out, overwrite, _RISK_FILES, read, RESULTS) as folder:
-        for one in (folder.path, *folder.path.glob(f"{PURCHASES}*")):
-            require_rows(one, force=overwrite)
-        folder.make()
-        found = assess_risk(
-            *(planner, asked, samples, folder.path),
-            plans=plans,
-            force=overwrite,
-            runs=VariantRuns(lambda one: _executor(one, work), time_left(progress)),
+    names = ("risk.json", "risk.md", "risk.html", "risk.svg")
+    with _kept_in(out, overwrite, names, read) as folder:
+        runs = VariantRuns(partial(_executor, work), time_left(progress))
+        found = RiskResult(
+            assess_risk(
+                *(planner, asked, samples, folder.path), plans=plans, force=overwrite, runs=runs
+            )
         )
-        result = RiskResult(found)
         if out is not None:
-            folder.write(result.files())
-    return result
+            folder.write(found.files())
+    return found
 
 
 def time_left(progress: Progress) -> Callable[[int, int, int], None]:
@@ -604,19 +612,12 @@ def time_left(progress: Progress) -> Callable[[int, int, int], None]:
     began = time.monotonic()
 
     def told(done: int, found: int, rows: int) -> None:
-        planned = done - found
         text = f"planning, {done:,} of {rows:,} done"
-        if planned and done < rows:
-            seconds = (time.monotonic() - began) / planned * (rows - done)
-            text += f", about {_duration(seconds)} left"
+        if found < done < rows:
+            seconds = (time.monotonic() - began) / (done - found) * (rows - done)
+            minutes = f"{seconds / 60:,.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+            text += f", about {minutes} left"
         if progress is not None:
             progress(text)
 
     return told
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

@@ -1,4 +1,4 @@
-"""The `planner` command and its subcommands, each loaded when it is called.
+"""The `planner` command with its subcommands, and what may befall them.
 
 Whatever a user can cause ends in words on standard error and an exit code.
 """
@@ -6,22 +6,19 @@ Whatever a user can cause ends in words on standard error and an exit code.
 from __future__ import annotations
 
 import errno
-import gc
-import importlib
 import os
 import re
 import signal
 import sys
 import threading
 from contextlib import contextmanager
-from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.cli.options import CommandGroup, on_options, with_hint
-from planner.cli.screen import error_pen, warnings_told
+from planner.cli import plans, serving, size, tables
+from planner.cli.common import error_pen, on_options, warnings_told, with_hint
 from planner.errors import ExitCode, PlannerError
 from planner.reporting.findings import render_error
 from planner.version import __version__
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _INTERRUPTED = threading.Event()
-_AGAIN_S = 0.02
 
 _NO_ROOM = re.compile(
     r"failed to map|cannot allocate memory|can't start new thread|without exception set",
@@ -49,25 +45,19 @@ def guarded(ctx: click.Context, action: Callable[[click.Context], Any]) -> Any: 
         with _interrupts_heeded(), warnings_told():
             result = action(ctx)
             sys.stdout.flush()
+    except click.NoSuchOption as error:
+        raise with_hint(error) from None
     except PlannerError as error:
-        told = on_options(error, _asked(ctx))
+        told = on_options(error, ctx.command)
         click.echo(render_error(told, error_pen()), err=True, nl=False)
         ctx.exit(error.exit_code)
-    except KeyboardInterrupt:
-        _say_interrupted(ctx)
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
         # Libraries turn an interrupt that meets them at work into errors of their own.
-        if _INTERRUPTED.is_set():
-            _say_interrupted(ctx)
-        ctx.exit(told_of(error))
+        if isinstance(error, Exception) and not _INTERRUPTED.is_set():
+            ctx.exit(told_of(error))
+        click.echo("interrupted", err=True)
+        ctx.exit(ExitCode.INTERRUPTED)
     return result
-
-
-def _asked(ctx: click.Context) -> click.Command:
-    """The command that was called: of a group, the one in it."""
-    group, name = ctx.command, ctx.invoked_subcommand
-    found = group.get_command(ctx, name) if isinstance(group, click.Group) and name else None
-    return found or group
 
 
 def told_of(error: Exception) -> int:
@@ -129,25 +119,10 @@ def _interrupts_heeded() -> Iterator[None]:
         signal.default_int_handler(signum, frame)
 
     before = signal.signal(signal.SIGINT, interrupt)
-    sys.unraisablehook = _interrupt_again
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = sys.__unraisablehook__
-
-
-def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
-    """Press Ctrl-C again where Python dropped it, as it drops whatever a destructor raises."""
-    if isinstance(dropped.exc_value, KeyboardInterrupt):
-        threading.Timer(_AGAIN_S, os.kill, [os.getpid(), signal.SIGINT]).start()
-    else:
-        sys.__unraisablehook__(dropped)
-
-
-def _say_interrupted(ctx: click.Context) -> None:
-    click.echo("interrupted", err=True)
-    ctx.exit(ExitCode.INTERRUPTED)
 
 
 def _abandon_stdout() -> None:
@@ -159,96 +134,36 @@ def _abandon_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-GROUPS = {
-    "Decide": {
-        "init": (
-            "tables",
-            "Write a first scenario from a few answers, or from a cluster.",
-        ),
-        "plan": ("plan", "Plan a scenario: what to buy, what runs where, the proof."),
-        "size": ("size", "Size one job on every GPU type, the cheapest first."),
-        "measure": ("size", "Run one tuning job for some steps on the GPU at hand."),
-        "check": ("plan", "Find all mistakes of scenarios at once."),
-    },
-    "Understand": {
-        "explain": ("plan", "List the jobs of a saved plan, or say why one runs where it runs."),
-        "compare": ("plan", "Show what differs between two plans, and why."),
-        "replay": ("plan", "Plan a saved plan again and say whether the result is the same."),
-        "view": ("serving", "Open a local page that shows plans, compares them and asks what if."),
-    },
-    "Ask what if": {
-        "sweep": ("whatif", "Plan many variants of a scenario, a row each."),
-        "sensitivity": ("whatif", "Show which figures the cost and the recommendation depend on."),
-        "alternatives": (
-            "whatif",
-            "Show plans that differ where people care, beside the cheapest.",
-        ),
-        "risk": ("whatif", "Plan many futures: cost bands, and the chance of falling short."),
-    },
-    "Hand on": {
-        "report": ("plan", "Write the justification and the quarterly plan of a saved plan."),
-        "export": (
-            "tables",
-            "Write what other tools read: watsonx, Kueue, Kubernetes, spreadsheets.",
-        ),
-        "mcp": ("serving", "Answer an assistant over MCP: size, check, plan, explain, compare."),
-        "import": ("tables", "Read jobs from a table, loads from traffic, actuals from a cluster."),
-    },
-    "Look up": {
-        "rules": ("knowledge", "List, show and test the rules."),
-        "catalog": ("knowledge", "List and show the facts."),
-        "schema": ("knowledge", "Print the JSON Schema of a scenario."),
-        "doctor": ("knowledge", "Test whether the installed solver can be trusted."),
-    },
+GROUPS: dict[str, tuple[click.Command, ...]] = {
+    "Decide": (tables.init, plans.plan, size.size, size.measure, plans.check),
+    "Understand": (plans.explain, plans.compare, plans.replay, serving.view),
+    "Ask what if": (plans.sweep, plans.sensitivity, plans.alternatives, plans.risk),
+    "Hand on": (plans.report, tables.export, serving.mcp, tables.import_),
+    "Look up": (size.rules, size.catalog, size.schema, size.doctor),
 }
-"""Commands by what one wants to do: the module that has the function of each, and what it does in
-short, in the order in which users meet them.
-
-Where the name is a word of Python, the function's ends in `_`."""
-
-COMMANDS = {name: known for group in GROUPS.values() for name, known in group.items()}
-
-OBJECTS_BETWEEN_SCANS = 1_000_000
+"""Commands by what one wants to do, in the order in which users meet them."""
 
 
-class _Planner(CommandGroup):
-    """A group that loads a command's module only when the command is called for."""
+class _Planner(click.Group):
+    """All commands; whatever a user can cause becomes a sentence and an exit code."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """All commands, for `--help` and completion."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, its module loaded; None if there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        module = importlib.import_module(f"planner.cli.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, function)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The commands in short, without a look into their modules."""
-        widest = max(map(len, COMMANDS))
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """The commands in short, by group."""
+        widest = max(map(len, self.commands))
         for title, group in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl(
-                    [(f"{name:{widest}}", told) for name, (_, told) in group.items()]
+                    [(f"{one.name:{widest}}", one.get_short_help_str(100)) for one in group]
                 )
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
-        """Run; whatever a user can cause becomes a sentence and an exit code."""
-        return guarded(ctx, self._invoked)
-
-    def _invoked(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever a command returns
-        try:
-            return super().invoke(ctx)
-        except click.NoSuchOption as error:
-            raise with_hint(error) from None
+        """Run a command."""
+        return guarded(ctx, super().invoke)
 
 
 @click.group(
     cls=_Planner,
+    commands=[command for group in GROUPS.values() for command in group],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=(
         "Exit codes: 0 done (a plan is proved), 2 input or usage error, 3 proved infeasible, "
@@ -262,13 +177,6 @@ def planner() -> None:
 
 def main() -> None:
     """Entry point of the `planner` script."""
-    # A portfolio is one large graph without cycles that lives to the end: scanning it for garbage
-    # again and again as it grows costs a fifth of the run and frees nothing.
-    gc.set_threshold(OBJECTS_BETWEEN_SCANS)
-    # What plugins other packages have installed for pydantic is no business of a scenario.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    # Nor is there a large matrix here, for which numpy would start a thread on every other core.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     threading.excepthook = say_nothing_of_memory
     require_output()
     try:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import planner
-from planner.cli.options import FOLDER
+from planner.cli.common import FOLDER
 from planner.errors import Finding, InputError, PlannerError, PlannerWarning
 from planner.reporting.findings import Styler, render_error
+from planner.version import TIME_LIMIT_SECONDS
 from planner.view import serve
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def plan(
     apply: list[str] | None = None,
     set: dict[str, Any] | None = None,
     save_as: str | None = None,
-    time_limit_seconds: float = 60,
+    time_limit_seconds: float = TIME_LIMIT_SECONDS,
 ) -> dict[str, Any]:
     """Plan a scenario (path or YAML text) at the least net present cost, checked and with a bound.
 

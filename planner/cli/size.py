@@ -1,31 +1,45 @@
-"""`planner size` and `measure`: one job on every GPU type, or on the GPU at hand.
+"""`planner size` and `measure`, and what they rest on: `rules`, `catalog`, `schema`, `doctor`.
 
-The job is described by options: each key of `tune:` and `serve:` that rules ask for is one.
+A job is described by options: each key of `tune:` and `serve:` that rules ask for is one.
 """
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 import planner
-from planner.cli.options import FILE, asking, catalog_option, file_option, format_option
-from planner.cli.screen import print_exact, print_result
-from planner.errors import Finding, InputError
+from planner.cli.common import (
+    FILE,
+    asking,
+    catalog_option,
+    file_option,
+    finish,
+    flag,
+    format_option,
+    print_exact,
+    rules_option,
+    show,
+    together,
+)
+from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.base import AsFact, plain_types
 from planner.inputs.scenario.job import Parallelism, Serve, Tune
 from planner.inputs.text import ScalarError, plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pydantic import BaseModel
 
     from planner import Changes
 
+_KINDS = ("gpus", "nodes", "models", "prices")
 _NO_OPTION = "gpu_partition"
 """A partition is asked for in a scenario alone: rules refuse it to tuning jobs."""
 _CALLED = {
@@ -35,14 +49,6 @@ _CALLED = {
     **{f"parallelism.{key}": f"{key}_parallel" for key in Parallelism.model_fields},
 }
 """Keys whose options are not named after their last part."""
-_DESCRIBES = "describes a job, and that of the scenario is described there"
-_SETTINGS = {
-    "headroom": "policies.headroom={value}",
-    "mig": "policies.mig=same-node",
-    "shared_gpus": "policies.shared_gpus=true",
-    "gpu_type": "jobs.{job}.gpu_types=[{value}]",
-}
-"""Options that a key of the scenario takes the place of, and what sets that."""
 _SCENARIOS = (".yaml", ".yml", ".json")
 _METAVARS = {"tokens": "TOKENS", "h": "HOURS", "GB": "GB"}
 """How values in a unit are asked for; a `NUMBER` in any other."""
@@ -65,22 +71,48 @@ def _options() -> Iterator[Option]:
         ("family", "NAME", "With a bare size: whose shape it has."),
     ):
         yield Option(name, name, name, metavar, told)
-    for key, fact, types in _keys(Tune):
-        yield Option(_name(key), key, "", _metavar(fact, types), f"Tuning: {fact.meaning}.")
-    for key, fact, types in _keys(Serve):
-        yield Option(_name(key), "", key, _metavar(fact, types), f"Serving: {fact.meaning}.")
+    for key, fact, metavar in _keys(Tune):
+        yield Option(_name(key), key, "", metavar, f"Tuning: {fact.meaning}.")
+    for key, fact, metavar in _keys(Serve):
+        yield Option(_name(key), "", key, metavar, f"Serving: {fact.meaning}.")
 
 
-def _keys(section: type[BaseModel], outer: str = "") -> Iterator[tuple[str, AsFact, list[Any]]]:
-    """Keys that rules ask for, dotted, with what they mean and the types and words of a value."""
+def _keys(section: type[BaseModel], outer: str = "") -> Iterator[tuple[str, AsFact, str]]:
+    """Keys that rules ask for, dotted, with what they mean and how a value is asked for."""
     facts = AsFact.of(section)
     for name, field in section.model_fields.items():
         types = plain_types(field.annotation)
         if name in facts and name != _NO_OPTION:
-            yield f"{outer}{name}", facts[name], types
+            words = dict.fromkeys(str(one) for one in types if isinstance(one, str | int))
+            metavar = "true|false" if bool in types else "|".join(words)
+            yield (
+                f"{outer}{name}",
+                facts[name],
+                metavar or _METAVARS.get(facts[name].unit, "NUMBER"),
+            )
         for inner in types:
             if hasattr(inner, "model_fields"):
                 yield from _keys(inner, f"{name}.")
+
+
+def _name(key: str) -> str:
+    return _CALLED.get(key, key.rpartition(".")[2])
+
+
+OPTIONS = tuple(_options())
+_TUNING = [option for option in OPTIONS if option.tune]
+_SERVING = [option for option in OPTIONS if not option.tune]
+
+
+def _as_options(options: Iterable[Option], *required: str) -> Callable[..., Callable[..., None]]:
+    return together(
+        *(
+            click.option(
+                flag(one.name), metavar=one.metavar, help=one.help, required=one.name in required
+            )
+            for one in options
+        )
+    )
 
 
 _config_option = file_option(
@@ -88,80 +120,32 @@ _config_option = file_option(
 )
 
 
-def _name(key: str) -> str:
-    return _CALLED.get(key, key.rpartition(".")[2])
-
-
-def _metavar(fact: AsFact, types: list[Any]) -> str:
-    words = list(dict.fromkeys(str(one) for one in types if isinstance(one, str | int)))
-    if bool in types:
-        words = ["true", "false"]
-    return "|".join(words) or _METAVARS.get(fact.unit, "NUMBER")
-
-
-OPTIONS = tuple(_options())
-
-
-def _job_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add every option that describes a job, and `--serve`."""
-    first = next(option for option in OPTIONS if not option.tune)
-    for option in reversed(OPTIONS):
-        command = click.option(flag(option.name), metavar=option.metavar, help=option.help)(command)
-        if option is first:
-            told = "Serve it, instead of `--method`."
-            command = click.option("--serve", is_flag=True, help=told)(command)
-    return command
-
-
-def _tuning_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add every option that describes a tuning job; `--method` is required."""
-    for option in reversed([one for one in OPTIONS if one.tune]):
-        command = click.option(
-            flag(option.name),
-            metavar=option.metavar,
-            help=option.help,
-            required=option.name == "method",
-        )(command)
-    return command
-
-
 def _described_job(given: Mapping[str, Any]) -> dict[str, Any]:
     """What a scenario would say of the job that the options describe; raises InputError."""
     if (given["method"] is None) == (not given["serve"]):
-        raise InputError(
-            Finding(
-                "say what to do with the model",
-                hint="give either `--method` to tune it or `--serve` to serve it",
-            )
-        )
-    named = [name for name in ("model", "parameters_b", "family") if given[name] is not None]
-    if given["config"] is None and not {"model", "parameters_b"} & set(named):
+        hint = "give either `--method` to tune it or `--serve` to serve it"
+        raise InputError(Finding("say what to do with the model", hint=hint))
+    if all(given[name] is None for name in ("config", "model", "parameters_b")):
         hint = "give `--model ID`, `--config PATH` or `--parameters-b NUMBER`"
         raise InputError(Finding("say which model", hint=hint))
-    if given["config"] is not None and named:
-        message = f"the model is given twice, by --config and by {flag(named[0])}"
-        hint = "leave one of them out"
-        raise InputError(Finding(message, path=flag(named[0]), hint=hint))
-    kind = "serve" if given["serve"] else "tune"
-    keys = {option.name: option.serve if given["serve"] else option.tune for option in OPTIONS}
-    _require_fitting(given, kind, keys)
+    kind, other = ("serve", "--method") if given["serve"] else ("tune", "--serve")
     values: dict[str, Any] = {}
-    for name, key in keys.items():
-        if given[name] is not None:
-            _put(values, key, _plain(name, given[name]))
+    foreign = []
+    for option in OPTIONS:
+        text = given[option.name]
+        outer, _, inner = getattr(option, kind).partition(".")
+        if text is None:
+            continue
+        if not outer:
+            foreign.append(Finding(f"goes with `{other}` only", path=flag(option.name)))
+        elif inner:
+            values.setdefault(outer, {})[inner] = _plain(option.name, text)
+        else:
+            values[outer] = _plain(option.name, text)
+    if foreign:
+        raise InputError(*foreign)
     types = {"gpu_types": tuple(given["gpu_type"])} if given["gpu_type"] else {}
     return {kind: values, **types}
-
-
-def _option_of(path: str, *, serves: bool) -> str:
-    """The option that fills a place in a job, such as `--rank` for `tune.adapter_rank`."""
-    kind = "serve" if serves else "tune"
-    names = {kind: "", "gpu_types": "--gpu-type"}
-    for option in OPTIONS:
-        key = option.serve if serves else option.tune
-        names[f"{kind}.{key}"] = flag(option.name)
-        names.setdefault(f"{kind}.{key.partition('.')[0]}", flag(option.name))
-    return names.get(path, path)
 
 
 def _plain(name: str, text: str) -> object:
@@ -172,30 +156,31 @@ def _plain(name: str, text: str) -> object:
         raise InputError(Finding(str(error), path=flag(name))) from None
 
 
-def flag(name: str) -> str:
-    """How an option is written on the command line."""
-    return f"--{name.replace('_', '-')}"
-
-
-def _require_fitting(given: Mapping[str, Any], kind: str, keys: Mapping[str, str]) -> None:
-    foreign = [name for name, key in keys.items() if not key and given[name] is not None]
-    if foreign:
-        other = "`--method`" if kind == "serve" else "`--serve`"
-        raise InputError(*(Finding(f"goes with {other} only", path=flag(name)) for name in foreign))
-
-
-def _put(values: dict[str, Any], key: str, value: object) -> None:
-    outer, dot, inner = key.partition(".")
-    if dot:
-        values.setdefault(outer, {})[inner] = value
-    else:
-        values[outer] = value
+@contextmanager
+def _at_options(kind: str) -> Iterator[None]:
+    """Tell of mistakes in a place of a job, such as `tune.adapter_rank`, at its option."""
+    places = {kind: "", "gpu_types": "--gpu-type"}
+    for option in OPTIONS:
+        key = getattr(option, kind)
+        places[f"{kind}.{key}"] = flag(option.name)
+        places.setdefault(f"{kind}.{key.partition('.')[0]}", flag(option.name))
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            *(
+                one if one.file or one.path not in places else replace(one, path=places[one.path])
+                for one in error.findings
+            )
+        ) from None
 
 
 @click.command()
 @click.argument("scenario", required=False, type=FILE)
 @click.argument("job", required=False)
-@_job_options
+@_as_options(_TUNING)
+@click.option("--serve", is_flag=True, help="Serve it, instead of `--method`.")
+@_as_options(_SERVING)
 @_config_option
 @file_option("--measured", says="Your own measured runs (CSV): they correct what is expected.")
 @click.option("--headroom", metavar="SHARE", help="Share of GPU memory kept free, such as 10%.")
@@ -226,37 +211,21 @@ def size(
     scenarios/quickstart.yaml claims-expert, or planner size --model llama-3.1-70b --method lora
     --sequence 4096 --batch 8
     """
-    if scenario is not None:
-        sized = _sized_in(scenario, job, given, changes, sums=sums)
-    else:
-        sized = _sized_alone(given, changes, sums=sums)
-    print_result(sized, format_)
-
-
-def _sized_in(
-    scenario: Path, job: str | None, given: Mapping[str, Any], changes: Changes, *, sums: bool
-) -> planner.SizeResult:
-    """A job of a scenario; raises InputError where options describe another."""
+    if scenario is None:
+        show(_sized_alone(given, changes, sums=sums), format_)
+        return
     if job is None and scenario.suffix not in _SCENARIOS and not scenario.exists():
         hint = f"a model is named by an option: `--model {scenario}`"
         raise InputError(Finding("no such file", file=str(scenario), hint=hint))
     loaded = planner.load(scenario, **changes)
-    described = {name: value for name, value in given.items() if value and name != "faster"}
-    if described:
-        raise InputError(*(_described_there(name, described[name], job) for name in described))
+    if described := [name for name, value in given.items() if value and name != "faster"]:
+        told = "describes a job, and that of the scenario is described there"
+        hint = "`--set` changes a value of the scenario"
+        raise InputError(*(Finding(told, path=flag(name), hint=hint) for name in described))
     if job is None:
         names = ", ".join(row["job"] for row in loaded.rows())
         raise InputError(Finding("say which job of the scenario", hint=f"it has {names or 'none'}"))
-    return planner.size(job, scenario=loaded, faster=given["faster"], sums=sums)
-
-
-def _described_there(name: str, value: object, job: str | None) -> Finding:
-    setting = _SETTINGS.get(name)
-    written = ", ".join(value) if isinstance(value, tuple) else value
-    hint = None
-    if setting is not None:
-        hint = f"`--set '{setting.format(job=job or 'JOB', value=written)}'` changes it there"
-    return Finding(_DESCRIBES, path=flag(name), hint=hint)
+    show(planner.size(job, scenario=loaded, faster=given["faster"], sums=sums), format_)
 
 
 def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> planner.SizeResult:
@@ -266,19 +235,16 @@ def _sized_alone(given: Mapping[str, Any], changes: Changes, *, sums: bool) -> p
         name = "scenario" if changes["apply"] else "set"
         raise InputError(Finding("goes with a scenario only", path=flag(name)))
     asked = {name: given[name] for name in ("config", "measured", "mig", "shared_gpus", "faster")}
-    asked |= {"catalog": changes["catalog"], "rules": changes["rules"]}
     if given["headroom"] is not None:
         asked["headroom"] = _plain("headroom", given["headroom"])
-    try:
-        return planner.size(job, sums=sums, **asked)
-    except InputError as error:
-        raise InputError(
-            *(_on_options(one, serves="serve" in job) for one in error.findings)
-        ) from None
+    with _at_options("serve" if given["serve"] else "tune"):
+        return planner.size(
+            job, sums=sums, catalog=changes["catalog"], rules=changes["rules"], **asked
+        )
 
 
 @click.command()
-@_tuning_options
+@_as_options(_TUNING, "method")
 @_config_option
 @click.option("--gpu-type", metavar="ID", help="The type of this GPU, if its name does not tell.")
 @click.option(
@@ -296,29 +262,79 @@ def measure(steps: int, **given: Any) -> None:  # noqa: ANN401 - click's values
 
     For example: planner measure --model llama-3.1-8b --method lora --sequence 2048 --batch 4
     """
-    unsaid = dict.fromkeys(option.name for option in OPTIONS)
+    unsaid = dict.fromkeys(option.name for option in _SERVING)
     job = _described_job({**unsaid, "serve": False, **given, "gpu_type": ()})
     asked = {name: given[name] for name in ("config", "gpu_type", "catalog")}
-    try:
+    with _at_options("tune"):
         seen = planner.measure(job, steps=steps, **asked)
-    except InputError as error:
-        raise InputError(*(_on_options(one, serves=False) for one in error.findings)) from None
     print_exact(seen.to_csv())
     click.echo(seen.summary[0], err=True)
 
 
-_IN_OPTIONS = {
-    "goes with `serve` only": "goes with `--serve` only",
-    "goes with `tune` only": "goes with `--method` only",
-    "give `dataset_tokens`": "give `--dataset-tokens`",
-}
-"""What is said of a job in a scenario, and on the command line."""
+@click.group()
+def rules() -> None:
+    """List and show the rules of sizing and policy, and run their worked examples."""
 
 
-def _on_options(finding: Finding, *, serves: bool) -> Finding:
-    """The same mistake, at the option that it was made in."""
-    if finding.file is not None or finding.path is None:
-        return finding
-    path = _option_of(finding.path, serves=serves)
-    message, hint = (_IN_OPTIONS.get(text or "", text) for text in (finding.message, finding.hint))
-    return replace(finding, message=message or "", path=path, hint=hint)
+@rules.command("list")
+@rules_option
+def list_rules(rules: tuple[Path, ...]) -> None:
+    """List all rules; those whose source contradicts itself are marked."""
+    show(planner.rules(rules=rules))
+
+
+@rules.command("show", short_help="Show one rule with its sources and examples.")
+@click.argument("rule_id", metavar="ID")
+@rules_option
+def show_rule(rule_id: str, rules: tuple[Path, ...]) -> None:
+    """Show one rule: formula, conditions, sources, examples, errata, and where it is wrong."""
+    show(planner.rules(rule_id, rules=rules))
+
+
+@rules.command("test")
+@rules_option
+def test_rules(rules: tuple[Path, ...]) -> None:
+    """Run every rule's examples; exit code 2 if one of them fails."""
+    found = planner.examine_rules(rules=rules)
+    show(found)
+    finish(ExitCode.INPUT if found.failed else ExitCode.PROVED)
+
+
+@click.group()
+def catalog() -> None:
+    """List and show the facts: GPU types, node types, models and prices."""
+
+
+@catalog.command("list")
+@click.argument(
+    "kinds", metavar="[gpus|nodes|models|prices]...", nargs=-1, type=click.Choice(_KINDS)
+)
+@catalog_option
+def list_catalog(kinds: tuple[str, ...], catalog: tuple[Path, ...]) -> None:
+    """List the catalog, or some kinds of it."""
+    show(planner.catalog(*kinds, catalog=catalog))
+
+
+@catalog.command("show", short_help="Show one entry, each figure with its source.")
+@click.argument("entry_id", metavar="ID")
+@catalog_option
+def show_entry(entry_id: str, catalog: tuple[Path, ...]) -> None:
+    """Show a GPU type, a node type with its prices, or a model: each figure with its source."""
+    show(planner.catalog(entry=entry_id, catalog=catalog))
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of a scenario, for editors that complete and check YAML."""
+    print_exact(json.dumps(planner.schema(), indent=2, ensure_ascii=False) + "\n")
+
+
+@click.command()
+def doctor() -> None:
+    """Test the installed solver on small programs that released solvers have got wrong.
+
+    Exit code 0: every answer of the solver that plans rest on is right. 5: one is wrong.
+    """
+    found = planner.doctor()
+    show(found)
+    finish(ExitCode.UNVERIFIED if found.failed else ExitCode.PROVED)

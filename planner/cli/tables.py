@@ -4,60 +4,51 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import planner
-from planner.api.folder import Folder
-from planner.cli.options import (
+from planner.cli.common import (
     FILE,
     NEW_FILE,
-    CommandGroup,
     asking,
+    error_pen,
     file_option,
     folder_option,
     force_option,
     on_options,
+    print_exact,
+    say_written,
+    write,
 )
-from planner.cli.screen import error_pen, print_exact, say_written, write
 from planner.errors import Finding, InputError
+from planner.planning.files import Folder
 from planner.reporting.findings import render_error
 from planner.reporting.format import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from planner import Changes, ExportResult
 
 
-class _Question(NamedTuple):
-    words: str
-    example: str
-    left_open: str
-    """What an empty line means."""
-
-
 _QUESTIONS = {
-    "serve": _Question(
+    "serve": (
         "Which models are served, to how much traffic? (`planner catalog list models`)",
         "llama-3.1-8b 900 users, qwen2.5-32b 5 requests/s",
         "none",
     ),
-    "tune": _Question("Which models are tuned, and how?", "llama-3.1-8b lora", "none"),
-    "own": _Question(
-        "Which servers are owned? (`planner catalog list nodes`)",
-        "2 xe9680-h100",
-        "none",
-    ),
-    "offer": _Question(
+    "tune": ("Which models are tuned, and how?", "llama-3.1-8b lora", "none"),
+    "own": ("Which servers are owned? (`planner catalog list nodes`)", "2 xe9680-h100", "none"),
+    "offer": (
         "What may be bought, rented, or had by the hour?",
         "buy xe9680-h200 at 310000, rent xe9680-h100",
         "servers with H200 and L40S, assumed",
     ),
-    "quarters": _Question("Which quarters are planned?", "2027Q1..2027Q4", "a year from the next"),
+    "quarters": ("Which quarters are planned?", "2027Q1..2027Q4", "a year from the next"),
 }
+"""Each with an example, and what an empty line means."""
 
 
 @click.command()
@@ -70,13 +61,11 @@ _QUESTIONS = {
     help="The scenario to write.",
 )
 @force_option
-@click.option(
+@file_option(
     "--from",
     "sources",
-    type=FILE,
     multiple=True,
-    metavar="FILE",
-    help="Jobs of a table (CSV, Excel), or servers: `kubectl get nodes -o json`, `nvidia-smi -q "
+    says="Jobs of a table (CSV, Excel), or servers: `kubectl get nodes -o json`, `nvidia-smi -q "
     "-x`. Repeatable.",
 )
 @file_option(
@@ -113,9 +102,8 @@ def _ask(name: str, mistakes: InputError | None) -> str | None:
             raise mistakes
         told = on_options(mistakes, click.get_current_context().command)
         click.echo(render_error(told, error_pen()), err=True, nl=False)
-    question = _QUESTIONS[name]
-    click.echo(f"{question.words} Such as:\n  {question.example}", err=True)
-    click.echo(f"[Enter: {question.left_open}] ", err=True, nl=False)
+    words, example, left_open = _QUESTIONS[name]
+    click.echo(f"{words} Such as:\n  {example}\n[Enter: {left_open}] ", err=True, nl=False)
     try:
         answer = sys.stdin.readline().strip()
     except UnicodeDecodeError:
@@ -173,12 +161,12 @@ def import_(
     say_written(folder.write({out.name: found.text}))
 
 
-@click.group(cls=CommandGroup)
+@click.group()
 def export() -> None:
     """Write what other tools read: of a saved plan for one of its quarters, or of a scenario."""
 
 
-_into_folder = folder_option("the files, made if needed")
+_into_folder = folder_option("Folder for the files, made if needed.")
 
 
 @export.command(short_help="The jobs of a scenario as a table.")
@@ -190,44 +178,41 @@ def portfolio(scenario: Path, out: Folder, changes: Changes) -> None:
     _write(planner.export(scenario, "portfolio", **changes), out)
 
 
-def _from_plan(command: Callable[..., None]) -> Callable[..., None]:
-    """`PLAN.json --out DIR [--quarter QUARTER]`."""
-    says = "Quarter of the plan; its first if left out."
-    plan_json = click.argument("plan_json", metavar="PLAN.json", type=FILE)
-    return plan_json(_into_folder(click.option("--quarter", metavar="QUARTER", help=says)(command)))
-
-
 def _write(found: ExportResult, out: Folder) -> None:
     """Write files of which none is there yet."""
     out.require_free(found.files(), found.read_from)
     write(found, out)
-
-
-@export.command(short_help="Custom hardware specifications, and who uses which.")
-@_from_plan
-def watsonx(plan_json: Path, out: Folder, quarter: str | None) -> None:
-    """Write a custom hardware specification for each distinct need of tuning and serving jobs.
-
-    Each file is the body of `POST /v2/hardware_specifications`; used-by.csv says who uses which.
-    """
-    found = planner.export(plan_json, "watsonx", quarter=quarter)
-    _write(found, out)
     for hint in found.hints:
         click.echo(f"hint: {hint}", err=True)
 
 
-@export.command(short_help="Resource flavors, cluster queues and topology.")
-@_from_plan
-def kueue(plan_json: Path, out: Folder, quarter: str | None) -> None:
-    """Write kueue.yaml: a ResourceFlavor per node type and site, a ClusterQueue per team, Topology.
+def _of_plan(what: Literal["watsonx", "kueue", "kubernetes"], short: str, told: str) -> None:
+    """Add the command that exports this of a plan."""
 
-    Quotas are what the plan gives each team, summed over the nodes of a flavor.
-    """
-    _write(planner.export(plan_json, "kueue", quarter=quarter), out)
+    @export.command(what, short_help=short, help=told)
+    @click.argument("plan_json", metavar="PLAN.json", type=FILE)
+    @_into_folder
+    @click.option(
+        "--quarter", metavar="QUARTER", help="Quarter of the plan; its first if left out."
+    )
+    def _(plan_json: Path, out: Folder, quarter: str | None) -> None:
+        _write(planner.export(plan_json, what, quarter=quarter), out)
 
 
-@export.command(short_help="Pod templates with their resources.")
-@_from_plan
-def kubernetes(plan_json: Path, out: Folder, quarter: str | None) -> None:
-    """Write pods.yaml: what the pods of each job ask for, and on which nodes they are planned."""
-    _write(planner.export(plan_json, "kubernetes", quarter=quarter), out)
+_of_plan(
+    "watsonx",
+    "Custom hardware specifications, and who uses which.",
+    "Write a custom hardware specification for each distinct need of tuning and serving jobs.\n\n"
+    "Each file is the body of `POST /v2/hardware_specifications`; used-by.csv says who uses which.",
+)
+_of_plan(
+    "kueue",
+    "Resource flavors, cluster queues and topology.",
+    "Write kueue.yaml: a ResourceFlavor per node type and site, a ClusterQueue per team, Topology."
+    "\n\nQuotas are what the plan gives each team, summed over the nodes of a flavor.",
+)
+_of_plan(
+    "kubernetes",
+    "Pod templates with their resources.",
+    "Write pods.yaml: what the pods of each job ask for, and on which nodes they are planned.",
+)

@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from itertools import chain, count
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from planner.errors import Finding, InputError, refuse
 from planner.exchange.cluster import KnownServers
@@ -59,17 +59,6 @@ _PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
 
 Ask: TypeAlias = "Callable[[str, InputError | None], str | None]"
 """Is asked a question by its name; again, with the mistakes, for an answer that cannot be taken."""
-AnswerText: TypeAlias = "str | Sequence[str] | None"
-
-
-class Answers(NamedTuple):
-    """What was answered, as people write it; None where nothing was."""
-
-    serve: AnswerText = None
-    tune: AnswerText = None
-    own: AnswerText = None
-    offer: AnswerText = None
-    quarters: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +69,6 @@ class Found:
     servers: tuple[KnownServers, ...] = ()
     unknown: tuple[str, ...] = ()
     """A sentence for each kind of server that the catalog does not know."""
-
-    @property
-    def answers(self) -> set[str]:
-        """Questions that need not be asked."""
-        return {*("serve", "tune") * bool(self.jobs), *("own",) * bool(self.servers)}
-
-
-class Assumption(NamedTuple):
-    """A figure of a scenario that nobody has stated."""
-
-    key: str
-    """Dotted path."""
-    value: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +91,16 @@ class _Entry:
 
 
 def first_scenario(
-    answers: Answers, found: Found, catalog: Catalog, as_of: date, ask: Ask | None
+    answers: Mapping[str, str | Sequence[str] | None],
+    found: Found,
+    catalog: Catalog,
+    as_of: date,
+    ask: Ask | None,
 ) -> str:
-    """The text of the scenario; what is open is asked. Raises InputError with every mistake."""
+    """The text of the scenario; what is open is asked. Raises InputError with every mistake.
+
+    `answers` are as people write them, by question: serve, tune, own, offer and quarters.
+    """
     template = _Template((shipped("scenarios") / _TEMPLATE).read_text(encoding="utf-8"))
     reads: dict[str, Callable[[Any], Any]] = {
         "serve": partial(_entries, "serve", partial(_served, template, catalog)),
@@ -128,11 +110,12 @@ def first_scenario(
         "quarters": partial(_placed, "quarters", partial(_horizon, template, found.jobs, as_of)),
     }
     attempts = Attempts()
-    given = {name: one for name, one in answers._asdict().items() if one is not None}
+    given = {name: one for name, one in answers.items() if one is not None}
     said = {name: attempts.take(partial(reads[name], one)) for name, one in given.items()}
     refuse(attempts.findings)
     if ask is not None:
-        open_ = [name for name in reads if name not in said and name not in found.answers]
+        known = {*("serve", "tune") * bool(found.jobs), *("own",) * bool(found.servers)}
+        open_ = [name for name in reads if name not in said and name not in known]
         said |= {name: _asked(name, reads[name], ask) for name in open_}
     served, tuned, owned = (said.get(name) or [] for name in ("serve", "tune", "own"))
     stated = [
@@ -170,8 +153,8 @@ def _asked(name: str, read: Callable[[str], R], ask: Ask) -> R | None:
     return None
 
 
-def assumed(text: str) -> Iterator[Assumption]:
-    """The lines of a scenario that are marked so."""
+def assumed(text: str) -> Iterator[dict[str, str]]:
+    """The lines of a scenario that are marked so: dotted path, value, and what it means."""
     above: list[tuple[int, str]] = []
     for line in text.splitlines():
         found = _LINE.fullmatch(line)
@@ -179,7 +162,8 @@ def assumed(text: str) -> Iterator[Assumption]:
             continue
         above = [one for one in above if one[0] < len(found[1])] + [(len(found[1]), found[2])]
         if found[5]:
-            yield Assumption(".".join(key for _, key in above), found[3] or "", found[6])
+            path = ".".join(key for _, key in above)
+            yield {"key": path, "value": found[3] or "", "why": found[6]}
 
 
 class _Template:

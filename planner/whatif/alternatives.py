@@ -20,7 +20,7 @@ from planner.inputs.base import Frozen
 from planner.inputs.override import Override
 from planner.inputs.settled import Inputs
 from planner.packing.incumbent import Infeasible
-from planner.planning.make import Goal
+from planner.planning.make import Goal, near_plan
 from planner.whatif.results import (
     JobShort,
     PlanSummary,
@@ -29,6 +29,7 @@ from planner.whatif.results import (
     require_plan,
     summary_of,
 )
+from planner.whatif.shortfall import units_short
 from planner.whatif.variants import CachedRunner
 
 
@@ -174,7 +175,7 @@ def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
     }
     plans = runner.all([settings for _, settings in asked.values()])
     runner.progress("what would be short, quarter by quarter")
-    short = runner.planner.units_short(inputs)
+    short = units_short(runner.planner.request(inputs))
     for (name, (objective, settings)), figures in zip(asked.items(), plans, strict=True):
         yield AlternativePlan(
             name=name,
@@ -296,19 +297,14 @@ class _Near:
         if self.cheapest.short:
             words = "not all jobs are kept, and who is kept is decided before all else"
             return made(left_out=words)
-        self.runner.progress(
-            f"planning for the fewest {goal}" if goal != "power" else "saving power"
-        )
+        self.runner.progress("saving power" if goal == "power" else f"seeking the fewest {goal}")
         try:
-            near = self.runner.planner.near(inputs, goal, self.most_cents)
-        except LimitError:
+            near = near_plan(self.runner.planner.request(inputs), goal, self.most_cents)
+        except (Infeasible, LimitError):
             words = "nothing better than the cheapest was found, nor that there is nothing"
             return made(left_out=words)
         except (CheckError, ValueError) as error:
             return made(left_out=str(error))
-        except Infeasible:
-            words = "the solver found no plan that costs so little: a solver is wrong"
-            return made(left_out=words)
         share = len(near.plan.quarters) if goal == "power" else 1
         unit: Literal["W", "quarters waited", "moves"] = "W" if goal == "power" else goal
         best = Best(value=near.value / share, bound=near.bound / share, unit=unit)

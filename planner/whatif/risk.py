@@ -31,6 +31,7 @@ from planner.inputs.reading.shape import FieldTree
 from planner.inputs.scenario.offer import Offer
 from planner.inputs.scenario.scenario import ResolvedScenario, VariationName
 from planner.inputs.settled import Inputs
+from planner.packing import translate
 from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
 from planner.packing.solvers.solver import Outcome
@@ -301,9 +302,9 @@ class Hedging:
         before = dict(self._futures)
         try:
             for place in new:
-                problem = self.planner.translation(self.planner.inputs(self.drawn[place])).problem
-                limit_s = self.planner.config.time_limit_s
-                self._futures[place] = future_of(problem, limit_s)
+                request = self.planner.request(self.planner.inputs(self.drawn[place]))
+                asked = translate(request.inputs, request.sizers.portfolio(request.inputs))
+                self._futures[place] = future_of(asked.problem, request.time_limit_s)
             if self._solved((), _ANY).outcome is not Outcome.INFEASIBLE:
                 return
         except Infeasible:

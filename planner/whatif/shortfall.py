@@ -16,11 +16,11 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.pack import attempt
 from planner.packing.statement.nowhere import Claim, with_apis
 from planner.packing.triage import triage
+from planner.planning.assemble import Request
 from planner.planning.jobs import stuck_jobs
 from planner.planning.plan import Plan
 from planner.sizing import SizedJob
 from planner.sizing.candidate import Candidate
-from planner.sizing.sizers import Sizers
 from planner.whatif.results import JobShort
 
 _FIRST = 101
@@ -51,9 +51,7 @@ def commitments(plan: Plan) -> tuple[Commitment, ...]:
     )
 
 
-def short_quarters(
-    inputs: Inputs, committed: Sequence[Commitment], sizers: Sizers, time_limit_s: float
-) -> tuple[str, ...]:
+def short_quarters(request: Request, committed: Sequence[Commitment]) -> tuple[str, ...]:
     """Quarters in which owned and committed nodes do not hold all jobs, policies kept.
 
     Beside them, nodes that come and go within a quarter may be had as they are offered. Each
@@ -61,7 +59,7 @@ def short_quarters(
     as early as need be, and miss the quarters for which not even that is early enough.
     Raises LimitError where the time ends before it is known.
     """
-    jobs = sizers.portfolio(inputs)
+    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
     labels = inputs.scenario.horizon.labels
     by_the_hour = {offer.name for offer in inputs.offers if offer.step_hours}
     entries = {offer.name: entry_quarters(inputs, offer) for offer in inputs.offers}
@@ -76,7 +74,7 @@ def short_quarters(
         translation = with_apis(asked, translate(asked, active))
         try:
             if all(inputs.scenario.apis_of(job.name) for job in stuck_jobs(active, translation)):
-                attempt(translation, asked_gap=1.0, time_limit_s=time_limit_s)
+                attempt(translation, asked_gap=1.0, time_limit_s=request.time_limit_s)
             else:
                 short.append(label)
         except Infeasible:
@@ -100,22 +98,20 @@ def _nodes_in_service(
     return fleet
 
 
-def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[JobShort, ...] | None:
+def units_short(request: Request) -> tuple[JobShort, ...] | None:
     """The fewest units, the highest priority first, that the owned nodes do not hold.
 
     Each quarter is looked at by itself, as if nothing ran yet, and so is each unit: of a job, some
     may run. A deployment whose model is not tuned for want of room has nothing to serve. None where
     the time, in seconds for each quarter, ends before it is known.
     """
-    jobs = sizers.portfolio(inputs)
+    inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
     kept: dict[str, list[int]] = {job.name: [] for job in jobs}
     for place, label in enumerate(inputs.scenario.horizon.labels):
         asked = [min(job.units[place], _units_to_serve(inputs, job, kept, place)) for job in jobs]
         fleet = _nodes_in_service(inputs, (), {}, label)
         try:
-            lacking = _units_without_room(
-                inputs, _active_jobs(jobs, asked, place), fleet, place, time_limit_s
-            )
+            lacking = _units_without_room(request, _active_jobs(jobs, asked, place), fleet, place)
         except (Infeasible, LimitError):
             return None
         for job, units in zip(jobs, asked, strict=True):
@@ -129,20 +125,16 @@ def units_short(inputs: Inputs, sizers: Sizers, time_limit_s: float) -> tuple[Jo
 
 
 def _units_without_room(
-    inputs: Inputs,
-    active: tuple[SizedJob, ...],
-    fleet: dict[str, FleetEntry],
-    place: int,
-    time_limit_s: float,
+    request: Request, active: tuple[SizedJob, ...], fleet: dict[str, FleetEntry], place: int
 ) -> Counter[str]:
     """By job: units that have no room in a quarter."""
     every = Counter({job.name: job.units[0] for job in active})
     if not active or not fleet:
         return every
-    asked = _one_quarter(inputs, fleet, place)
+    asked = _one_quarter(request.inputs, fleet, place)
     stuck = {job.name for job in stuck_jobs(active, translate(asked, active))}
     translation = translate(asked, tuple(job for job in active if job.name not in stuck))
-    stated = inputs.scenario.jobs
+    stated = request.inputs.scenario.jobs
     roots = {job.name: stated[job.root] for job in active}
     shared = {job.name for job in active if job.shares_traffic}  # kept, or short, as a whole
     claims = tuple(
@@ -156,7 +148,8 @@ def _units_without_room(
         for name, number in members
         if name not in shared or number == 1
     )
-    found = triage(translation.problem, claims, asked_gap=1.0, time_limit_s=time_limit_s)
+    limit_s = request.time_limit_s
+    found = triage(translation.problem, claims, asked_gap=1.0, time_limit_s=limit_s)
     lacking = Counter({name: every[name] for name in stuck})
     for name, delay in found.delays.items():
         if delay is None:

@@ -26,7 +26,7 @@ from planner.inputs.reading.document import Path, YamlDocument
 from planner.inputs.reading.reader import read_document
 from planner.inputs.scenario.scenario import VariationName
 from planner.inputs.text import count_of, did_you_mean
-from planner.planning.atomic_write import write_atomically
+from planner.planning.files import write_atomically
 from planner.whatif.results import PlanSummary
 from planner.whatif.variants import AS_STATED, Executor, Variant, VariantPlanner
 

@@ -28,15 +28,14 @@ from planner.inputs.load import Question
 from planner.inputs.override import Override
 from planner.inputs.reading.locate import USED
 from planner.inputs.settled import Inputs
-from planner.packing import Translation, translate
 from planner.packing.scenario_program import Order
 from planner.planning.assemble import Request
-from planner.planning.make import Goal, NearPlan, committed_plan, make_plan, near_plan
+from planner.planning.make import committed_plan, make_plan
 from planner.planning.plan import Plan
 from planner.sizing.sizers import Sizers
 from planner.version import __version__
-from planner.whatif.results import JobShort, PlanSummary, tried
-from planner.whatif.shortfall import Commitment, short_quarters, units_short
+from planner.whatif.results import PlanSummary, tried
+from planner.whatif.shortfall import Commitment, short_quarters
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class VariantPlanner:
         """Plan with the gap and limits of the configuration; raises what planning raises."""
         config = self.config
         if config.purchases is not None:
-            return committed_plan(self._request(inputs), config.purchases)
+            return committed_plan(self.request(inputs), config.purchases)
         return make_plan(
             inputs,
             asked_gap=config.gap,
@@ -128,20 +127,9 @@ class VariantPlanner:
             price_choices=False,
         )
 
-    def _request(self, inputs: Inputs) -> Request:
+    def request(self, inputs: Inputs) -> Request:
+        """What is asked of a plan of these inputs, with the gap and limits of the configuration."""
         return Request(inputs, self._sizers, self.config.gap, self.config.time_limit_s)
-
-    def translation(self, inputs: Inputs) -> Translation:
-        """The packing problem of inputs in which all jobs are kept; raises InputError."""
-        return translate(inputs, self._sizers.portfolio(inputs))
-
-    def near(self, inputs: Inputs, goal: Goal, most_cents: int) -> NearPlan:
-        """Plan for a goal that is no money, with the same limits; raises as `near_plan`."""
-        return near_plan(self._request(inputs), goal, most_cents)
-
-    def units_short(self, inputs: Inputs) -> tuple[JobShort, ...] | None:
-        """What the owned nodes alone do not hold, quarter by quarter; None: not known in time."""
-        return units_short(inputs, self._sizers, self.config.time_limit_s)
 
     def figures(self, variant: Variant) -> PlanSummary:
         """What a variant comes to."""
@@ -151,7 +139,7 @@ class VariantPlanner:
         if committed is None:
             return figures
         try:
-            short = short_quarters(inputs, committed, self._sizers, self.config.time_limit_s)
+            short = short_quarters(self.request(inputs), committed)
         except LimitError:
             return figures
         return figures.model_copy(update={"short_quarters": short})

@@ -145,30 +145,6 @@ def test_ctrl_c_while_solving_ends_at_once_with_130_and_nothing_written(scenario
     assert not files()
 
 
-DROPPED = """\
-import signal, time, weakref
-import click
-from planner.cli import app
-class Thing: pass
-def command():
-    thing = Thing()
-    seen = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
-    del thing
-    time.sleep(3600)
-@click.command()
-@click.pass_context
-def run(ctx):
-    app.guarded(ctx, lambda _: command())
-run()
-"""
-
-
-def test_ctrl_c_that_meets_a_destructor_is_not_lost():
-    process = start(code=DROPPED)
-    shown, told = process.communicate(timeout=SOON_S)
-    assert (process.returncode, shown, told) == (130, b"", b"interrupted\n")
-
-
 LOADING = """\
 import importlib.abc, sys, time
 class Slow(importlib.abc.MetaPathFinder):

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from planner.cli.app import BROKEN_PIPE, COMMANDS, GROUPS, planner
+from planner.cli.app import BROKEN_PIPE, GROUPS, planner
 from planner.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ def test_the_commands_are_grouped_by_what_one_wants_to_do(run):
     told = run("--help").stdout
     titles = [line[:-1] for line in told.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles == ["Options", *GROUPS]
-    assert all(f"\n  {name} " in told for name in COMMANDS)
+    assert all(f"\n  {name} " in told for name in planner.commands)
 
 
 def test_check_shows_all_mistakes_of_all_files_with_places_and_hints(scenario, run):

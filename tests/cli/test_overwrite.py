@@ -126,7 +126,7 @@ def test_an_import_overwrites_nothing_either(asked, run):
     refused = run(*words)
     assert refused.exit_code == 2
     assert "jobs.yaml is there already" in refused.stderr
-    assert "hint: name another `--out`, or overwrite it with `--force`" in refused.stderr
+    assert "hint: name another `--out`, or overwrite with `--force`" in refused.stderr
     assert Path("jobs.yaml").read_text(encoding="utf-8") == MINE
     assert run(*words, "--force").exit_code == 0
     assert "a: {fixed: {gpus: 1}}" in Path("jobs.yaml").read_text(encoding="utf-8")
@@ -159,14 +159,14 @@ def test_a_plan_that_is_called_like_options_is_safe_also_from_force(asked, run):
 
 
 def test_a_file_that_comes_while_is_planned_stays(asked, monkeypatch):
-    from planner.api.folder import Folder  # noqa: PLC0415
+    from planner.planning.files import Folder  # noqa: PLC0415
 
     def mine(self):
         self.path.mkdir(exist_ok=True)
         (self.path / "plan.md").write_text(MINE, encoding="utf-8")
 
-    changed = Folder.changed
-    monkeypatch.setattr(Folder, "changed", lambda *asked: mine(asked[0]) or changed(*asked))
+    write = Folder.write
+    monkeypatch.setattr(Folder, "write", lambda *asked: mine(asked[0]) or write(*asked))
     refused = asked("plan")
     assert refused.exit_code == 2
     assert "new/plan.md is there already" in refused.stderr
@@ -219,7 +219,7 @@ def test_what_no_file_is_written_to_stays_whatever_is_asked(asked, kind, told):
         ("/dev/null", "/dev/null: is no ordinary file"),
         ("table.csv/jobs.yaml", "table.csv: cannot be written: table.csv is a file"),
         ("table.csv/deep/jobs.yaml", "cannot be made: "),
-        ("-", "- is no file, name one"),
+        ("-", "- stands for standard output, a file is needed"),
         ("table.csv", "table.csv: is an input and would be overwritten"),
         ("map.yaml", "map.yaml: is an input and would be overwritten"),
     ],

@@ -12,10 +12,10 @@ import click
 import pytest
 
 from planner import __version__
-from planner.api import folder
-from planner.cli import app, screen
-from planner.cli.screen import ProgressLine
+from planner.cli import app, common
+from planner.cli.common import ProgressLine
 from planner.errors import LimitError
+from planner.planning import files
 
 FORBIDDEN = (b"Traceback", b"Exception ignored")
 
@@ -144,7 +144,7 @@ def test_ctrl_c_waits_for_what_must_be_whole(monkeypatch):
     whole = []
 
     def write():
-        with app._interrupts_heeded(), folder._uninterrupted():
+        with app._interrupts_heeded(), files._uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             whole.append("written")
 
@@ -175,33 +175,33 @@ def bare(monkeypatch):
 
 
 def test_a_terminal_has_colour_unless_it_or_the_user_refuses(bare):
-    assert screen._colour(Terminal())
-    assert not screen._colour(Pipe())
+    assert common._colour(Terminal())
+    assert not common._colour(Pipe())
     bare("TERM", "dumb")
-    assert not screen._colour(Terminal())
+    assert not common._colour(Terminal())
     bare("TERM", "xterm")
     bare("NO_COLOR", "1")
-    assert not screen._colour(Terminal())
+    assert not common._colour(Terminal())
 
 
 def test_the_width_is_what_was_asked_for_or_that_of_the_terminal(bare, monkeypatch):
     size = os.terminal_size((63, 20))
     monkeypatch.setattr("shutil.get_terminal_size", lambda _: size)
-    assert screen._width(Terminal()) == 63
-    assert screen._width(Pipe()) == 100
+    assert common._width(Terminal()) == 63
+    assert common._width(Pipe()) == 100
     for asked, given in (("40", 40), ("0", 63), ("wide", 63), ("99999", 1000)):
         bare("COLUMNS", asked)
-        assert screen._width(Terminal()) == given
+        assert common._width(Terminal()) == given
 
 
 def test_symbols_are_drawn_only_where_they_can_be_written(bare):
-    assert screen._unicode(Pipe())
+    assert common._unicode(Pipe())
     for name in ("ascii", "cp1252", "no-such-encoding"):
         narrow = Pipe()
         narrow.encoding = name
-        assert not screen._unicode(narrow)
+        assert not common._unicode(narrow)
     bare("LC_ALL", "C")
-    assert not screen._unicode(Pipe())
+    assert not common._unicode(Pipe())
 
 
 @pytest.fixture
@@ -225,7 +225,6 @@ def wait_for(text, stream):
 
 def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
     terminal = stderr_is(Terminal())
-    monkeypatch.setattr(screen, "_SHORT_SECONDS", 0.01)
     with ProgressLine() as say:
         say("sizing jobs")
         wait_for("sizing jobs", terminal)
@@ -233,20 +232,12 @@ def test_a_long_solve_says_what_it_is_doing(stderr_is, monkeypatch):
         wait_for("counting nodes", terminal)
 
 
-def test_a_short_one_says_nothing(stderr_is, monkeypatch):
-    terminal = stderr_is(Terminal())
-    monkeypatch.setattr(screen, "_SHORT_SECONDS", 120)
-    with ProgressLine() as say:
-        say("sizing jobs")
-    assert terminal.getvalue() == ""
-
-
 def test_a_pipe_gets_a_line_now_and_then_and_none_of_a_short_run(stderr_is, monkeypatch):
     pipe = stderr_is(io.StringIO())
     with ProgressLine() as say:
         say("sizing jobs")
     assert pipe.getvalue() == ""
-    monkeypatch.setattr(screen, "_FIRST_LINE_SECONDS", 0.01)
+    monkeypatch.setattr(common, "_FIRST_LINE_SECONDS", 0.01)
     with ProgressLine() as say:
         say("sizing jobs")
         wait_for("sizing jobs (", pipe)
@@ -277,6 +268,6 @@ def test_lines_become_rarer_the_longer_it_takes(stderr_is, monkeypatch):
 
 
 def test_quiet_says_nothing_of_long_work(run, scenario, monkeypatch):
-    monkeypatch.setattr(screen, "_FIRST_LINE_SECONDS", 0.001)
+    monkeypatch.setattr(common, "_FIRST_LINE_SECONDS", 0.001)
     assert "s so far)" in run("plan", scenario).stderr
     assert run("plan", scenario, "--quiet").stderr == ""

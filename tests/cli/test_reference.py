@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from planner.cli.size import OPTIONS, flag
+from planner.cli.common import flag
+from planner.cli.size import OPTIONS
 from tests.cli.test_commands import all_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"

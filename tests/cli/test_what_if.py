@@ -103,7 +103,7 @@ def test_the_time_left_is_that_of_the_rows_that_were_planned_here(monkeypatch):
     assert said == [
         "planning, 4 of 10 done",
         "planning, 5 of 10 done, about 50 s left",
-        "planning, 6 of 50 done, about 1.8 h left",
+        "planning, 6 of 50 done, about 110 min left",
         "planning, 50 of 50 done",
     ]
     assert usable_cores() >= 1

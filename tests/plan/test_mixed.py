@@ -7,6 +7,7 @@ import pytest
 import planner
 from planner.packing.constraints import traffic
 from planner.packing.statement import nowhere
+from planner.planning.assemble import Request
 from planner.sizing.sizers import Sizers
 from planner.whatif.shortfall import units_short
 from tests.stated import asked, changed
@@ -99,7 +100,9 @@ def test_where_not_all_fit_an_endpoint_gives_way_as_a_whole():
         "chat": True,
         "other": False,
     }
-    on_nothing = units_short(asked(scenario(first, second, policies=text)), Sizers(), 10.0)
+    on_nothing = units_short(
+        Request(asked(scenario(first, second, policies=text)), Sizers(), 1e-4, 10.0)
+    )
     assert on_nothing
     assert [(one.asked, one.short) for one in on_nothing] == [((1,), (1,))] * 2
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from planner.errors import CheckError, InputError
-from planner.planning.atomic_write import write_atomically
+from planner.planning.files import write_atomically
 from planner.planning.store import dumps, loads
 from tests.properties.questions import draws
 from tests.sealed import sealed

@@ -14,6 +14,7 @@ from planner.reporting.sections.options import alternatives_document, short_text
 from planner.sizing.sizers import Sizers
 from planner.whatif.alternatives import find_alternatives
 from planner.whatif.results import PlanSummary, require_plan, summary_of
+from planner.whatif.shortfall import units_short
 from planner.whatif.variants import CachedRunner, Variant
 from tests.stated import changed
 from tests.whatif.conftest import planner_of, runner_of
@@ -200,7 +201,7 @@ def short_by_unit(tmp_path, *changes):
         assert old in text
         text = text.replace(old, new)
     planner = planner_of(tmp_path, text)
-    found = planner.units_short(planner.inputs(Variant()))
+    found = units_short(planner.request(planner.inputs(Variant())))
     return None if found is None else {one.job: one.short for one in found}
 
 
@@ -260,7 +261,7 @@ def test_doing_nothing_beside_the_plan_says_who_is_dropped_and_who_is_short_when
     planner = planner_of(tmp_path, text)
     found = find_alternatives(runner_of(planner), within=None)
     one = other(found, "do nothing")
-    assert one.units_short == planner.units_short(planner.inputs(Variant()))
+    assert one.units_short == units_short(planner.request(planner.inputs(Variant())))
     assert other(found, "rent only").units_short is None
     assert found.quarters == ("2027Q1", "2027Q2", "2027Q3", "2027Q4")
     drawn = render(alternatives_document(found))
@@ -326,7 +327,7 @@ def nearest(planner, goal, within, *settings):
     variant = asked(*settings)
     cheapest = planner.figures(variant)
     most = int(cheapest.cost_cents * (1 + within))
-    near = planner.near(planner.inputs(variant), goal, most)
+    near = near_plan(planner.request(planner.inputs(variant)), goal, most)
     figures = summary_of(near.plan)
     assert figures.result == "proved"
     assert near.plan.proof.cost_cents <= most
@@ -478,6 +479,6 @@ jobs:
 
 def test_doing_nothing_counts_the_replicas_of_each_quarter(tmp_path):
     planner = planner_of(tmp_path, BUSIER)
-    found = planner.units_short(planner.inputs(Variant()))
+    found = units_short(planner.request(planner.inputs(Variant())))
     assert found is not None
     assert [(one.job, one.short) for one in found] == [("endpoint", (0, 1))]

@@ -34,10 +34,10 @@ def test_runs_that_go_to_the_cloud_do_not_make_a_quarter_fall_short(planner):
     assert {node.entry for node in plan.nodes if node.hours} == {"cloud"}
     bought = commitments(plan)
     assert [(one.offer, one.quarters) for one in bought] == [("buy", ("2027Q2",))]
-    assert short_quarters(inputs, bought, planner._sizers, 60.0) == ()
-    assert short_quarters(inputs, (), planner._sizers, 60.0) == ("2027Q2",)
+    assert short_quarters(planner.request(inputs), bought) == ()
+    assert short_quarters(planner.request(inputs), ()) == ("2027Q2",)
     without = planner.inputs(Variant((), (Override.parse("offers.cloud.maximum_gpus=0"),)))
-    assert short_quarters(without, bought, planner._sizers, 60.0) == ("2027Q1", "2027Q2")
+    assert short_quarters(planner.request(without), bought) == ("2027Q1", "2027Q2")
 
 
 def test_they_neither_draw_our_power_nor_are_waited_for(planner):
@@ -57,7 +57,7 @@ def test_a_late_delivery_is_what_falls_short(planner, tmp_path):
     for one in futures.drawn(planner, 6):
         inputs = planner.inputs(one)
         in_time = next(offer for offer in inputs.offers if offer.name == "buy").lead_time_weeks < 19
-        short = short_quarters(inputs, bought, planner._sizers, 60.0)
+        short = short_quarters(planner.request(inputs), bought)
         assert short == (() if in_time else ("2027Q2",))
 
 
@@ -67,4 +67,4 @@ def test_what_comes_a_quarter_late_falls_short_in_that_quarter_alone(tmp_path):
     bought = commitments(planner.plan(planner.inputs(Variant())))
     assert [one.quarters for one in bought] == [("2027Q2", "2027Q3")]
     late = planner.inputs(Variant((), (Override.parse("offers.buy.lead_time_weeks=+10"),)))
-    assert short_quarters(late, bought, planner._sizers, 60.0) == ("2027Q2",)
+    assert short_quarters(planner.request(late), bought) == ("2027Q2",)

@@ -12,6 +12,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs.override import Override
 from planner.packing.scenario_program import Order
+from planner.planning.assemble import Request
 from planner.reporting.markdown import render
 from planner.reporting.pictures import picture_file
 from planner.reporting.sections.variants import cost_bands, risk_document
@@ -118,7 +119,7 @@ def test_price_breaks_move_with_the_price_that_they_take_off(read, tmp_path):
 def held(planner, *settings):
     plan = planner.plan(planner.inputs(Variant()))
     inputs = planner.inputs(Variant((), tuple(map(Override.parse, settings))))
-    return short_quarters(inputs, commitments(plan), Sizers(), 60.0)
+    return short_quarters(Request(inputs, Sizers(), 1e-4, 60.0), commitments(plan))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Output folders: nothing is overwritten unless asked, and all files are written or none."""
+"""Files are written whole or not at all, and overwrite nothing unless that is asked for."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from types import FrameType
 
 from planner.errors import Finding, InputError, refuse
 from planner.inputs.text import unreadable
-from planner.planning.atomic_write import write_atomically
-from planner.reporting.format import listed
 
 _WRITABLE = 0o222
 
@@ -34,6 +33,27 @@ def plan_text(path: Path) -> str:
         raise InputError(unreadable(path, error, str(path))) from None
 
 
+def write_atomically(contents: Mapping[Path, str | bytes]) -> None:
+    """Write whole files, none of them unless the disk has room for all, and old ones survive.
+
+    Text in UTF-8, lines end in LF. Raises InputError where one of them cannot be written.
+    """
+    # Beside each target, so that the rename stays on one volume; of this writer alone.
+    mine = f".{os.getpid()}-{get_ident()}"
+    written = {path: path.with_name(f"{mine}-{path.name}") for path in contents}
+    path = Path()
+    try:
+        for path, content in contents.items():
+            written[path].write_bytes(content if isinstance(content, bytes) else content.encode())
+        for path, temporary in written.items():
+            temporary.replace(path)
+    except OSError as error:
+        raise InputError(Finding(f"cannot be written: {error.strerror}", str(path))) from None
+    finally:
+        for temporary in written.values():
+            temporary.unlink(missing_ok=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A folder to write into, in which nothing is overwritten unless that is asked for."""
@@ -49,20 +69,15 @@ class Folder:
         Those that are `read` are never overwritten, others only where that is asked for; those
         that are `kept` are carried on from.
         """
-        inputs = set(map(os.path.realpath, read))
+        inputs = {os.path.realpath(path) for path in read}
         paths, carried = ([self.path / name for name in some] for some in (names, kept))
-        findings = [_of_folder(self.path)] if paths or carried else []
-        findings += (_of_file(path, inputs) for path in (*paths, *carried))
+        findings = [self._fault()] if paths or carried else []
+        findings += (_fault_of(path, inputs) for path in (*paths, *carried))
         there = [str(path) for path in paths if os.path.lexists(path)]
         if there and not self.overwrite and not any(findings):
-            verb, them = ("are", "them") if len(there) > 1 else ("is", "it")
-            hint = f"name another `--out`, or overwrite {them} with `--force`"
-            findings.append(Finding(f"{listed(there)} {verb} there already", hint=hint))
+            told = f"{', '.join(there)} {'are' if there[1:] else 'is'} there already"
+            findings.append(Finding(told, hint="name another `--out`, or overwrite with `--force`"))
         refuse(filter(None, findings))
-
-    def changed(self, texts: Mapping[str, str | bytes]) -> list[str]:
-        """Names of those that no ordinary file holds as they are."""
-        return [name for name, text in texts.items() if not _holds(self.path / name, text)]
 
     def make(self) -> list[Path]:
         """Make the folder where there is none; raises InputError. Folders that were made."""
@@ -82,17 +97,44 @@ class Folder:
         What has come there meanwhile is no more overwritten than what was there before; a file
         that holds the same already stays. Raises InputError.
         """
-        changed = self.changed(texts)
+        changed = {name: text for name, text in texts.items() if not _holds(self.path / name, text)}
         self.require_free(changed, read)
         made = self.make()
         try:
             with _uninterrupted():
-                write_atomically({self.path / name: texts[name] for name in changed})
+                write_atomically({self.path / name: text for name, text in changed.items()})
         except InputError:
             for path in made:
                 path.rmdir()
             raise
         return tuple(self.path / name for name in texts)
+
+    def _fault(self) -> Finding | None:
+        """Why no file can be written below the folder, which need not be there."""
+        folder = self.path
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        cannot = f"cannot be {'written' if there == folder else 'made'}"
+        if not there.is_dir():
+            return Finding(f"{cannot}: {there} is a file, a folder is needed", file=str(folder))
+        if not os.access(there, os.W_OK | os.X_OK):
+            return Finding(f"{cannot}: Permission denied", file=str(folder))
+        return None
+
+
+def _fault_of(path: Path, inputs: set[str]) -> Finding | None:
+    """Why a file may not be written, whatever is asked for."""
+    words = ""
+    if os.path.realpath(path) in inputs:
+        words = "is an input and would be overwritten"
+    elif path.is_symlink():
+        words = f"is a link to {path.readlink()}, and nothing is written through links"
+    elif path.is_dir():
+        words = "is a folder, and a file is to be written there"
+    elif path.exists() and not path.is_file():
+        words = "is no ordinary file"
+    elif path.exists() and not path.stat().st_mode & _WRITABLE:
+        words = "is write-protected"
+    return Finding(words, file=str(path), hint="name another `--out`") if words else None
 
 
 @contextmanager
@@ -109,33 +151,6 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, heeding)
     if came and callable(heeding):
         heeding(*came[0])
-
-
-def _of_folder(folder: Path) -> Finding | None:
-    """Why no file can be written below a folder, which need not be there."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    cannot = f"cannot be {'written' if there == folder else 'made'}"
-    if not there.is_dir():
-        return Finding(f"{cannot}: {there} is a file, a folder is needed", file=str(folder))
-    if not os.access(there, os.W_OK | os.X_OK):
-        return Finding(f"{cannot}: Permission denied", file=str(folder))
-    return None
-
-
-def _of_file(path: Path, inputs: set[str]) -> Finding | None:
-    """Why a file may not be written, whatever is asked for."""
-    words = ""
-    if os.path.realpath(path) in inputs:
-        words = "is an input and would be overwritten"
-    elif path.is_symlink():
-        words = f"is a link to {path.readlink()}, and nothing is written through links"
-    elif path.is_dir():
-        words = "is a folder, and a file is to be written there"
-    elif path.exists() and not path.is_file():
-        words = "is no ordinary file"
-    elif path.exists() and not path.stat().st_mode & _WRITABLE:
-        words = "is write-protected"
-    return Finding(words, file=str(path), hint="name another `--out`") if words else None
 
 
 def _holds(path: Path, text: str | bytes) -> bool:

@@ -1,52 +1,74 @@
-"""`planner check`, `plan`, `explain`, `replay`, `compare` and `report`: one plan, or two."""
+"""Commands on plans: `check`, `plan`, `explain`, `replay`, `compare`, `report`, and what if.
+
+What if are `sweep`, `sensitivity`, `alternatives` and `risk`: many plans of one scenario.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import planner
-from planner.api.folder import Folder
-from planner.cli.options import (
+from planner.cli.common import (
     FILE,
     NEW_FILE,
+    ProgressLine,
     asking,
     effort_options,
     file_option,
+    finish,
     folder_option,
     format_choice,
     format_option,
     jobs_option,
+    number_option,
     out_option,
-    quiet_option,
-)
-from planner.cli.screen import (
-    ProgressLine,
     page_width,
     print_exact,
-    print_result,
+    quiet_option,
     say_written,
+    share_option,
+    show,
+    together,
+    work_options,
     write,
 )
 from planner.errors import ExitCode, Finding, InputError
 from planner.inputs.text import did_you_mean
+from planner.planning.files import Folder
+from planner.reporting.format import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Sequence
 
-    from planner import Changes, Effort, PlanResult, Scenario
+    from planner import (
+        AlternativesResult,
+        Changes,
+        Effort,
+        PlanResult,
+        Result,
+        Scenario,
+        SensitivityResult,
+        Work,
+    )
 
 _FILES = ("plan.json", "plan.md")
 _MORE = "All of it, with schedule, use, assumptions, sources and proof"
 _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
 """What `--crosscheck` writes where another solver refutes the proof."""
+_OF_COMPARISON = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
+_OF_ALTERNATIVES = ("alternatives.json", "alternatives.md", "alternatives.html")
+_OF_SENSITIVITY = ("sensitivity.json", "sensitivity.md", "sensitivity.html", "tornado.svg")
+
+_scenario_argument = click.argument("scenario", type=FILE)
+_plan_argument = click.argument("plan_json", metavar="PLAN.json", type=FILE)
 
 
 @click.command()
-@click.argument("scenario", type=FILE)
+@_scenario_argument
 @out_option(*_FILES)
 @file_option(
     "--from",
@@ -74,9 +96,7 @@ _DISAGREEMENT = ("disagreement.json", "disagreement.mps")
     help="Print the whole plan: schedule, use, sites, teams, assumptions, sources and proof.",
 )
 @format_option
-@click.pass_context
 def plan(  # noqa: PLR0913, PLR0917 - click's options
-    ctx: click.Context,
     scenario: Path,
     out: Folder | None,
     from_: Path | None,
@@ -96,8 +116,8 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
     read = (*asked.read_from, *filter(None, [from_]))
     folder = out or Folder(Path())
     folder.require_free(((*_FILES,) if out else ()) + (_DISAGREEMENT if crosscheck else ()), read)
-    beside = lp and Folder(lp.parent, ctx.params["force"])
-    if lp and beside:
+    beside = Folder(lp.parent, folder.overwrite) if lp else folder
+    if lp:
         beside.require_free((lp.name,), read)
     try:
         with ProgressLine() as progress:
@@ -112,20 +132,18 @@ def plan(  # noqa: PLR0913, PLR0917 - click's options
     except planner.DisagreementError as error:
         say_written(folder.write(error.files))
         raise
-    if out is not None:
-        write(made, out)
-    if lp and beside and made.program is not None:
+    if lp and made.program is not None:
         say_written(beside.write({lp.name: made.program}))
-    print_result(made, format_, brief=not full)
+    show(made, format_, out=out, brief=not full)
     if format_ == "terminal" and not full:
         more = f"{_MORE}: {out.path / 'plan.md' if out else '--full'}"
         click.echo(f"\n{click.wrap_text(more, page_width())}")
     if not made.proved:
-        ctx.exit(ExitCode.LIMIT)
+        finish(ExitCode.LIMIT)
 
 
 @click.command()
-@click.argument("plan_json", metavar="PLAN.json", type=FILE)
+@_plan_argument
 @click.argument("job", required=False)
 def explain(plan_json: Path, job: str | None) -> None:
     """Say why a job of a saved plan runs where it runs, every number with formula and source.
@@ -135,15 +153,14 @@ def explain(plan_json: Path, job: str | None) -> None:
     PLAN.json is what `planner plan SCENARIO --out DIR` has written; it is checked against the
     inputs that it names first.
     """
-    print_result(planner.explain(plan_json, job) if job else planner.explain(plan_json))
+    show(planner.explain(plan_json, job) if job else planner.explain(plan_json))
 
 
 @click.command()
-@click.argument("plan_json", metavar="PLAN.json", type=FILE)
+@_plan_argument
 @quiet_option
 @format_option
-@click.pass_context
-def replay(ctx: click.Context, plan_json: Path, format_: str) -> None:
+def replay(plan_json: Path, format_: str) -> None:
     """Plan again from the files and options that a saved plan records, and compare.
 
     Its files are looked for from the current folder: replay a plan where it was made.
@@ -152,9 +169,9 @@ def replay(ctx: click.Context, plan_json: Path, format_: str) -> None:
     """
     with ProgressLine() as progress:
         found = planner.replay(plan_json, progress=progress)
-    print_result(found, format_)
+    show(found, format_)
     if not found.identical:
-        ctx.exit(ExitCode.DIFFERENT)
+        finish(ExitCode.DIFFERENT)
 
 
 @click.command()
@@ -187,9 +204,6 @@ def check(scenarios: tuple[Path, ...], changes: Changes, resolved: bool) -> None
         raise InputError(*dict.fromkeys(mistakes))
 
 
-_OF_COMPARISON = ("compare.json", "compare.md", "compare.html", "waterfall.svg")
-
-
 @click.command()
 @click.argument("before")
 @click.argument("after")
@@ -220,20 +234,15 @@ def compare(
     """
     sides = [_side(before, changes), _side(after, changes, beside=before)]
     if out is not None:
-        read = (one for side in sides for one in side.read_from)
-        out.require_free(_OF_COMPARISON, (*read, *filter(None, [actuals])))
+        read = [path for side in sides for path in side.read_from]
+        out.require_free(_OF_COMPARISON, [*read, *filter(None, [actuals])])
     with ProgressLine() as progress:
         found = planner.compare(
             *sides, labels=(before, after), actuals=actuals, progress=progress, **effort
         )
-    if out is not None:
-        write(found, out)
-    if format_ == "github":
-        print_exact(found.to_github())
-    else:
-        print_result(found, format_)
+    show(found, format_, out=out)
     if exit_code and not found.same:
-        click.get_current_context().exit(ExitCode.DIFFERENT)
+        finish(ExitCode.DIFFERENT)
 
 
 def _side(text: str, changes: Changes, *, beside: str = "") -> PlanResult | Scenario:
@@ -255,32 +264,19 @@ def _named(text: str, changes: Changes, beside: str) -> tuple[Path, tuple[str, .
     for place in reversed([match.start() for match in re.finditer(":", text)]):
         if Path(text[:place]).is_file():
             return Path(text[:place]), tuple(text[place + 1 :].split(","))
-    if not beside:
-        return Path(text), ()
-    other, _ = _named(beside, changes, "")
+    other = _named(beside, changes, "")[0] if beside else Path("none.json")
     if other.suffix == ".json":
         return Path(text), ()
-    known = planner.load(other, **changes).variations
-    if not set(text.split(",")) <= set(known):
+    known, names = planner.load(other, **changes).variations, tuple(text.split(","))
+    if not {*names} <= {*known}:
         message = f"is neither a file nor a scenario or override of {other}"
         raise InputError(Finding(message, file=text, hint=did_you_mean(text, known)))
-    return other, tuple(text.split(","))
-
-
-_DOCUMENTS = ("justification", "quarterly")
-_KINDS = ("html", "xlsx", "md")
-_ALTERNATIVES, _SENSITIVITY = "alternatives.json", "sensitivity.json"
-_MADE: Mapping[str, tuple[str, ...]] = {
-    "none": (),
-    "options": (_ALTERNATIVES,),
-    "all": (_ALTERNATIVES, _SENSITIVITY),
-}
-"""What is planned where it is not there yet."""
+    return other, names
 
 
 @click.command()
-@click.argument("plan_json", metavar="PLAN.json", type=FILE)
-@folder_option("the documents, made if needed")
+@_plan_argument
+@folder_option("Folder for the documents, made if needed.")
 @click.option(
     "--option",
     "options",
@@ -305,7 +301,6 @@ _MADE: Mapping[str, tuple[str, ...]] = {
 @click.option("--pdf", is_flag=True, help="Also print both to PDF; needs the extra `pdf`.")
 @click.option(
     "--what-if",
-    "wanted",
     type=click.Choice(("none", "options", "all")),
     default="options",
     show_default=True,
@@ -313,18 +308,14 @@ _MADE: Mapping[str, tuple[str, ...]] = {
 )
 @jobs_option
 @effort_options
-def report(  # noqa: PLR0913 - click's options
+def report(
     plan_json: Path,
     *,
     out: Folder,
     options: tuple[str, ...],
-    since: Path | None,
-    actuals: Path | None,
-    edition: Literal["short", "full"],
-    pdf: bool,
-    wanted: Literal["none", "options", "all"],
     jobs: int | None,
     effort: Effort,
+    **asked: Any,  # noqa: ANN401 - since, actuals, edition, pdf and what_if
 ) -> None:
     """Write the procurement justification and the quarterly capacity plan of a saved plan.
 
@@ -333,59 +324,173 @@ def report(  # noqa: PLR0913 - click's options
     beside it, once; `--what-if all` also plans every other alternative and the sensitivity. What
     `planner risk` wrote into the same folder is told as well.
     """
-    asked = _asked(options)
-    kinds = (*_KINDS, "pdf") if pdf else _KINDS
-    names = [f"{name}.{kind}" for name in _DOCUMENTS for kind in kinds]
-    names += ["compare.json"] if since else []
-    read = tuple(filter(None, (plan_json, since, actuals, *asked.values())))
+    others = dict(map(_option, options))
+    if len(others) < len(options):
+        raise InputError(Finding("is given to two plans", path="--option", hint="name each once"))
+    kinds = ("html", "xlsx", "md", "pdf") if asked["pdf"] else ("html", "xlsx", "md")
+    names = [f"{name}.{kind}" for name in ("justification", "quarterly") for kind in kinds]
+    names += ["compare.json"] if asked["since"] else []
+    given = (plan_json, asked["since"], asked["actuals"], *others.values())
+    read = [*filter(None, given)]
     out.require_free(names, read)
     plan = planner.read_plan(plan_json)
     folders = (plan_json.parent, out.path)
     alternatives = planner.AlternativesResult.beside(plan, *folders)
     sensitivity = planner.SensitivityResult.beside(plan, *folders)
-    risk = planner.RiskResult.beside(plan, *folders)
-    kept: dict[str, str] = {}
-    if alternatives and (alternatives.whole or wanted != "all"):
-        kept[_ALTERNATIVES] = alternatives.to_json()
-    if sensitivity:
-        kept[_SENSITIVITY] = sensitivity.to_json()
-    unmade = [name for name in _MADE[wanted] if name not in kept]
-    out.require_free((*out.changed(kept), *unmade), read)
+    whole = alternatives and (alternatives.whole or asked["what_if"] != "all")
+    unmade = [] if whole or asked["what_if"] == "none" else ["alternatives.json"]
+    unmade += ["sensitivity.json"] if asked["what_if"] == "all" and not sensitivity else []
+    out.require_free(unmade, read)
     with ProgressLine() as progress:
-        made = planner.report(
+        found = planner.report(
             plan,
-            options=asked,
-            since=since,
-            actuals=actuals,
+            options=others,
             alternatives=alternatives,
             sensitivity=sensitivity,
-            risk=risk,
-            what_if=wanted,
-            edition=edition,
-            pdf=pdf,
+            risk=planner.RiskResult.beside(plan, *folders),
             workers=jobs,
             progress=progress,
+            **asked,
             **effort,
         )
-    write(made, out)
-    for hint in made.hints:
+    write(found, out)
+    for hint in found.hints:
         click.echo(f"hint: {hint}", err=True)
 
 
-def _asked(options: tuple[str, ...]) -> dict[str, Path]:
-    """Other plans by name."""
-    asked: dict[str, Path] = {}
-    for name, path in map(_option, options):
-        if name in asked:
-            raise InputError(Finding(f"`--option {name}=…` is there twice: {asked[name]}, {path}"))
-        asked[name] = path
-    return asked
-
-
 def _option(text: str) -> tuple[str, Path]:
-    name, equals, path = text.partition("=")
-    if not (name.strip() and equals and path):
+    """The name of another plan, and its file."""
+    name, _, path = text.partition("=")
+    if not (name.strip() and path):
         raise InputError(
             Finding(f"`--option {text}` is not NAME=PLAN.json", hint="--option 'rent only=a.json'")
         )
     return name.strip(), Path(path)
+
+
+def _answer(
+    question: Callable[..., AlternativesResult | SensitivityResult],
+    files: Sequence[str],
+    scenario: Path,
+    changes: Changes,
+    *,
+    out: Folder | None,
+    work: Work,
+    format_: str,
+    **asked: Any,  # noqa: ANN401 - as the question takes them
+) -> None:
+    """Ask of a scenario, write the files where that is wanted, print, and end."""
+    loaded = planner.load(scenario, **changes)
+    if out is not None:
+        out.require_free(files, loaded.read_from)
+    with ProgressLine() as progress:
+        found = question(loaded, progress=progress, **asked, **work)
+    show(found, format_, out=out)
+    finish(found.exit_code)
+
+
+@click.command()
+@_scenario_argument
+@share_option("--within", "3%", "Share by which such a plan may cost more than the cheapest.")
+@out_option(*_OF_ALTERNATIVES)
+@asking
+@work_options
+@format_option
+def alternatives(**given: Any) -> None:  # noqa: ANN401 - click's values
+    """Show plans that differ where people care, beside the cheapest.
+
+    Do nothing, reclaim first and rent only are always among them, with their shortfall. Of the
+    plans that cost little more than the cheapest: fewest node types, a single vendor, most
+    headroom, fewest moves, lowest power, earliest.
+    """
+    _answer(planner.alternatives, _OF_ALTERNATIVES, **given)
+
+
+@click.command()
+@_scenario_argument
+@share_option("--swing", "20%", "Share of its value by which each figure is moved either way.")
+@number_option("--weeks", 4, "Weeks by which lead times are moved either way.")
+@share_option(
+    "--precision", "1%", "How closely a switching value is found, as a share of the value."
+)
+@out_option(*_OF_SENSITIVITY)
+@asking
+@work_options
+@format_option
+def sensitivity(**given: Any) -> None:  # noqa: ANN401 - click's values
+    """Show which figures the cost depends on, and at which values the recommendation changes.
+
+    Prices of offers, growth, lead times, discount, energy, support and useful life are moved one at
+    a time. Where another purchase results, the value at which that happens is found.
+    """
+    _answer(planner.sensitivity, _OF_SENSITIVITY, **given)
+
+
+def _kept(
+    question: Callable[..., Any],
+    asked: Path,
+    out: Folder,
+    changes: Changes,
+    work: Work,
+    **more: Any,  # noqa: ANN401 - as the question takes them
+) -> Any:  # noqa: ANN401 - the result of the question
+    """Ask what is kept in a folder as it is found, and say which files are there."""
+    with ProgressLine() as progress:
+        found: Result = question(
+            *(asked,),
+            out=out.path,
+            overwrite=out.overwrite,
+            progress=progress,
+            **changes,
+            **work,
+            **more,
+        )
+    say_written(out.path / name for name in found.files())
+    return found
+
+
+_kept_options = together(asking, work_options)
+
+
+@click.command()
+@click.argument("grid", type=FILE)
+@folder_option(
+    "Folder for the results, made if needed; a sweep that was stopped carries on from there."
+)
+@_kept_options
+def sweep(grid: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
+    """Plan many variants of a scenario, a row each.
+
+    GRID is a file that names the scenario and what is changed. Rows that the folder has already
+    are not planned again. Exit code 4: a row was not proved within the limits.
+    """
+    found = _kept(planner.sweep, grid, **given)
+    if found.left_out:
+        rows = count_of(found.left_out, "row")
+        click.echo(f"left out {rows} that others ask for already", err=True)
+    click.echo(f"wrote {found.results}", err=True)
+    show(found)
+    finish(found.exit_code)
+
+
+@click.command()
+@click.argument("futures", type=FILE)
+@number_option("--samples", 200, "How many futures to draw and plan.")
+@folder_option("Folder for the results, made if needed; what was stopped carries on from there.")
+@number_option(
+    "--plans",
+    3,
+    "Most purchase plans to compare in these futures, in search of the best in the bad cases; "
+    "0: none.",
+)
+@_kept_options
+def risk(futures: Path, **given: Any) -> None:  # noqa: ANN401 - click's values
+    """Plan many futures of a scenario: cost bands, and the chance that the plan falls short.
+
+    FUTURES is a file that names the scenario and what is uncertain about it, each as a least, most
+    likely and greatest value. It also searches for what to buy for the bad cases: purchase plans
+    are compared in all futures, with rents and placements adapted to each.
+    """
+    found = _kept(planner.risk, futures, **given)
+    show(found)
+    finish(found.exit_code)
