@@ -11,12 +11,12 @@ from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
 from planner.packing.constraints.moves import kept_by_pool, moved_units
 from planner.packing.constraints.racks import all_racked
 from planner.packing.constraints.spares import kept_for_groups
-from planner.packing.formulation.runs import on_fewest_gpus, rooms_of
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
-from planner.packing.node_packing.greedy import Packed, Pattern
+from planner.packing.node_packing.cutting import Packed, Pattern
 from planner.packing.node_packing.shared_gpus import Held, starts
 from planner.packing.problem import Pool, Problem, Shape
+from planner.packing.runs import on_fewest_gpus, rooms_of
 from planner.packing.solution import (
     RUNNING_COST,
     WHOLE_NODES,
@@ -27,8 +27,7 @@ from planner.packing.solution import (
     Solution,
     Status,
 )
-from planner.packing.solvers.linear import Duals, solve_linear
-from planner.packing.solvers.program import Program, ProgramRow, Variable
+from planner.packing.solver import Duals, Program, ProgramRow, Variable, solve_linear
 
 DemandChoice = tuple[int, int]
 """(demand, choice)."""

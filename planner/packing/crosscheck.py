@@ -17,10 +17,10 @@ from planner.errors import DisagreementError, LimitError
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import Opinion, Verdict
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import (
+from planner.packing.solver import (
     Answer,
     Outcome,
+    Program,
     cbc_version,
     mps_text,
     solve_integer,

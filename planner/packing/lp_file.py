@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solvers.program import Program, Variable
-from planner.packing.solvers.solver import lp_text
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, Variable, lp_text
+from planner.packing.translation import Translation
 
 _USD_PER_UNIT = CENTS_PER_UNIT / 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.]+")

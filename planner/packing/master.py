@@ -14,7 +14,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.node_packing.cutting import Cut
 from planner.packing.node_packing.shared_gpus import OPENED
 from planner.packing.problem import WHOLE, Choice, Pool, Problem, RunWindow, Shape
-from planner.packing.solvers.program import Program
+from planner.packing.solver import Program
 
 CENTS_PER_UNIT = 100_000
 """The objective is stated in thousands of dollars, so that its coefficients stay near 1."""

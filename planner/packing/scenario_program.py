@@ -16,8 +16,7 @@ from math import floor, isfinite
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
 from planner.packing.problem import Problem, SpendLimit, Supply
 from planner.packing.search import rooted
-from planner.packing.solvers.program import Program, Variable
-from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.solver import Outcome, Program, Variable, solve_integer
 
 _ROUNDED = 1e-3
 """Of a cent: what the objective of a solver may be below a whole number."""

@@ -20,23 +20,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from planner.errors import LimitError
-from planner.packing.constraints.budgets import BILL, state_budgets
-from planner.packing.constraints.moves import moves_held
-from planner.packing.formulation.build import build_master, kept_apart
-from planner.packing.formulation.variants import (
+from planner.packing.build import (
     at_random,
+    build_master,
+    kept_apart,
     on_cheapest_gpus,
     with_at_least,
 )
-from planner.packing.incumbent import Incumbent, Infeasible
+from planner.packing.constraints.budgets import BILL, state_budgets
+from planner.packing.constraints.moves import moves_held
+from planner.packing.incumbent import Incumbent, Infeasible, begin, whole_near
 from planner.packing.layouts import Layouts
 from planner.packing.local_search import place_unlike
 from planner.packing.master import MasterProgram, PoolInQuarter
 from planner.packing.problem import NOWHERE, Problem
-from planner.packing.solvers.linear import solve_linear
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Answer, Outcome, solve_integer
-from planner.packing.start import begin, whole_near
+from planner.packing.solver import Answer, Outcome, Program, solve_integer, solve_linear
 from planner.packing.work import polled, spent
 
 _ROOT_ROUNDS, _ROOT_TIME = 6, 0.3

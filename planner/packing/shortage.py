@@ -16,9 +16,8 @@ from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
 from planner.packing.problem import ALL_TRAFFIC, Demand, Pool, Problem, Supply
 from planner.packing.search import search
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, solve_integer
+from planner.packing.translation import Translation
 from planner.packing.work import spent
 
 _TIME_S = 10.0

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from planner.inputs.base import Frozen, SourcedFigure
 from planner.inputs.catalog.catalog import Catalog, PurchasePrice, RentPrice
 from planner.inputs.rules.rule import Erratum, Example, Rule, RuleInput, RuleSource
-from planner.packing.solvers.doctor import Examined
+from planner.packing.doctor import Examined
 from planner.reporting.document import (
     Block,
     Bullets,

@@ -15,7 +15,7 @@ from planner.errors import InfeasibleError
 from planner.inputs.base import Frozen
 from planner.packing.incumbent import Infeasible
 from planner.packing.scenario_program import Future, Hedged, Mean, Order, future_of, hedged
-from planner.packing.solvers.solver import Outcome
+from planner.packing.solver import Outcome
 from planner.whatif.results import Acquired, PlanSummary, StoredResult, question_of, summary_of
 from planner.whatif.sweep import VariantRuns
 from planner.whatif.uncertain import Futures

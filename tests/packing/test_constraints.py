@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.packing.formulation.build import build_master
+from planner.packing.build import build_master
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solvers.linear import solve_linear
+from planner.packing.solver import solve_linear
 
 BUY = 10_000_000
 RENT = 3_000_000

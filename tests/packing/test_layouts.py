@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from planner.packing.formulation.build import build_master
-from planner.packing.node_packing.cutting import Cut, CuttingStock, Pricing
-from planner.packing.node_packing.greedy import Packed, fullest_first_fit, least_slack, nodes_in
+from planner.packing.build import build_master
+from planner.packing.node_packing.cutting import (
+    Cut,
+    CuttingStock,
+    Packed,
+    Pricing,
+    fullest_first_fit,
+    least_slack,
+    nodes_in,
+)
 from planner.packing.problem import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from planner.packing.node_packing.greedy import Pattern
+    from planner.packing.node_packing.cutting import Pattern
 
 NODE = Shape(8, 56, 1_000_003)
 SMALL_NODE = Shape(3, 56, 1_000_003)

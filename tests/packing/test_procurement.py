@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from planner.packing.build import build_master
 from planner.packing.constraints import nodes_allowed
-from planner.packing.formulation.build import build_master
 from planner.packing.problem import PriceTier, Reserve, SpendLimit, Supply
 from planner.packing.solution import Status
 

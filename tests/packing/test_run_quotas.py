@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from planner.packing.build import build_master
 from planner.packing.constraints.quotas import hold_by_hour
-from planner.packing.formulation.build import build_master
 from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import Choice, Demand, RunWindow, Shape
 from tests.packing.draws import quota

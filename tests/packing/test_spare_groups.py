@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.packing.formulation.build import kept_apart
+from planner.packing.build import kept_apart
 from planner.packing.problem import RackSpace
 from tests.packing.draws import draw, pinned, spare_group
 from tests.packing.meaning import stands_in

@@ -13,7 +13,7 @@ from planner.packing.problem import ALWAYS, WHOLE, RunWindow
 from planner.sizing.sizers import Sizers
 
 if TYPE_CHECKING:
-    from planner.packing.statement.translate import Translation
+    from planner.packing.translation import Translation
 
 SCENARIO = """\
 format: 1

@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from planner.packing.formulation.build import build_master
+from planner.packing.build import build_master
 from planner.packing.layouts import cutting_stocks
 from planner.packing.local_search import place_unlike
-from planner.packing.node_packing.greedy import fullest_first_fit, nodes_in
+from planner.packing.node_packing.cutting import fullest_first_fit, nodes_in
 from planner.packing.problem import Shape
-from planner.packing.solvers.solver import solve_integer
+from planner.packing.solver import solve_integer
 
 
 def always() -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from planner.packing.solution import Layout, PriceTag, Solution, Status
-from planner.packing.statement.translate import Translation, translate
+from planner.packing.translation import Translation, translate
 from planner.planning.assemble import SolvedPortfolio, assemble
 from planner.sizing.candidate import (
     Candidate,

@@ -7,8 +7,8 @@ from math import ceil
 import pytest
 
 import planner
+from planner.packing import nowhere
 from planner.packing.constraints import traffic
-from planner.packing.statement import nowhere
 from planner.sizing.sizers import Sizers
 from planner.whatif.variants import units_short
 from tests.stated import asked

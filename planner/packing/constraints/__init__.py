@@ -17,7 +17,6 @@ from planner.packing.constraints import (
     offers,
     quotas,
     racks,
-    releases,
     site_limits,
     spares,
     traffic,
@@ -25,7 +24,7 @@ from planner.packing.constraints import (
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram
 from planner.packing.node_packing.list_schedule import Placed
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 
 class Kind(Protocol):
@@ -45,12 +44,11 @@ class Kind(Protocol):
         """What is asked, one by one, in the user's words."""
 
 
-_ON_NODES: tuple[Kind, ...] = (offers, releases, racks, site_limits, budgets)
+_ON_NODES: tuple[Kind, ...] = (offers, racks, site_limits, budgets)
 """Those that bind which nodes are had, and nothing else."""
 _KINDS: tuple[Kind, ...] = (
     traffic,
     offers,
-    releases,
     spares,
     moves,
     growth,

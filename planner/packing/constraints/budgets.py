@@ -13,7 +13,7 @@ from math import gcd
 from planner.packing.constraints.base import LIMITED_OFFERS, Condition, rising, widening
 from planner.packing.master import MasterProgram
 from planner.packing.problem import SpendLimit
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = LIMITED_OFFERS
 _LARGE = 1000

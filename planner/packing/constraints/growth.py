@@ -12,7 +12,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import Pool, Problem, Reserve
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = OWNED_NODES
 

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import NOWHERE, Demand, Problem, Shape
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = "units that run today"
 

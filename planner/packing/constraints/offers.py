@@ -1,4 +1,7 @@
-"""Offers: how many nodes they give, when, and at which price for how many."""
+"""Offers: how many nodes they give, when, and at which price for how many.
+
+Of owned nodes that are let go, none is switched off that was sold before, and none twice.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from planner.inputs.base import LARGEST_COUNT_PER_QUARTER
 from planner.inputs.text import count_of
 from planner.packing.constraints.base import (
     LIMITED_OFFERS,
+    OWNED_NODES,
     Condition,
     resupplying,
     rising,
@@ -19,8 +23,8 @@ from planner.packing.constraints.base import (
 from planner.packing.constraints.spares import most_spare
 from planner.packing.master import MasterProgram
 from planner.packing.problem import PriceTier, Problem, Supply
-from planner.packing.statement.spans import said, spans, when
-from planner.packing.statement.translate import Translation
+from planner.packing.supply import said, spans, when
+from planner.packing.translation import Translation
 
 BILL = LIMITED_OFFERS
 
@@ -35,13 +39,16 @@ def offers_of(problem: Problem) -> list[list[int]]:
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State the rows `maximum`, `deliveries` and `lot`."""
+    """State the rows `maximum`, `deliveries`, `lot` and, of nodes that are let go, `let-go`."""
     for supplies in offers_of(master.problem):
         _maximum(master, supplies)
         _deliveries(master, supplies)
         if master.problem.supplies[supplies[0]].lot is not None:
             for quarter in range(master.problem.quarters):
                 _one_lot(master, supplies, quarter)
+    master.program.owner = OWNED_NODES
+    for number, (most, gone) in enumerate(_let_go(master)):
+        master.program.row(f"let-go[{number}]", dict.fromkeys(gone, 1.0), "<=", most)
 
 
 def _maximum(master: MasterProgram, supplies: Sequence[int]) -> None:
@@ -134,10 +141,34 @@ def _useful(problem: Problem) -> int:
     return ceil(asked / (1 - free)) + spare
 
 
+def _let_go(master: MasterProgram) -> Iterator[tuple[int, list[int]]]:
+    """By fleet entry and quarter: how many nodes there are, and variables of those let go then.
+
+    Where nodes may be sold alone, or switched off alone, their maximum says as much.
+    """
+    supplies = master.problem.supplies
+    alike: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for number, supply in enumerate(supplies):
+        if supply.releases:
+            alike[supply.name, supply.pool].append(number)
+    for group in alike.values():
+        off = [supplies[number] for number in group if supplies[number].kind != "sell"]
+        for quarter in range(master.problem.quarters) if len(group) > 1 else ():
+            gone = [
+                master.acquire[number, entry]
+                for number in group
+                for entry in supplies[number].entries(quarter)
+                if (number, entry) in master.acquire
+            ]
+            if gone:
+                yield max(one.maximum or 0 for one in off), gone
+
+
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether the nodes acquired keep to maxima, deliveries and price levels, in whole numbers."""
+    """Whether nodes keep to maxima, deliveries and price levels, and none is let go twice."""
     taken = {key: round(values[index]) for key, index in master.acquire.items()}
-    return all(
+    let_go = ((most, sum(round(values[index]) for index in gone)) for most, gone in _let_go(master))
+    return all(gone <= most for most, gone in let_go) and all(
         _within_maximum(master.problem, supplies, taken)
         and _delivered(master.problem, supplies, taken)
         and _in_lots(master.problem, supplies, taken)

@@ -26,7 +26,7 @@ from planner.packing.master import MasterProgram, Terms
 from planner.packing.node_packing.dual_feasible import times_of
 from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALL_TRAFFIC, WHOLE, Choice, Demand, Problem, Quota, RunWindow
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = "quotas of the teams"
 

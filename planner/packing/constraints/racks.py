@@ -18,9 +18,8 @@ from planner.packing.constraints.spares import fewest_empty, most_in_rack
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import Problem, RackSpace, SharedSpares
 from planner.packing.solution import Racked
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, solve_integer
+from planner.packing.translation import Translation
 
 BILL = SITES
 _TIME_S = 10.0

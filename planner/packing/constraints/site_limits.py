@@ -16,7 +16,7 @@ from planner.packing.constraints.base import (
 )
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import Limit
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = SITES
 

@@ -18,7 +18,7 @@ from planner.packing.constraints.moves import homes, main_pools
 from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.problem import WHOLE, Choice, Demand, Pool, Problem, RackSpace, SharedSpares
 from planner.packing.solution import Racked
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = OWNED_NODES
 

@@ -14,12 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import mul
 
-from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import Packed, Pattern, fullest_first_fit, nodes_in
-from planner.packing.node_packing.greedy import shares as shares_of
+from planner.packing.node_packing.cutting import (
+    CuttingStock,
+    Packed,
+    Pattern,
+    fullest_first_fit,
+    nodes_in,
+)
+from planner.packing.node_packing.cutting import shares as shares_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
+from planner.packing.solver import Program, solve_integer
 
 OPENED = Shape(1, 0, 0)
 """An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""

@@ -13,7 +13,7 @@ from planner.inputs.settled import Inputs
 from planner.packing import Translation
 from planner.packing.problem import Pool, RackSpace
 from planner.packing.solution import Racked, Solution
-from planner.packing.statement.translate import held_name
+from planner.packing.translation import held_name
 from planner.planning.plan import Node, Origin
 
 _MARKS: dict[Origin, str] = {"owned": "", "buy": "", "rent": "r", "reserve": "v", "hourly": "h"}

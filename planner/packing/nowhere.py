@@ -35,7 +35,7 @@ from planner.packing.problem import (
     SupplyKind,
 )
 from planner.packing.solution import Solution
-from planner.packing.statement.translate import RunningUnits, Translation, Unit, translate
+from planner.packing.translation import RunningUnits, Translation, Unit, translate
 from planner.sizing.candidate import SizedJob
 
 _API = "API"

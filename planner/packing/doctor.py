@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from planner.errors import LimitError
-from planner.packing.solvers.program import Program, Sense, Variable
-from planner.packing.solvers.solver import (
+from planner.packing.solver import (
     Answer,
     Outcome,
+    Program,
+    Sense,
+    Variable,
     cbc_version,
     solve_integer,
     solve_with_cbc,

@@ -12,24 +12,44 @@ By its GPU-hours, a run of eight GPUs for a day is a hundredth of a node; and ye
 which nothing stays all quarter. GPUs of a node beside each other on which runs of so many GPUs take
 turns are a *lane*: a node of which some GPUs stay taken has as many of a width as fit the rest. A
 lane of a run on several nodes is as many nodes, on which nothing stays.
+
+A GPU that is shared by memory is to its pieces what a node is to pieces of whole GPUs: something
+of one size that holds what fits. So the same functions and the same cutting stock bound how many
+are opened.
+
+Variants of the program ask for units that can be laid out; each is a copy, and the program that
+proves the bound is left as it is.
 """
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
 from planner.packing.constraints.base import LIMITED_OFFERS
+from planner.packing.constraints.moves import stay_rewards
 from planner.packing.constraints.spares import stand_ins
-from planner.packing.formulation.hourly_nodes import add_hire
-from planner.packing.formulation.partitioned_gpus import add_opened
-from planner.packing.master import MasterProgram, PoolInQuarter, Terms, Usage
+from planner.packing.hourly_nodes import add_hire
+from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter, Terms, Usage
+from planner.packing.node_packing.cutting import Cut, CuttingStock
 from planner.packing.node_packing.dual_feasible import times_of, weights_by_order
-from planner.packing.problem import ALWAYS, NOWHERE, Demand, Pool, Problem, Shape
-from planner.packing.solvers.program import Sense
+from planner.packing.node_packing.shared_gpus import fillings, gpu_of
+from planner.packing.problem import (
+    ALWAYS,
+    NOWHERE,
+    WHOLE,
+    Choice,
+    Demand,
+    Part,
+    Pool,
+    Problem,
+    Shape,
+)
+from planner.packing.solver import Program, ProgramRow, Sense
 
 
 def build_master(problem: Problem) -> MasterProgram:
@@ -326,3 +346,226 @@ def _lanes_taken(usage: Usage, gpus: int, offered: int) -> int:
     """Lanes of a width that a run takes while it runs, on all of its nodes."""
     nodes = usage.times
     return nodes * (usage.shape.gpus // gpus) if gpus <= offered else nodes // (gpus // offered)
+
+
+def add_opened(master: MasterProgram) -> None:
+    """Count the GPUs that parts are taken of: where one is partitioned, by how it is."""
+    for key, usages in master.usages.items():
+        pieces: dict[Part, Terms] = defaultdict(lambda: defaultdict(float))
+        for usage in usages:
+            if usage.shape.part != WHOLE:
+                usage.weigh(pieces[usage.shape.part], 1.0)
+        opened = _partitioned(master, key, pieces)
+        if any(not part.profile for part in pieces):
+            opened.append(_shared(master, key))
+        if opened:
+            master.open_gpus(key, opened)
+
+
+def _partitioned(
+    master: MasterProgram, key: PoolInQuarter, pieces: Mapping[Part, Terms]
+) -> list[int]:
+    """Variables of the GPUs that are partitioned, by their fullest fillings: rows `parts`."""
+    program, pool, place = master.program, master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
+    profiles = sorted(part for part in pieces if part.profile)
+    fills = {
+        fill: program.variable(f"opened{place}", integer=True) for fill in fillings(pool, profiles)
+    }
+    for part in profiles:
+        load = {index: -float(dict(fill).get(part, 0)) for fill, index in fills.items()}
+        program.row(f"parts{place}", load | pieces[part], "<=", 0.0)
+    return [*fills.values()]
+
+
+def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
+    """The variable of the GPUs that are shared by memory: rows `shared` and `dual-shared`."""
+    master.shared[key] = master.program.variable(f"shared[{key[0]},{key[1]}]", integer=True)
+    usages = _shares(master, key)
+    sizes = [(0, usage.shape.part.memory_mb, 1) for usage in usages]
+    offered = master.problem.pools[key[0]].shared_mb
+    for order, weights in weights_by_order(sizes, offered, 1):
+        name = f"dual-shared-{order}" if order else "shared"
+        _row(master, name, key, zip(usages, weights, strict=True), tightens=order > 0)
+    return master.shared[key]
+
+
+def cut_shared(
+    master: MasterProgram, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
+) -> int:
+    """State cuts where a solution shares too few GPUs by memory; how many there are."""
+    cuts: dict[tuple[int, Cut], None] = {}
+    for key, shared in master.shared.items():
+        stock = stocks[key[0]]
+        cut = stock.separate(_load(master, stock, key, values), values[shared])
+        if cut:
+            cuts[key[0], cut] = None
+    for pool, cut in cuts:
+        _add_cut(master, master.problem.pools[pool], cut)
+    return len(cuts)
+
+
+def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
+    """State a cut of the GPUs that are shared, for every pool where they are the same."""
+    weight = dict(zip(cut.shapes, cut.weights, strict=True))
+    for key in master.shared:
+        other = master.problem.pools[key[0]]
+        if (other.gpu_type, other.shared_mb) == (pool.gpu_type, pool.shared_mb):
+            weighed = ((usage, weight[_share_size(usage)]) for usage in _shares(master, key))
+            _row(master, "cutting-shared", key, weighed, tightens=True)
+
+
+def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
+    """By pool: packings of shares of memory on GPUs, which offer nothing else."""
+    kinds: dict[tuple[str, int], set[Shape]] = defaultdict(set)
+    for key in master.shared:
+        pool = master.problem.pools[key[0]]
+        kinds[pool.gpu_type, pool.shared_mb].update(map(_share_size, _shares(master, key)))
+    made = {
+        (gpu_type, shared_mb): CuttingStock(gpu_of(shared_mb, [*sizes]), sorted(sizes), go_on)
+        for (gpu_type, shared_mb), sizes in kinds.items()
+    }
+    pools = ((number, master.problem.pools[number]) for number, _ in master.shared)
+    return {number: made[pool.gpu_type, pool.shared_mb] for number, pool in pools}
+
+
+def _load(
+    master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
+) -> list[float]:
+    """Pieces that share GPUs by memory in a solution, by the shapes of the stock."""
+    position = {shape: index for index, shape in enumerate(stock.shapes)}
+    load = [0.0] * len(position)
+    for usage in _shares(master, key):
+        load[position[_share_size(usage)]] += usage.units(values)
+    return load
+
+
+def _shares(master: MasterProgram, key: PoolInQuarter) -> list[Usage]:
+    parts = ((usage, usage.shape.part) for usage in master.usages[key])
+    return [usage for usage, part in parts if part != WHOLE and not part.profile]
+
+
+def _share_size(usage: Usage) -> Shape:
+    return Shape(1, 0, usage.shape.part.memory_mb)
+
+
+def _row(
+    master: MasterProgram,
+    name: str,
+    key: PoolInQuarter,
+    weighed: Iterable[tuple[Usage, float]],
+    *,
+    tightens: bool,
+) -> None:
+    """`load <= GPUs that are shared`."""
+    load: Terms = defaultdict(float, {master.shared[key]: -1.0})
+    for usage, weight in weighed:
+        usage.weigh(load, weight)
+    master.program.row(f"{name}[{key[0]},{key[1]}]", load, "<=", 0.0, tightens=tightens)
+
+
+_IDLE = 0.01
+"""Of the least price of a GPU: what one that costs nothing counts."""
+
+
+def on_cheapest_gpus(master: MasterProgram) -> Program:
+    """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
+
+    Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type from
+    quarter to quarter keep it where they can; before all else, units that run today stay.
+    """
+    price = gpu_prices(master.problem)
+    idle = _IDLE * min(filter(None, price.values()), default=1.0)
+    costs: dict[int, float] = {}
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
+        choice = demand.choices[position]
+        copies = sum(choice.copies_in(quarter) for quarter in demand.quarters)
+        gpus = choice.shape.whole_gpus * choice.shape.run.hours / RUN_HOURS
+        costs[index] = gpus * (price.get(choice.gpu_type) or idle) * copies
+    for (pool, _), usage in master.opened.items():
+        for index, _ in usage.terms:
+            costs[index] = price[master.problem.pools[pool].gpu_type]
+    program = Program(list(master.program.variables), list(master.program.rows))
+    worth = 1.0 + max(costs.values(), default=0.0)
+    changes = {index: sign * worth for index, sign in _changes(master, program).items()}
+    stays = stay_rewards(master, costs | {index: abs(cost) for index, cost in changes.items()})
+    return program.priced(costs | stays | changes)
+
+
+def at_random(master: MasterProgram, seed: int) -> Program:
+    """The program that prefers some ways to run units to others, for no reason."""
+    rng = random.Random(seed)
+    return master.program.priced({index: rng.random() for index in master.choice.values()})
+
+
+def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
+    """Count units of each stage that go on as they are in the next one (-1), in rows `goes-on`.
+
+    Where it is open how many units share some traffic, those that end are counted (1), in rows
+    `ends`: more of them would go on than are needed.
+    """
+    taking: dict[tuple[tuple[Choice, ...], str, str, int, int], Terms] = defaultdict(dict)
+    for (number, position), index in master.choice.items():
+        demand = master.problem.demands[number]
+        if demand.stage:
+            kind = (demand.choices, demand.owner, demand.endpoint, position)
+            taking[*kind, demand.quarters[0]][index] = 1.0
+    found = {}
+    for (choices, owner, endpoint, position, quarter), now in taking.items():
+        after = taking.get((choices, owner, endpoint, position, quarter + 1), {})
+        if endpoint and after:
+            ends = program.variable("ends")
+            program.row("ends", {**now, **dict.fromkeys(after, -1.0), ends: -1.0}, "<=", 0.0)
+            found[ends] = 1.0
+        elif after:
+            going_on = program.variable("goes-on")
+            for side in (now, after):
+                terms = {**dict.fromkeys(side, -1.0), going_on: 1.0}
+                program.row("goes-on", terms, "<=", 0.0)
+            found[going_on] = -1.0
+    return found
+
+
+def gpu_prices(problem: Problem) -> dict[str, float]:
+    """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
+    prices: dict[str, float] = {}
+    for number, pool in enumerate(problem.pools):
+        if pool.lender is not None:
+            continue
+        quarter = RUN_HOURS / pool.hire.step_hours if pool.hire else 1.0
+        offered = [
+            cents * quarter
+            for supply in problem.supplies
+            if supply.pool == number and not supply.releases
+            for cents in supply.unit_cost_cents
+            if cents is not None
+        ]
+        worth = min(offered, default=0) / pool.node.gpus / CENTS_PER_UNIT
+        prices[pool.gpu_type] = min(worth, prices.get(pool.gpu_type, worth))
+    return prices
+
+
+def with_at_least(
+    master: MasterProgram,
+    nodes: Mapping[PoolInQuarter, int],
+    *,
+    opened: Mapping[PoolInQuarter, int] | None = None,
+    most_runs: Mapping[PoolInQuarter, int] | None = None,
+) -> Program:
+    """The program in which some pools have at least so many usable nodes, or opened GPUs.
+
+    On others, at most so many runs are.
+    """
+    extra = []
+    for key, wanted in sorted(nodes.items()):
+        terms, owned = master.usable_nodes(*key)
+        extra.append(ProgramRow(f"at-least{key}", tuple(terms.items()), ">=", wanted - owned))
+    for key, gpus in sorted((opened or {}).items()):
+        extra.append(ProgramRow(f"at-least-opened{key}", master.opened[key].terms, ">=", gpus))
+    for key, most in sorted((most_runs or {}).items()):
+        runs: Terms = defaultdict(float)
+        for usage in master.usages[key]:
+            if usage.asked.is_run:
+                usage.weigh(runs, 1 / usage.times, 1.0)
+        extra.append(ProgramRow(f"at-most{key}", tuple(runs.items()), "<=", most))
+    return Program(master.program.variables, [*master.program.rows, *extra])

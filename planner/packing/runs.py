@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.master import MasterProgram, PoolInQuarter, Usage
-from planner.packing.node_packing.greedy import Packed
+from planner.packing.node_packing.cutting import Packed
 from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
