@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from planner.errors import LimitError
+from planner.packing import incumbent
 from planner.packing import search as searching
 from planner.packing.solver import (
     Answer,
