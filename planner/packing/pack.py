@@ -34,56 +34,34 @@ def solve(
     progress: Callable[[str], None] | None = None,
     watch: Callable[[Translation, Incumbent], None] | None = None,
     nodes: NodeCounts = (),
+    explain: bool = True,
 ) -> Solution:
     """Pack a portfolio at least cost, to a relative gap, within a time in seconds.
 
     `nodes` of the first supplies that are known to do are tried first. Whoever wants to `watch` is
     shown the finished search. With `crosscheck` other solvers are asked for the bound again, or
     whether there is no plan, each within the same time. Raises InfeasibleError with the reasons in
-    the user's words, LimitError where time ends before any plan is found, DisagreementError where
-    another solver refutes it.
+    the user's words, or just Infeasible without `explain`; LimitError where time ends before any
+    plan is found, DisagreementError where another solver refutes it.
     """
+    problem = translation.problem
+    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     try:
-        return attempt(
-            translation,
+        found = search(
+            problem,
             asked_gap=asked_gap,
             time_limit_s=time_limit_s,
-            crosscheck=crosscheck,
             progress=progress,
-            watch=watch,
             nodes=nodes,
         )
     except Infeasible as proved:
+        if not explain:
+            raise
         if crosscheck:
-            ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
             require_agreement(ask, Assertion.none(proved))
         from planner.packing.shortage import explain_infeasible  # noqa: PLC0415 - seldom needed
 
         raise explain_infeasible(translation, proved.master) from None
-
-
-def attempt(
-    translation: Translation,
-    *,
-    asked_gap: float,
-    time_limit_s: float,
-    crosscheck: bool = False,
-    progress: Callable[[str], None] | None = None,
-    watch: Callable[[Translation, Incumbent], None] | None = None,
-    nodes: NodeCounts = (),
-) -> Solution:
-    """The same where nobody asks for the reasons: raises Infeasible, which nobody is asked again.
-
-    As `solve`, it raises LimitError and DisagreementError.
-    """
-    problem = translation.problem
-    found = search(
-        problem,
-        asked_gap=asked_gap,
-        time_limit_s=time_limit_s,
-        progress=progress,
-        nodes=nodes,
-    )
     if watch:
         watch(translation, found)
     solution = answer(problem, found, asked_gap)
@@ -91,9 +69,11 @@ def attempt(
         raise LimitError(f"the plan costs ${_MOST_CENTS // 100:,} or more: no solver counts so far")
     if not crosscheck:
         return solution
-    ask = partial(second_opinions, time_limit_s=time_limit_s, progress=progress)
     return replace(solution, opinions=require_agreement(ask, Assertion.bound(found)))
 
+
+attempt = partial(solve, explain=False)
+"""The same where nobody asks for the reasons: raises Infeasible."""
 
 _TOLERANCE = 1e-6
 
