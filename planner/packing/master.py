@@ -243,6 +243,13 @@ class MasterProgram:
         moved = self.moved if moves else {}
         return entering + sum(round(values[i]) * moves[demand] for demand, i in moved.items())
 
+    def acquired(self, values: Sequence[float]) -> tuple[tuple[int, ...], ...]:
+        """Nodes of a plan in whole numbers, by supply and quarter of entry."""
+        found = [[0] * self.problem.quarters for _ in self.problem.supplies]
+        for (supply, quarter), index in self.acquire.items():
+            found[supply][quarter] = round(values[index])
+        return tuple(map(tuple, found))
+
     def places_all(self, values: Sequence[float]) -> bool:
         """Whether a plan in whole numbers has all its pieces on some pool: rows `split`."""
         rows = (self.program.rows[number] for number in self.split_rows)

@@ -90,13 +90,8 @@ def nodes_entering(master: MasterProgram, values: Sequence[float]) -> NodeCounts
     """Nodes of a solution, of the supplies of pools that are somewhere; these come first."""
     problem = master.problem
     return tuple(
-        tuple(
-            round(values[master.acquire[number, quarter]])
-            if (number, quarter) in master.acquire
-            else 0
-            for quarter in range(problem.quarters)
-        )
-        for number, supply in enumerate(problem.supplies)
+        nodes
+        for nodes, supply in zip(master.acquired(values), problem.supplies, strict=True)
         if not problem.pools[supply.pool].gpu_type.startswith(NOWHERE)
     )
 

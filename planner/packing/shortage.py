@@ -10,11 +10,10 @@ from math import ceil
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text import count_of, one_of
 from planner.packing.conflict import Conflict, conflict_of, without_costs
-from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
-from planner.packing.problem import ALL_TRAFFIC, Demand, Pool, Problem, Supply
+from planner.packing.problem import ALL_TRAFFIC, Demand, Problem, Supply
 from planner.packing.search import search
 from planner.packing.solver import Program, solve_integer
 from planner.packing.translation import Translation
@@ -52,22 +51,13 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
         if len(stated) < len(members):
             reasons += pools
         return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
-    remedies = (*_remedies(translation, short, translation.problem), *remedies, *later)
+    remedies = (*_remedies(translation, short), *remedies, *later)
     return InfeasibleError(
         _headline(translation, short),
         (*lacking, *pools, *untold),
-        remedies or (*_not_enough(translation, short),),
+        remedies,
         jobs,
     )
-
-
-def _not_enough(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Nodes that are missing even where every condition is lifted."""
-    lifted = translation.problem
-    for condition in conditions_of(translation):
-        lifted = condition.raised(lifted, None)
-    for remedy in _remedies(translation, short, lifted):
-        yield f"{remedy}, though that alone is not enough"
 
 
 def _broken(conflict: Conflict) -> str:
@@ -239,7 +229,7 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
 def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
     """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
-    parts = [f"{pool.owned_in(quarter)} owned{_beside_pins(translation.problem, pool)}"]
+    parts = [f"{pool.owned_in(quarter)} owned"]
     if pool.owned_in(quarter) < pool.owned:
         parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")
     for later in range(quarter + 1, last + 1):
@@ -257,14 +247,6 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
             kept = group.nodes or f"as many as {count_of(group.racks, 'rack')} may hold"
             parts.append(f"{kept} kept spare, as {group.name} shares them")
     return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
-
-
-def _beside_pins(problem: Problem, pool: Pool) -> str:
-    """Nodes that pinned units may not leave count by themselves."""
-    if pool.held:
-        return ", to which some unit is pinned"
-    pinned = any(other.held and other.home == pool.home for other in problem.pools)
-    return " beside those to which units are pinned" if pinned else ""
 
 
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
@@ -294,11 +276,9 @@ def _at_several_sites(problem: Problem, supply: Supply) -> bool:
     )
 
 
-def _remedies(
-    translation: Translation, short: dict[int, float], problem: Problem
-) -> tuple[str, ...]:
+def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str]:
     """For each pool: how many nodes more suffice, alone, if they are there from the start."""
-    remedies = []
+    problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
     since = f"in service from {translation.quarters[0]}"
@@ -307,8 +287,7 @@ def _remedies(
         pool = problem.pools[number]
         more = None if pool.held else _nodes_more(problem, number)
         if more:
-            remedies.append(f"have {count_of(more, 'node')} more of {pool.name} {since}")
-    return tuple(remedies)
+            yield f"have {count_of(more, 'node')} more of {pool.name} {since}"
 
 
 def _nodes_more(problem: Problem, pool: int) -> int | None:

@@ -111,10 +111,9 @@ class Solution:
     cost_cents: int
     bound_cents: int
     """No plan costs less."""
-    bought: tuple[tuple[int, ...], ...]
-    """supply × quarter of entry; zero for rent and reserve."""
-    rented: tuple[tuple[int, ...], ...]
-    """supply × quarter: for whole quarters; zero for all else."""
+    acquired: tuple[tuple[int, ...], ...]
+    """supply × quarter of entry: nodes; of those that come and go within it, hours or terms that
+    are paid; of owned ones, those that are sold, or switched off in it."""
     assigned: tuple[tuple[int, ...], ...]
     """demand × choice: units that keep this choice."""
     layouts: tuple[tuple[tuple[Layout, ...], ...], ...]
@@ -129,26 +128,10 @@ class Solution:
     """quarter × rack space: the racks in use."""
     spare: tuple[tuple[int, ...], ...] = ()
     """quarter × pool: empty nodes that stand in for others; empty where no pools share any."""
-    reserved: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter of entry; empty where nothing is."""
-    hired: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter: hours or terms that are paid of nodes that come and go within it; empty
-    where there are none."""
-    released: tuple[tuple[int, ...], ...] = ()
-    """supply × quarter: owned nodes that are sold, or switched off in it; empty where none may
-    be."""
     moved: tuple[int, ...] = ()
     """By demand: units that leave their pool of origin; empty where nothing runs."""
     opinions: tuple[Opinion, ...] = ()
     """What other solvers say of the bound, where they were asked."""
-
-    def entering(self, supply: int, quarter: int) -> int:
-        """Nodes of an offer that enter service in a quarter, in whatever way.
-
-        Of those that come and go within it: hours or terms that are paid.
-        """
-        others = (every[supply][quarter] for every in (self.reserved, self.hired) if every)
-        return self.bought[supply][quarter] + self.rented[supply][quarter] + sum(others)
 
     def beside_apis(self, bound_cents: int, tokens_cents: int, asked_gap: float) -> Solution:
         """The same where units on APIs, whose tokens cost so much, could have been others.
