@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from planner.inputs.text import count_of
 from planner.packing.constraints.base import LIMITED_OFFERS, OWNED_NODES
-from planner.packing.constraints.moves import kept_by_pool, moved_units
+from planner.packing.constraints.moves import kept_by_pool
 from planner.packing.constraints.racks import all_racked
 from planner.packing.constraints.spares import kept_for_groups
 from planner.packing.incumbent import Incumbent
@@ -37,7 +37,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
     """State a finished search as a solution; its cost is recomputed in whole cents."""
     assert found.cost_cents is not None
     found.schedule = on_fewest_gpus(
-        found.master, found.values, found.packings, found.shapes, found.schedule
+        found.master, found.values, found.packings, found.stocks, found.schedule
     )
     tags, terms = _prices(found)
     racks = all_racked(found.master, found.values)
@@ -63,7 +63,10 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
         bound_terms=terms,
         method="master program with cutting-stock layouts, "
         f"{count_of(found.rounds, 'round')}, {count_of(found.cuts, 'cut')}",
-        moved=moved_units(found.master, found.values),
+        moved=tuple(
+            round(found.values[found.master.moved[number]]) if number in found.master.moved else 0
+            for number in range(len(problem.demands) if found.master.moved else 0)
+        ),
     )
 
 
@@ -71,7 +74,7 @@ def _layouts(found: Incumbent, quarter: int) -> tuple[tuple[Layout, ...], ...]:
     """By pool: layouts of its nodes in use, of those that it lends last."""
     pools = found.master.problem.pools
     first: dict[int, int] = {}
-    rooms = rooms_of(found.master, found.values, found.packings, found.shapes, quarter)
+    rooms = rooms_of(found.master, found.values, found.packings, found.stocks, quarter)
     for number, (_, room) in enumerate(rooms if quarter in found.schedule else ()):
         first.setdefault(room.pool, number)
     layouts: list[tuple[Layout, ...]] = [()] * len(pools)
@@ -179,7 +182,7 @@ def _node(
             gpu = packed.bundles[-1 - index]
             opened += [_opened(kind, gpu, waiting) for _ in range(units)]
         else:
-            held.update(_take(waiting[found.shapes[pool][index]], units))
+            held.update(_take(waiting[found.stocks[pool].shapes[index]], units))
     parts = tuple((*part, units) for part, units in sorted(held.items()))
     return parts, tuple(sorted([*bundled(runs), *opened]))
 

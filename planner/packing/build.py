@@ -25,19 +25,18 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints import add_rows
 from planner.packing.constraints.base import LIMITED_OFFERS
-from planner.packing.constraints.moves import stay_rewards
 from planner.packing.constraints.spares import stand_ins
 from planner.packing.hourly_nodes import add_hire
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter, Terms, Usage
 from planner.packing.node_packing.cutting import Cut, CuttingStock
 from planner.packing.node_packing.dual_feasible import times_of, weights_by_order
-from planner.packing.node_packing.shared_gpus import fillings, gpu_of
+from planner.packing.node_packing.shared_gpus import OPENED, fillings, gpu_of
 from planner.packing.problem import (
     ALWAYS,
     NOWHERE,
@@ -301,51 +300,33 @@ def _named(problem: Problem, demand: Demand) -> Demand:
 
 
 def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
-    """Whole lanes for runs of each width, in rows `wide` and `beside-wide`."""
-    usages = master.on_nodes(*key)
-    for gpus in _widths(usages):
-        _state(master, key, usages, gpus)
+    """Whole lanes for runs of each width, in rows `wide` and `beside-wide`.
 
-
-def _widths(usages: Sequence[Usage]) -> list[int]:
-    """GPUs of the runs that need several, where something stays beside them or they need nodes.
-
-    Where nothing does, and for runs of one GPU, GPU-hours say as much.
+    Of those that need several GPUs, where something stays beside them or they need nodes: where
+    nothing does, and for runs of one GPU, GPU-hours say as much.
     """
-    runs = [usage for usage in usages if not _stays(usage)]
-    alone = len(runs) == len(usages)
-    widths = {usage.shape.gpus * usage.times for usage in runs if usage.times > 1 or not alone}
-    return sorted(widths - {1})
-
-
-def _stays(usage: Usage) -> bool:
-    """Whether pieces hold what they take all quarter."""
-    return not usage.asked.is_run
-
-
-def _state(master: MasterProgram, key: PoolInQuarter, usages: Sequence[Usage], gpus: int) -> None:
-    """The rows of lanes of a width: what takes turns on them, and what stays beside them."""
-    offered = master.problem.pools[key[0]].node.gpus
-    lanes = master.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
-    beside: Terms = defaultdict(float, {lanes: gpus / offered})
-    runs = [usage for usage in usages if not _stays(usage)]
-    for usage in usages:
-        if _stays(usage):
-            usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
-    master.capacity_row(f"beside-wide-{gpus}", *key, beside)
+    usages = master.on_nodes(*key)
+    stays = [usage for usage in usages if not usage.asked.is_run]
+    runs = [usage for usage in usages if usage.asked.is_run]
     asked = [usage.asked.run for usage in runs]
-    for time, taken, of in times_of(asked, master.gpus_of_runs(runs)):
-        turns: Terms = defaultdict(float, {lanes: -1.0})
-        for usage, hours in zip(runs, taken, strict=True):
-            usage.weigh(turns, _lanes_taken(usage, gpus, offered) / usage.times, hours / of)
-        name = "-".join(filter(None, (time, f"wide-{gpus}")))
-        master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
-
-
-def _lanes_taken(usage: Usage, gpus: int, offered: int) -> int:
-    """Lanes of a width that a run takes while it runs, on all of its nodes."""
-    nodes = usage.times
-    return nodes * (usage.shape.gpus // gpus) if gpus <= offered else nodes // (gpus // offered)
+    offered = master.problem.pools[key[0]].node.gpus
+    widths = {usage.shape.gpus * usage.times for usage in runs if usage.times > 1 or stays}
+    for gpus in sorted(widths - {1}):
+        lanes = master.program.variable(f"lanes[{key[0]},{key[1]}]", integer=True)
+        beside: Terms = defaultdict(float, {lanes: gpus / offered})
+        for usage in stays:
+            usage.weigh(beside, usage.span or usage.shape.whole_gpus / offered)
+        master.capacity_row(f"beside-wide-{gpus}", *key, beside)
+        for time, taken, of in times_of(asked, master.gpus_of_runs(runs)):
+            turns: Terms = defaultdict(float, {lanes: -1.0})
+            for usage, hours in zip(runs, taken, strict=True):
+                # Lanes that a run takes while it runs, on all of its nodes.
+                mine = usage.times * (usage.shape.gpus // gpus)
+                if gpus > offered:
+                    mine = usage.times // (gpus // offered)
+                usage.weigh(turns, mine / usage.times, hours / of)
+            name = "-".join(filter(None, (time, f"wide-{gpus}")))
+            master.program.row(f"{name}[{key[0]},{key[1]}]", turns, "<=", 0.0)
 
 
 def add_opened(master: MasterProgram) -> None:
@@ -359,7 +340,8 @@ def add_opened(master: MasterProgram) -> None:
         if any(not part.profile for part in pieces):
             opened.append(_shared(master, key))
         if opened:
-            master.open_gpus(key, opened)
+            terms = tuple((index, 1.0) for index in opened)
+            master.opened[key] = Usage(*key, OPENED, terms, 0, OPENED)
 
 
 def _partitioned(
@@ -488,7 +470,8 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
     program = Program(list(master.program.variables), list(master.program.rows))
     worth = 1.0 + max(costs.values(), default=0.0)
     changes = {index: sign * worth for index, sign in _changes(master, program).items()}
-    stays = stay_rewards(master, costs | {index: abs(cost) for index, cost in changes.items()})
+    most = max([*costs.values(), *map(abs, changes.values())], default=0.0)
+    stays = dict.fromkeys(master.stays.values(), -1.0 - most)
     return program.priced(costs | stays | changes)
 
 

@@ -60,10 +60,8 @@ class Incumbent:
     short: list[PoolInQuarter] = field(default_factory=list)
     """Pools, with quarters, whose runs found no room, or no cheap one, when a plan was last to be
     kept."""
-    shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
-    """By pool: what the patterns' indices mean."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
-    """By pool: where the patterns come from."""
+    """By pool: where the patterns come from, and what their indices mean."""
     rounds: int = 0
     cuts: int = 0
     relaxed: frozenset[int] = frozenset()
@@ -101,12 +99,17 @@ class Incumbent:
         self.short = []
         if not holds(master, values, {}):
             return False
-        made, self.short = schedule_runs(master, values, packings, self.shapes)
+        made, self.short = schedule_runs(master, values, packings, self.stocks)
         if self.short and self.cost_cents is None:
             packings = self._evenly(values, packings)
-            made, self.short = schedule_runs(master, values, packings, self.shapes)
+            made, self.short = schedule_runs(master, values, packings, self.stocks)
         values = with_stays(master, made.values)
-        if self.short or not (master.places_all(values) and holds(master, values, made.schedule)):
+        splits = (master.program.rows[number] for number in master.split_rows)
+        if (
+            self.short
+            or any(sum(round(values[i]) * factor for i, factor in row.terms) for row in splits)
+            or not holds(master, values, made.schedule)
+        ):
             return False
         problem = master.problem
         cost = problem.fixed_cost_cents + master.total(values, *problem.prices)
@@ -127,7 +130,7 @@ class Incumbent:
             if packed.bundles:
                 continue
             nodes = round(self.master.shared_nodes(pool, quarter, values))
-            even = evenly(node, self.shapes[pool], packed.patterns, nodes)
+            even = evenly(node, self.stocks[pool].shapes, packed.patterns, nodes)
             if even is not None:
                 changed[pool, quarter] = Packed(tuple(even))
         return changed

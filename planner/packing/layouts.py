@@ -23,7 +23,7 @@ class Layouts:
     def __init__(self, master: MasterProgram, go_on: Callable[[], bool]) -> None:
         """`go_on` is asked in long searches."""
         self.master, self._go_on = master, go_on
-        self.shapes, self.stocks = cutting_stocks(master, go_on)
+        self.stocks = cutting_stocks(master, go_on)
         self._gpu_stocks = gpu_stocks(master, go_on)
         self.cuts = 0
         """That were stated."""
@@ -96,10 +96,8 @@ class Layouts:
         return stated
 
 
-def cutting_stocks(
-    master: MasterProgram, go_on: Callable[[], bool]
-) -> tuple[dict[int, tuple[Shape, ...]], dict[int, CuttingStock]]:
-    """By pool that runs something: what the indices of its patterns mean, and its stock."""
+def cutting_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
+    """By pool that runs something."""
     pools = master.problem.pools
     kinds: dict[tuple[str, Shape], set[Shape]] = {}
     for number, quarter in master.usages:
@@ -111,12 +109,11 @@ def cutting_stocks(
         (gpu_type, node): CuttingStock(node, sorted(held), go_on)
         for (gpu_type, node), held in kinds.items()
     }
-    stocks = {
+    return {
         number: made[pool.gpu_type, pool.node]
         for number, pool in enumerate(pools)
         if (pool.gpu_type, pool.node) in made
     }
-    return {number: stock.shapes for number, stock in stocks.items()}, stocks
 
 
 def load_of(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solver import Program, Variable, lp_text
+from planner.packing.solver import Program, Variable, program_text
 from planner.packing.translation import Translation
 
 _USD_PER_UNIT = CENTS_PER_UNIT / 100
@@ -61,7 +61,7 @@ def written_program(translation: Translation, found: Incumbent) -> str:
             strict=True,
         )
     ]
-    return lp_text(Program(variables, rows), found.relaxed)
+    return program_text(Program(variables, rows), found.relaxed, "lp")
 
 
 def _apart(names: list[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.master import MasterProgram, PoolInQuarter, Usage
-from planner.packing.node_packing.cutting import Packed
+from planner.packing.node_packing.cutting import CuttingStock, Packed
 from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
@@ -43,7 +43,7 @@ def schedule_runs(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
 ) -> tuple[Scheduled, list[PoolInQuarter]]:
     """All runs of a plan, and the pools whose runs found no room, with their quarters.
 
@@ -60,7 +60,7 @@ def schedule_runs(
         every = list(_waiting(master, values, quarter))
         if not every:
             continue
-        rooms = [room for _, room in rooms_of(master, values, packings, shapes, quarter)]
+        rooms = [room for _, room in rooms_of(master, values, packings, stocks, quarter)]
         caps = list(_caps(master, values, quarter))
         placed, left = scheduled(
             rooms,
@@ -96,7 +96,7 @@ def on_fewest_gpus(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
     schedule: Schedule,
 ) -> Schedule:
     """The runs of each quarter one after the other, where each still finds a place in its pool.
@@ -110,7 +110,7 @@ def on_fewest_gpus(
         by_the_hour = [one for one in placed if one.pool in hourly]
         before = [one for one in placed if one.pool not in hourly]
         after = one_after_the_other(
-            [room for _, room in rooms_of(master, values, packings, shapes, quarter)],
+            [room for _, room in rooms_of(master, values, packings, stocks, quarter)],
             [asked[one.pool, one.shape] for one in before],
             _with(_caps(master, values, quarter), by_the_hour),
         )
@@ -172,7 +172,7 @@ def rooms_of(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
     quarter: int,
 ) -> Iterator[tuple[int, Room]]:
     """Nodes that runs may use, pool after pool: in the order of their layouts, then empty ones.
@@ -200,7 +200,7 @@ def rooms_of(
         for number, (pattern, times) in enumerate(packed.patterns):
             taken = [0, 0, 0]
             for index, units in pattern:
-                held = packed.bundles[-1 - index] if index < 0 else (shapes[key[0]][index],)
+                held = packed.bundles[-1 - index] if index < 0 else (stocks[key[0]].shapes[index],)
                 taken[0] += units if index < 0 else units * held[0].gpus
                 taken[1] += units * sum(one.cpus for one in held)
                 taken[2] += units * sum(one.memory_mb for one in held)

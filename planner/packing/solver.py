@@ -390,7 +390,9 @@ def solve_integer(
         **_EFFORTS[effort],
         **(_TIGHT if any(row.exact for row in program.rows) else {}),
     )
-    solver.most_checks = max(1, round(_checks_in(max(time_limit_s, 0.0) / each_s)))
+    at_root = max(time_limit_s, 0.0) / each_s  # looks at the limits, if all were at the root
+    checks = at_root + max(0.0, at_root - _ROOT_CHECKS) * (1 / _TREE - 1)
+    solver.most_checks = max(1, round(checks))
     try:
         problem.solve(solver)
     except MemoryError:
@@ -400,11 +402,6 @@ def solve_integer(
     in_tree = max(0, solver.checks - _ROOT_CHECKS)
     work.add((1 + solver.checks - in_tree * (1 - _TREE)) * each_s)
     return _read(problem.solverModel, columns)
-
-
-def _checks_in(at_root: float) -> float:
-    """Looks in the time of so many at the root."""
-    return at_root + max(0.0, at_root - _ROOT_CHECKS) * (1 / _TREE - 1)
 
 
 def solve_with_cbc(
@@ -444,21 +441,16 @@ def solve_with_cbc(
     return Answer(Outcome.OPTIMAL if proved else Outcome.FEASIBLE, values, objective, bound)
 
 
-def mps_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
-    """The program in the format that every solver reads: columns v0, v1, and rows r0, r1 on."""
-    problem, _ = _pulp_problem(program, relaxed)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "program.mps"
-        problem.writeMPS(str(path))
-        return path.read_text(encoding="utf-8")
+def program_text(program: Program, relaxed: frozenset[int], form: Literal["mps", "lp"]) -> str:
+    """The program in a format that every solver reads.
 
-
-def lp_text(program: Program, relaxed: frozenset[int] = frozenset()) -> str:
-    """The program in CPLEX LP format, by its own names: each once, of letters, digits, `_`, `.`."""
-    problem, _ = _pulp_problem(program, relaxed, named=True)
+    MPS has columns v0, v1, and rows r0, r1 on; CPLEX LP has the names of the program: each once, of
+    letters, digits, `_`, `.`.
+    """
+    problem, _ = _pulp_problem(program, relaxed, named=form == "lp")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "program.lp"
-        problem.writeLP(str(path))
+        path = Path(folder) / f"program.{form}"
+        (problem.writeLP if form == "lp" else problem.writeMPS)(str(path))
         return path.read_text(encoding="utf-8")
 
 

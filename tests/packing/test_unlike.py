@@ -67,7 +67,8 @@ def test_a_few_unlike_units_take_fewer_nodes_than_first_fit_finds(build, solve, 
 
 def placed(master, values, go_on=always, *, more_nodes=True):
     """The values of a plan, and the shapes on each node that units share, by pool."""
-    shapes, stocks = cutting_stocks(master, always)
+    stocks = cutting_stocks(master, always)
+    shapes = {pool: stock.shapes for pool, stock in stocks.items()}
     found = place_unlike(master, stocks, tuple(values), go_on, more_nodes=more_nodes)
     if found is None:
         return None

@@ -66,10 +66,11 @@ def conditions(translation: Translation) -> Iterator[Condition]:
             figure,
             stated,
             limit.told,
-            widening("budgets", "name", limit.name, _wider),
+            widening(
+                "budgets",
+                "name",
+                limit.name,
+                lambda one, more: replace(one, at_most_cents=one.at_most_cents + more),
+            ),
             reason=f"{limit.name}: {figure}, owned nodes take {owned}" if limit.fixed_cents else "",
         )
-
-
-def _wider(limit: SpendLimit, more: int) -> SpendLimit:
-    return replace(limit, at_most_cents=limit.at_most_cents + more)

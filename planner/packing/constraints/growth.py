@@ -87,7 +87,7 @@ def free_to_hold(
                 for index, gpu_hours in _held(master, reserve, quarter)
             )
             there = sum(
-                pool.node.gpus * round(master.serving(number, quarter, values))
+                pool.node.gpus * round(master.stand(number, quarter, values, on=True))
                 for number, pool in _in_service(master.problem, gpu_type)
             )
             return (1 - reserve.free) * there - Fraction(held, RUN_HOURS)

@@ -8,7 +8,7 @@ that the pool can run, and no more stay on the pool than units of that shape run
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -139,32 +139,6 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
     for number, moved in left.items():
         found[master.moved[number]] = float(moved)
     return tuple(found)
-
-
-def moved_units(master: MasterProgram, values: Sequence[float]) -> tuple[int, ...]:
-    """By demand: units that leave their pool; empty where nothing runs today."""
-    if not master.moved:
-        return ()
-    return tuple(
-        round(values[master.moved[number]]) if number in master.moved else 0
-        for number in range(len(master.problem.demands))
-    )
-
-
-def moves_held(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
-    """The moves of a solution that cost something, to be held at most at their number."""
-    demands = master.problem.demands
-    return {
-        index: float(round(values[index]))
-        for number, index in master.moved.items()
-        if demands[number].move_cents
-    }
-
-
-def stay_rewards(master: MasterProgram, costs: Mapping[int, float]) -> dict[int, float]:
-    """Costs by variable with which a unit that stays outweighs all choices that `costs` prices."""
-    worth = 1.0 + max(costs.values(), default=0.0)
-    return dict.fromkeys(master.stays.values(), -worth)
 
 
 def kept_by_pool(

@@ -70,7 +70,10 @@ def fill(
 
 def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
     """Shapes by GPUs, by the tightest resource, by all together."""
-    return [_ordered(node, shapes, key) for key in _ORDERS]
+    return [
+        sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
+        for key in _ORDERS
+    ]
 
 
 def fullest_first_fit(
@@ -109,12 +112,6 @@ def evenly(
             held[number][index] += 1
     alike = Counter(tuple(sorted(one.items())) for one in held if one)
     return list(alike.items())
-
-
-def _ordered(
-    node: Shape, shapes: Sequence[Shape], key: Callable[[Shape, Shape], _Key]
-) -> list[int]:
-    return sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
 
 
 def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
@@ -473,7 +470,16 @@ class CuttingStock:
         """Prices as a cut: a shape weighs what the dearest does that fits wherever it fits."""
         return Cut(
             tuple(
-                max((prices[n] for n in prices if _fits_inside(priced[n], shape)), default=0.0)
+                max(
+                    (
+                        prices[n]
+                        for n in prices
+                        if priced[n].gpus <= shape.gpus
+                        and priced[n].cpus <= shape.cpus
+                        and priced[n].memory_mb <= shape.memory_mb
+                    ),
+                    default=0.0,
+                )
                 * _SAFETY
                 for shape in self.shapes
             ),
@@ -521,7 +527,10 @@ class CuttingStock:
         """Real patterns for a column, so many in all while units last; takes from `left`."""
         fixed: list[tuple[Pattern, int]] = []
         while wanted > 0:
-            pattern = self._realize(column, left)
+            first = [0] * len(left)  # the column's own pieces, then whatever else fits
+            for index, units in column:
+                first[index] = min(left[index], units)
+            pattern = fill(self._node, self.shapes, (first, left), self._by_size)
             if not pattern:
                 break
             times = min([wanted, *(left[index] // units for index, units in pattern)])
@@ -531,23 +540,9 @@ class CuttingStock:
             wanted -= times
         return fixed
 
-    def _realize(self, column: Pattern, left: Sequence[int]) -> Pattern:
-        """A column with the units that are left, then whatever else fits."""
-        first = [0] * len(left)
-        for index, units in column:
-            first[index] = min(left[index], units)
-        return fill(self._node, self.shapes, (first, left), self._by_size)
-
 
 def _value(pattern: Pattern, prices: Mapping[int, float]) -> float:
     return sum(prices.get(index, 0.0) * units for index, units in pattern)
-
-
-def _fits_inside(inner: Shape, outer: Shape) -> bool:
-    """Whether a piece fits wherever another one does."""
-    return (
-        inner.gpus <= outer.gpus and inner.cpus <= outer.cpus and inner.memory_mb <= outer.memory_mb
-    )
 
 
 def classified(
