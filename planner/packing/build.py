@@ -217,12 +217,17 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
     as do dual feasible functions of sizes (`dual`) and of hours (`turns`: of runs that are longer
     than half of the quarter, only one can follow no other).
     """
-    node = master.problem.pools[key[0]].node
+    pool = master.problem.pools[key[0]]
+    node, runs = pool.node, [usage.asked.run for usage in usages]
+    # Nodes that come and go are there for as long as is paid, in whichever hours.
+    times = [("", [run.hours for run in runs], RUN_HOURS)]
+    if not pool.hire:
+        times = list(times_of(runs, master.gpus_of_runs(usages)))
     for resource, offered in (("gpus", node.gpus), ("cpus", node.cpus), ("memory", node.memory_mb)):
         sizes = [(usage.span, _size(usage.shape, resource)) for usage in usages]
         if resource != "gpus" and not any(span or size for span, size in sizes):
             continue
-        for name, hours, of in _times(master, key[0], usages):
+        for name, hours, of in times:
             taken = [(*size, taken) for size, taken in zip(sizes, hours, strict=True)]
             for order, weights in weights_by_order(taken, offered, of):
                 load: Terms = defaultdict(float)
@@ -231,20 +236,6 @@ def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) ->
                 parts = [name, "dual" * (order > 0), resource, f"{order}" * (order > 0)]
                 label = "-".join(filter(None, parts))
                 master.capacity_row(label, *key, load, tightens=label != resource)
-
-
-def _times(
-    master: MasterProgram, pool: int, usages: list[Usage]
-) -> Iterator[tuple[str, list[int], int]]:
-    """Ways to count time: a name, what each usage takes, and of how much.
-
-    Nodes that come and go are there for as long as is paid, in whichever hours: the average alone.
-    """
-    runs = [usage.asked.run for usage in usages]
-    if master.problem.pools[pool].hire:
-        yield "", [run.hours for run in runs], RUN_HOURS
-    else:
-        yield from times_of(runs, master.gpus_of_runs(usages))
 
 
 def _size(shape: Shape, resource: str) -> int:

@@ -114,20 +114,20 @@ def on_fewest_gpus(
             [asked[one.pool, one.shape] for one in before],
             _with(_caps(master, values, quarter), by_the_hour),
         )
-        if after is not None and _gpus_held(after) < _gpus_held(before):
+        held = [
+            len(
+                {
+                    (node, gpu)
+                    for one in runs
+                    for node, first in one.places
+                    for gpu in range(first, first + one.shape.gpus)
+                }
+            )
+            for runs in (after or (), before)
+        ]
+        if after is not None and held[0] < held[1]:
             changed[quarter] = (*after, *by_the_hour)
     return changed
-
-
-def _gpus_held(placed: Iterable[Placed]) -> int:
-    return len(
-        {
-            (node, gpu)
-            for one in placed
-            for node, first in one.places
-            for gpu in range(first, first + one.shape.gpus)
-        }
-    )
 
 
 def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:

@@ -39,7 +39,10 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     members = conflict.members if conflict else ()
     stated = [one for one in members if not one.procures]
     lacking = [*_lacking(translation, short)]
-    pools = [*_supply(translation, short)]
+    demands = translation.problem.demands
+    wanted = {quarter for number in short for quarter in demands[number].quarters} or {0}
+    concerned = {pool for number in short for pool in _pools(translation.problem, demands[number])}
+    pools = [_limits(translation, one, min(wanted), max(wanted)) for one in sorted(concerned)]
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
     untold = (_UNMENDED,) if conflict and not (remedies or conflict.in_time) else ()
     later = tuple(later_remedies(translation, short))
@@ -121,17 +124,12 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     what = f"at least {_count(gpus)} GPUs more are"
     if _count(gpus) == "1":
         what = "at least 1 GPU more is"
-    if any(map(_may_share, demands)):
+    if any(choice.shape.bundles for demand in demands for choice in demand.choices):
         what = "more GPUs are"  # of which how many is open: others may have the same ones
     if any(choice.by_quarter for demand in demands for choice in demand.choices):
         what = "more GPUs are"  # a unit that lacks room in one quarter lacks it in all of them
         when = _span([translation.quarters[one] for one in sorted(by_quarter)])
     return f"no plan exists: in {when} {what} needed than can be in service"
-
-
-def _may_share(demand: Demand) -> bool:
-    """Whether a unit may have its GPUs in turn with others, or a part of one."""
-    return any(choice.shape.bundles for choice in demand.choices)
 
 
 def _count(amount: float) -> str:
@@ -197,15 +195,6 @@ def _each(problem: Problem, demand: Demand) -> str:
     return f"{'up to ' if grows else ''}{one_of(told)}"
 
 
-def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """What can be in service of each pool where they could run."""
-    problem = translation.problem
-    wanted = {quarter for number in short for quarter in problem.demands[number].quarters} or {0}
-    pools = {pool for number in short for pool in _pools(problem, problem.demands[number])}
-    for pool in sorted(pools):
-        yield _limits(translation, pool, min(wanted), max(wanted))
-
-
 def _names(names: list[str]) -> str:
     shown = ", ".join(names[:4])
     return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
@@ -265,15 +254,10 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
         told = f"{name} delivers {count_of(arrived, 'node')}"
         yield f"{told} until {translation.quarters[quarter]}"
     if supply.maximum is not None and open_in:
-        at_sites = _at_several_sites(translation.problem, supply)
-        everywhere = " at all of its sites together" if at_sites else ""
+        others = (one for one in translation.problem.supplies if one.pool != supply.pool)
+        elsewhere = supply.offer is not None and any(one.offer == supply.offer for one in others)
+        everywhere = " at all of its sites together" if elsewhere else ""
         yield f"{name} ends at {count_of(supply.maximum, 'node')}{everywhere}"
-
-
-def _at_several_sites(problem: Problem, supply: Supply) -> bool:
-    return supply.offer is not None and any(
-        other.offer == supply.offer and other.pool != supply.pool for other in problem.supplies
-    )
 
 
 def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str]:

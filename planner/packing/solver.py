@@ -269,11 +269,16 @@ def cbc_version() -> str:
     return f"CBC of PuLP {pulp.__version__}"
 
 
-class _Highs(pulp.HiGHS):  # type: ignore[misc]
-    """PuLP's HiGHS, to which a problem is handed over as a whole.
+class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
+    """PuLP's HiGHS, to which a problem is handed over as a whole, run beside a watch.
 
-    Cell by cell, as PuLP does it, takes longer than most of our programs take to solve.
+    Cell by cell, as PuLP does it, takes longer than most of our programs take to solve. HiGHS can
+    be interrupted, and does not overshoot its limit. It looks at its limits at the same steps in
+    each run, so that these count its work.
     """
+
+    most_checks = 0
+    checks = 0
 
     def buildSolverModel(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
         """State columns and rows in the order in which PuLP lists them."""
@@ -293,16 +298,6 @@ class _Highs(pulp.HiGHS):  # type: ignore[misc]
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
         """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
-
-
-class _WatchedHighs(_Highs):
-    """PuLP's HiGHS, run beside a watch: it can be interrupted, and does not overshoot its limit.
-
-    It looks at its limits at the same steps in each run, so that these count its work.
-    """
-
-    most_checks = 0
-    checks = 0
 
     def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
         model = lp.solverModel

@@ -42,7 +42,9 @@ def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tup
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
             for index, pieces in master.pieces_in(number, position, quarter):
                 yield index, choice.shape.whole_gpus * pieces * choice.shape.run.hours
-    for number, pool in _of_type(master.problem, reserve.gpu_type):
+    for number, pool in enumerate(master.problem.pools):
+        if pool.gpu_type != reserve.gpu_type:
+            continue
         if pool.hire:  # its nodes come for their runs, and leave nothing free
             for usage in master.usages.get((number, quarter), ()):
                 for index, factor in usage.terms:
@@ -52,16 +54,11 @@ def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tup
                 yield index, RUN_HOURS
 
 
-def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
-    for number, pool in enumerate(problem.pools):
-        if pool.gpu_type == gpu_type:
-            yield number, pool
-
-
 def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
     """Without pools that only borrow nodes, or whose nodes come and go for their runs."""
-    every = _of_type(problem, gpu_type)
-    return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
+    for number, pool in enumerate(problem.pools):
+        if pool.gpu_type == gpu_type and pool.lender is None and not pool.hire:
+            yield number, pool
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
