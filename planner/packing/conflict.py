@@ -1,13 +1,12 @@
-"""Finds the smallest set of conditions that no plan satisfies together, and how to mend it.
+"""The smallest set of conditions that no plan keeps together, and what would mend it.
 
-A *correction* is a set of conditions without which a plan exists; every conflict has a member in
-each correction. So the search asks about a smallest set that meets all known corrections. If no
-plan satisfies it, it is the smallest conflict. If one does, conditions are added as long as some
-plan satisfies them; those left over are one more correction.
+A *correction* is a set of conditions without which there is a plan: every conflict has a member in
+each. So the smallest set that meets all corrections known is asked about. If no plan keeps it, it
+is the smallest conflict; if one does, conditions are added for as long as some plan keeps them, and
+those that are left over are one correction more.
 
-Whether a plan satisfies a set is first asked of the master program: what it refutes is a
-conflict. The full search confirms the sets that matter, and every raise that is reported, with a
-plan.
+Whether a plan keeps a set, the master program is asked first: what it refutes is a conflict. The
+search confirms the sets that matter, and every raise that is told, with a plan.
 """
 
 from __future__ import annotations
@@ -18,64 +17,63 @@ from itertools import combinations
 from math import ceil, isfinite
 
 from planner.errors import LimitError
+from planner.packing.build import build_master
 from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
-from planner.packing.formulation.build import build_master
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
 from planner.packing.problem import Problem
 from planner.packing.search import search
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import Outcome, solve_integer
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Outcome, Program, solve_integer
+from planner.packing.translation import Translation
 from planner.packing.work import spent
 
 _TIME_S = 30.0
-"""Seconds of work for all questions together."""
+"""For all questions together."""
 _LEAST_S = 0.1
 _QUESTIONS = 60
-"""After this many questions, a conflict is shrunk by leaving out one member after another."""
+"""After so many, a conflict is made as small as it can be by leaving out one after the other."""
 _TOGETHER = 2
-"""The most conditions that are raised together in one remedy."""
+"""Raises of several conditions together that are told."""
 _TRIES = 8
 _MOST_RAISED = 4096
 _TOLERANCE = 0.5
-"""How far a solver's raise may exceed what is needed; raises count in whole units."""
+"""Of a raise, which is counted in whole units: how far a solver may be above what is needed."""
 
 Set = frozenset[int]
 """Conditions by their numbers."""
 Raises = tuple[tuple["Condition", int], ...]
-"""The conditions to raise, and by how much."""
+"""What is to be raised, and by how much."""
 _Asked = Callable[["Problem"], "MasterProgram | None"]
-"""The program that has no solution; None if a plan seems to exist."""
+"""What says the program that has no solution; None where there seems to be a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The fewest conditions that no plan satisfies together."""
+    """Conditions that no plan keeps together, as few as can be."""
 
     members: tuple[Condition, ...]
-    """None if no plan exists whatever is asked for."""
+    """None where no plan exists whatever is asked for."""
     needed: int
-    """How much a single member must rise even if nothing else were asked for."""
+    """By how much a member that stands alone must rise, even if nothing else were asked for."""
     remedies: tuple[Raises, ...]
-    """Conditions to raise, and by how much: each leaves a plan that satisfies all the rest."""
+    """What is to be raised, and by how much: each leaves a plan that keeps all the rest."""
     in_time: bool = True
-    """Whether all raises were computed before time ended."""
+    """Whether time was left when all raises had been asked for."""
 
 
 def conflict_of(translation: Translation) -> Conflict | None:
-    """Return the smallest conflict of an infeasible portfolio; None if time does not suffice."""
+    """The smallest conflict of a portfolio that has no plan; None where time does not suffice."""
     return _Asking(translation).conflict()
 
 
 def without_costs(problem: Problem) -> Problem:
-    """Return the problem in which nothing costs anything, so that any plan will do."""
+    """The problem in which nothing costs anything: any plan will do."""
     return problem.repriced(lambda _supply, _quarter: 0)
 
 
 class _Asking:
-    """Asks the search which conditions a plan can satisfy."""
+    """Asks the search which conditions a plan can keep."""
 
     def __init__(self, translation: Translation) -> None:
         self._problem = translation.problem
@@ -84,12 +82,12 @@ class _Asking:
         self._deadline = spent() + _TIME_S
         self._possible: list[Set] = []
         self._impossible: list[Set] = [self._every]
-        """Sets for which it is known whether some plan satisfies them."""
+        """Sets of which it is known whether some plan keeps them."""
         self._counting = self._miscounted(self._problem) is not None
-        """Whether the master program decides, which is far quicker than the search."""
+        """Whether the master program tells, which is quicker than the search by far."""
 
     def conflict(self) -> Conflict | None:
-        """Return the smallest conflict, with what would mend it."""
+        """The smallest one, with what would mend it."""
         corrections: list[Set] = []
         while len(self._possible) + len(self._impossible) < _QUESTIONS:
             asked = _least_meeting(corrections)
@@ -105,10 +103,7 @@ class _Asking:
         return self._told(self._shrunk(min(self._impossible, key=len)), corrections)
 
     def _refuted(self, asked: Set) -> bool:
-        """Return whether the search refutes what the master program did not.
-
-        From then on the search is asked.
-        """
+        """Whether the search refutes what counting did not; the search is asked from then on."""
         if not self._counting or self._plannable(self._lifted(self._every - asked)):
             return False
         self._counting = False
@@ -117,7 +112,7 @@ class _Asking:
         return True
 
     def _shrunk(self, conflict: Set) -> Set | None:
-        """Return a conflict of which no member can be left out; None if time ends first."""
+        """A conflict of which none can be left out; None where time ends first."""
         for one in sorted(conflict):
             if not self._kept(conflict - {one}):
                 conflict -= {one}
@@ -141,7 +136,7 @@ class _Asking:
         )
 
     def _kept(self, asked: Set) -> bool:
-        """Return whether some plan satisfies these, unless the program or the search refutes it."""
+        """Whether some plan keeps these, as far as counts, or the search in its time, refute it."""
         if any(asked <= known for known in self._possible):
             return True
         if any(asked >= known for known in self._impossible):
@@ -152,7 +147,7 @@ class _Asking:
         return kept
 
     def _miscounted(self, problem: Problem) -> MasterProgram | None:
-        """Return the infeasible master program as it is stated; None if it has a solution."""
+        """The master program that has no solution as it is stated; None where it has one."""
         master = build_master(problem)
         program = master.program.priced({})
         limit_s, relaxed = self._left_s(), master.unit_variables
@@ -166,7 +161,7 @@ class _Asking:
             return True
 
     def _grown(self, kept: Set, more: Sequence[int]) -> Set:
-        """Return the set with as many more conditions as some plan satisfies, in order."""
+        """The set with as many more as some plan keeps, the first ones first."""
         if not more or self._kept(kept.union(more)):
             return kept.union(more)
         if len(more) == 1:
@@ -181,11 +176,10 @@ class _Asking:
         return problem
 
     def _mended(self, problem: Problem, which: Sequence[int]) -> Raises:
-        """Return raises that suffice together, each the least given those before it.
+        """Raises that do together: each the least that those before it leave; empty if unknown.
 
-        The master program gives the least of each in a fraction of the search's time. No raise
-        can be less, so one plan with all of them, found by the search, confirms every one. Empty
-        if unknown.
+        Counting says the least of each in a fraction of the time of the search. No raise is less,
+        so that a plan with all of them, which the search must find, confirms every one.
         """
         try:
             if self._counting and len(which) > 1:
@@ -211,7 +205,7 @@ class _Asking:
         return raises
 
     def _by_rows(self, problem: Problem, condition: Condition, refuted: _Asked) -> int | None:
-        """Return the least raise by the rows of what is refuted; None: no raise suffices."""
+        """The least raise that is not refuted, as the rows of what is refuted say; None: no end."""
         raised = 0
         for _ in range(_TRIES):
             proof = refuted(condition.raised(problem, raised))
@@ -226,7 +220,7 @@ class _Asking:
         return None
 
     def _proof(self, problem: Problem) -> MasterProgram | None:
-        """Return the infeasible program; None if a plan exists."""
+        """The program that has no solution; None where there is a plan."""
         try:
             search(without_costs(problem), asked_gap=1.0, time_limit_s=self._left_s())
         except Infeasible as proved:
@@ -261,7 +255,7 @@ def _by_halving(problem: Problem, condition: Condition, refuted: _Asked) -> int 
 
 
 def _least_meeting(corrections: Sequence[Set]) -> Set:
-    """Return a smallest set that has a member of each correction."""
+    """A smallest set that has a member of each correction."""
     concerned = sorted(frozenset[int]().union(*corrections))
     return next(
         frozenset(picked)
@@ -272,7 +266,7 @@ def _least_meeting(corrections: Sequence[Set]) -> Set:
 
 
 def _needed(master: MasterProgram, condition: Condition, time_limit_s: float) -> int | None:
-    """Return the least raise that makes the master program solvable; None if none does."""
+    """The least raise with which the master program is solvable; None where no raise does."""
     program = Program(list(master.program.variables), list(master.program.rows))
     more = program.variable("more", cost=1.0)
     for row, (right, one) in master.elastic[condition.name].items():

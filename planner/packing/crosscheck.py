@@ -1,8 +1,8 @@
-"""A second opinion on the solver's claim that no plan costs less, or that none exists.
+"""A second opinion on what the solver claims: that no plan costs less, or that there is none.
 
-The program behind the claim is solved again by HiGHS without presolve, from which most of its
-known wrong answers came, and by CBC. A better solution from either is believed only if it keeps
-every row of the program, recomputed in fractions; then the claim is refuted.
+The program of the assertion is solved again in other ways: by HiGHS without presolve, where most
+of its known wrong answers came from, and by CBC. A better solution from either is believed only if
+it keeps every row of the program, counted again in fractions; then the assertion is refuted.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from planner.errors import DisagreementError, LimitError
 from planner.packing.incumbent import Incumbent, Infeasible
 from planner.packing.master import CENTS_PER_UNIT
 from planner.packing.solution import Opinion, Verdict
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import (
+from planner.packing.solver import (
     Answer,
     Outcome,
+    Program,
     cbc_version,
-    mps_text,
+    program_text,
     solve_integer,
     solve_with_cbc,
     solver_version,
 )
 
 _TOLERANCE = 1e-6
-"""Relative: the objectives and rows of floating-point solvers agree no closer than this."""
+"""Relative: objectives and rows of floating-point solvers agree no closer than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A claim about a program."""
+    """What is said of a program."""
 
     program: Program
     relaxed: frozenset[int]
     """Variables that may be fractional in it."""
     bound_cents: int | None
-    """No solution costs less; None: no solution exists."""
+    """No solution costs less; None: there is no solution."""
     fixed_cents: int = 0
-    """Cost that the program leaves out because nothing in it changes it."""
+    """Cost that the program leaves out, as nothing in it changes it."""
     known: tuple[float, ...] = ()
-    """Whole values of a solution, if one is known."""
+    """Whole values of a solution, where one is known."""
     counted: str = ""
-    """What a unit of the objective counts; empty: cost."""
+    """What the objective counts, one unit of it for each; empty: cost."""
 
     @classmethod
     def bound(cls, found: Incumbent, counted: str = "") -> Assertion:
-        """Claim that nothing costs less, or counts fewer, than the bound of a search."""
+        """That nothing costs less, or counts fewer, than the bound of a search."""
         master = found.master
         fixed_cents = master.problem.fixed_cost_cents
         known = () if found.cost_cents is None else found.values
@@ -58,27 +58,24 @@ class Assertion:
 
     @classmethod
     def none(cls, proved: Infeasible) -> Assertion:
-        """Claim that no solution exists."""
+        """That there is no solution."""
         return cls(proved.master.program, proved.relaxed, None)
 
     def told(self, cents: int) -> str:
-        """Format a value of the objective in words."""
+        """So much of what the objective is in, in words."""
         if self.counted:
             return f"{cents / CENTS_PER_UNIT:g} {self.counted}"
         return f"{cents / 100:,.2f} USD"
 
     def cents(self, objective: float) -> int:
-        """Return what a value of the objective costs."""
+        """What an objective of the program costs."""
         return round(objective * CENTS_PER_UNIT) + self.fixed_cents
 
 
 def require_agreement(
     ask: Callable[[Assertion], tuple[Opinion, ...]], assertion: Assertion
 ) -> tuple[Opinion, ...]:
-    """Put a claim to other solvers.
-
-    Raises DisagreementError, with all they said, if it is refuted.
-    """
+    """Put it to other solvers; raises DisagreementError where it is refuted, with all they said."""
     opinions = ask(assertion)
     refuted = [one for one in opinions if one.verdict is Verdict.REFUTED]
     if not refuted:
@@ -106,7 +103,7 @@ def require_agreement(
             for one in refuted
         ),
         {
-            "disagreement.mps": mps_text(assertion.program, assertion.relaxed),
+            "disagreement.mps": program_text(assertion.program, assertion.relaxed, "mps"),
             "disagreement.json": json.dumps(answers, indent=2) + "\n",
         },
     )
@@ -143,7 +140,10 @@ def _opinion(assertion: Assertion, name: str, solve: Callable[[], Answer]) -> Op
     except LimitError:
         return Opinion(name, Verdict.UNDECIDED)
     if answer.outcome is Outcome.INFEASIBLE:
-        return Opinion(name, _of_none(assertion))
+        if assertion.bound_cents is None:
+            return Opinion(name, Verdict.CONFIRMED)
+        kept = assertion.known and keeps_rows(assertion.program, assertion.known, frozenset())
+        return Opinion(name, Verdict.UNFOUNDED if kept else Verdict.UNDECIDED)
     least = float("inf")
     if assertion.bound_cents is not None:
         least = assertion.bound_cents - max(1.0, _TOLERANCE * abs(assertion.bound_cents))
@@ -155,20 +155,12 @@ def _opinion(assertion: Assertion, name: str, solve: Callable[[], Answer]) -> Op
     return Opinion(name, Verdict.UNDECIDED)
 
 
-def _of_none(assertion: Assertion) -> Verdict:
-    """Return the opinion if a solver finds no solution at all."""
-    if assertion.bound_cents is None:
-        return Verdict.CONFIRMED
-    kept = assertion.known and keeps_rows(assertion.program, assertion.known, frozenset())
-    return Verdict.UNFOUNDED if kept else Verdict.UNDECIDED
-
-
 def keeps_rows(program: Program, values: Sequence[float], relaxed: frozenset[int]) -> bool:
-    """Return whether values keep every bound and row, summed in fractions.
+    """Whether values keep every bound and row, summed in fractions.
 
-    Integer variables are taken at the nearest whole number. Rows of integer variables alone must
-    hold to a part in 10^9 of their terms, since their coefficients are rounded; others to the
-    solver's tolerance.
+    Whole variables are taken at the nearest whole number. Rows of whole variables alone must hold
+    to a part in 10^9 of their terms, as their factors are rounded; others to the tolerance of the
+    solver.
     """
     exact = [
         Fraction(round(value)) if variable.integer and index not in relaxed else Fraction(value)

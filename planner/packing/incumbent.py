@@ -1,34 +1,50 @@
-"""What a search ends with: the best packing and bound so far, or the proof that none exists."""
+"""What a search ends with: the best packing and bound so far, or the proof that there is none.
+
+Its first plan has units as a solution counts them, rounded, by first-fit, and nodes for what that
+takes. It may be dear, but nearly always exists, and is there before anything that may take long.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, floor
 
+from planner.packing.build import with_at_least
 from planner.packing.constraints import holds
 from planner.packing.constraints.moves import with_stays
-from planner.packing.formulation.runs import Rentals, Schedule, schedule_runs
+from planner.packing.constraints.quotas import whole_units
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram, PoolInQuarter
-from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import Packed, evenly
-from planner.packing.problem import Shape
+from planner.packing.node_packing.cutting import (
+    CuttingStock,
+    Packed,
+    evenly,
+    fullest_first_fit,
+    nodes_in,
+)
+from planner.packing.node_packing.shared_gpus import first_fit_with_parts
+from planner.packing.problem import WHOLE, Shape
+from planner.packing.runs import Rentals, Schedule, schedule_runs
+from planner.packing.solver import solve_integer
 
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
-    """Proved: the master program has no solution, so the packing has none either."""
+    """Proved: the master program has no solution, so neither has the packing."""
 
     def __init__(self, master: MasterProgram, relaxed: frozenset[int] | None = None) -> None:
         super().__init__()
         self.master = master
         """The program without a solution, with every cut that was found."""
         self.relaxed = frozenset(range(len(master.program.variables)))
-        """Variables that may even be fractional in the proof; all unless stated."""
+        """Variables that may be fractional, and still there is none; all unless told otherwise."""
         if relaxed is not None:
             self.relaxed = relaxed
 
 
 @dataclass(slots=True)
 class Incumbent:
-    """The best packing so far, and the best bound."""
+    """The best packing so far and the best bound."""
 
     master: MasterProgram
     values: tuple[float, ...] = ()
@@ -36,40 +52,38 @@ class Incumbent:
     cost_cents: int | None = None
     bound_cents: int = 0
     packings: dict[PoolInQuarter, Packed] = field(default_factory=dict)
-    """By (pool, quarter), without units that span nodes and without runs."""
+    """By (pool, quarter); units that span nodes are not in them, nor are runs."""
     schedule: Schedule = field(default_factory=dict)
-    """The runs of that plan."""
+    """Runs of that plan."""
     rentals: Rentals = field(default_factory=dict)
-    """Nodes that exist for a part of a quarter, with their runs."""
+    """Nodes that come and go within a quarter, with their runs."""
     short: list[PoolInQuarter] = field(default_factory=list)
-    """Pools, by quarter, whose runs found no room, or no cheap one, in the last plan that was
-    offered."""
-    shapes: dict[int, tuple[Shape, ...]] = field(default_factory=dict)
-    """For each pool, what the patterns' indices mean."""
+    """Pools, with quarters, whose runs found no room, or no cheap one, when a plan was last to be
+    kept."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
-    """For each pool, where the patterns come from."""
+    """By pool: where the patterns come from, and what their indices mean."""
     rounds: int = 0
     cuts: int = 0
     relaxed: frozenset[int] = frozenset()
-    """Variables that were fractional when the bound was computed."""
+    """Variables that were fractional where the bound was won."""
 
     def __post_init__(self) -> None:
-        """Start with a bound below all costs."""
+        """Begin below all costs."""
         self.bound_cents = self.master.problem.least_cents
 
     def raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
-        """Keep a bound of the objective, computed with these variables fractional."""
+        """Keep a bound of the program's objective, won with these variables fractional."""
         if bound > float("-inf"):
             cents = self.cents(bound)
             if cents > self.bound_cents:
                 self.bound_cents, self.relaxed = cents, relaxed
 
     def cents(self, objective: float) -> int:
-        """Return what a value of the objective costs."""
+        """What an objective of the program costs."""
         return round(objective * CENTS_PER_UNIT) + self.master.problem.fixed_cost_cents
 
     def closed(self, gap: float) -> bool:
-        """Return whether cost and bound are within the relative gap."""
+        """Whether cost and bound are within the relative gap."""
         return self.cost_cents is not None and self.cost_cents - self.bound_cents <= gap * abs(
             self.cost_cents
         )
@@ -77,8 +91,7 @@ class Incumbent:
     def keep(self, solved: tuple[float, ...], packings: dict[PoolInQuarter, Packed]) -> bool:
         """Keep a plan if it is the cheapest so far.
 
-        Returns False if it is not, because it breaks a limit or because more nodes may cost
-        less.
+        False where it is none, as it breaks a limit, or where more nodes may cost less.
         """
         master = self.master
         opened = {key: packed.opened() for key, packed in packings.items()}
@@ -86,12 +99,17 @@ class Incumbent:
         self.short = []
         if not holds(master, values, {}):
             return False
-        made, self.short = schedule_runs(master, values, packings, self.shapes)
+        made, self.short = schedule_runs(master, values, packings, self.stocks)
         if self.short and self.cost_cents is None:
             packings = self._evenly(values, packings)
-            made, self.short = schedule_runs(master, values, packings, self.shapes)
+            made, self.short = schedule_runs(master, values, packings, self.stocks)
         values = with_stays(master, made.values)
-        if self.short or not (master.places_all(values) and holds(master, values, made.schedule)):
+        splits = (master.program.rows[number] for number in master.split_rows)
+        if (
+            self.short
+            or any(sum(round(values[i]) * factor for i, factor in row.terms) for row in splits)
+            or not holds(master, values, made.schedule)
+        ):
             return False
         problem = master.problem
         cost = problem.fixed_cost_cents + master.total(values, *problem.prices)
@@ -105,14 +123,114 @@ class Incumbent:
     def _evenly(
         self, values: tuple[float, ...], packings: dict[PoolInQuarter, Packed]
     ) -> dict[PoolInQuarter, Packed]:
-        """Spread what stays over all nodes of each pool that lacks room for runs."""
+        """What stays, over all nodes of each pool that lacks room for runs."""
         changed = dict(packings)
         for pool, quarter in self.short:
             packed, node = packings[pool, quarter], self.master.problem.pools[pool].node
             if packed.bundles:
                 continue
             nodes = round(self.master.shared_nodes(pool, quarter, values))
-            even = evenly(node, self.shapes[pool], packed.patterns, nodes)
+            even = evenly(node, self.stocks[pool].shapes, packed.patterns, nodes)
             if even is not None:
                 changed[pool, quarter] = Packed(tuple(even))
         return changed
+
+
+_GAP, _NODES = 0.01, 200
+"""How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
+_ROOM = 1.1
+"""What nodes for runs offer in GPU-hours, as a multiple of what these take."""
+
+
+def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> bool:
+    """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
+    master = found.master
+    held = whole_near(master, values)
+    packings: dict[PoolInQuarter, Packed] = {}
+    nodes: dict[PoolInQuarter, int] = {}
+    for key, usages in master.usages.items():
+        if master.problem.pools[key[0]].hire:  # the runs decide what is paid
+            packings[key] = Packed(())
+            continue
+        pieces: Counter[Shape] = Counter()
+        spanning, gpu_hours, nodes_at_once = 0, 0.0, 0
+        for usage in usages:
+            number = round(sum(held[index] * factor for index, factor in usage.terms))
+            if usage.asked.is_run:
+                gpu_hours += number * usage.shape.gpus * usage.share
+                nodes_at_once = max(nodes_at_once, usage.times * (number > 0))
+                continue
+            pieces[usage.shape] += number if not usage.span else 0
+            spanning += number * usage.span
+        for_runs = ceil(gpu_hours * _ROOM / master.problem.pools[key[0]].node.gpus)
+        spanning += max(for_runs, nodes_at_once)
+        packings[key] = _packed(master, found.stocks[key[0]], key, pieces)
+        nodes[key] = nodes_in(packings[key].patterns) + spanning
+    opened = {key: packings[key].opened() for key in master.opened}
+    program = with_at_least(master, nodes, opened=opened)
+    answer = solve_integer(
+        program.fixed(held),
+        time_limit_s=time_limit_s,
+        relative_gap=_GAP,
+        node_limit=_NODES,
+    )
+    if not answer.values:
+        return False
+    return found.keep(tuple(float(round(value)) for value in answer.values), packings)
+
+
+def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
+    """Variables that count units and where their pieces are, in whole numbers."""
+    held = dict.fromkeys(master.choice.values(), 0.0)
+    pieces: Counter[tuple[str, int, Shape]] = Counter()
+    for number, position in whole_units(master, values):
+        held[master.choice[number, position]] += 1.0
+    for (number, position, quarter), index in master.short.items():
+        choice = master.problem.demands[number].choices[position]
+        there = held[master.choice[number, position]] * choice.copies_in(quarter)
+        held[index] = float(min(round(values[index]), there // choice.copies_short))
+    for number, position in master.choice:
+        demand = master.problem.demands[number]
+        choice = demand.choices[position]
+        for quarter in demand.quarters:
+            pieces[choice.gpu_type, quarter, choice.shape] += round(
+                sum(held[index] * n for index, n in master.pieces_in(number, position, quarter))
+            )
+    splits: dict[tuple[str, int, Shape], list[int]] = defaultdict(list)
+    for (pool, quarter), usages in master.usages.items():
+        gpu_type = master.problem.pools[pool].gpu_type
+        for usage in usages:
+            index = usage.terms[0][0]
+            if index in master.splits:
+                splits[gpu_type, quarter, usage.asked].append(index)
+    for kind, indices in splits.items():
+        held |= _shared_out(pieces[kind], {index: values[index] for index in indices})
+    return held
+
+
+def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
+    """So many pieces in whole numbers, in the proportion wanted; largest remainders go up.
+
+    All are on the first where none is wanted anywhere.
+    """
+    if not sum(wanted.values()):
+        wanted = dict.fromkeys(wanted, 0.0) | {min(wanted): 1.0}
+    scale = pieces / sum(wanted.values())
+    exact = {index: value * scale for index, value in wanted.items()}
+    whole = {index: floor(value) for index, value in exact.items()}
+    order = sorted(exact, key=lambda index: (whole[index] - exact[index], index))
+    for index in order[: pieces - sum(whole.values())]:
+        whole[index] += 1
+    return {index: float(number) for index, number in whole.items()}
+
+
+def _packed(
+    master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, pieces: Mapping[Shape, int]
+) -> Packed:
+    """These pieces by first-fit."""
+    pool = master.problem.pools[key[0]]
+    asked = [pieces.get(shape, 0) for shape in stock.shapes]
+    parts = {shape: number for shape, number in pieces.items() if number and shape.part != WHOLE}
+    if parts:
+        return first_fit_with_parts(pool, (stock.shapes, asked), parts)
+    return Packed(tuple(fullest_first_fit(pool.node, stock.shapes, asked)))

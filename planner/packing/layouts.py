@@ -1,19 +1,18 @@
-"""Lays out what was counted: puts the units of each pool and quarter on its nodes, or finds a cut.
+"""Lays out what was counted: the units of each pool and quarter on its nodes, or a cut.
 
-For one pool, it tries first-fit and column generation over patterns of whole GPUs; if units take
-parts of GPUs, these go onto GPUs, and the GPUs onto nodes.
+What is tried for one pool: first-fit and column generation over patterns of whole GPUs; where units
+take parts of GPUs, these onto GPUs, and the GPUs onto nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planner.packing.build import cut_shared, gpu_stocks
 from planner.packing.constraints import traffic
 from planner.packing.constraints.growth import free_to_hold
-from planner.packing.formulation.partitioned_gpus import cut_shared, gpu_stocks
 from planner.packing.master import MasterProgram, PoolInQuarter
-from planner.packing.node_packing.cutting import Cut, CuttingStock
-from planner.packing.node_packing.greedy import Packed
+from planner.packing.node_packing.cutting import Cut, CuttingStock, Packed
 from planner.packing.node_packing.shared_gpus import OPENED, lay_out_bundles
 from planner.packing.problem import Shape
 
@@ -22,15 +21,15 @@ class Layouts:
     """Lays out the counts of a master program, and states cuts in it."""
 
     def __init__(self, master: MasterProgram, go_on: Callable[[], bool]) -> None:
-        """`go_on` is asked during long searches whether to continue."""
+        """`go_on` is asked in long searches."""
         self.master, self._go_on = master, go_on
-        self.shapes, self.stocks = cutting_stocks(master, go_on)
+        self.stocks = cutting_stocks(master, go_on)
         self._gpu_stocks = gpu_stocks(master, go_on)
         self.cuts = 0
-        """The number of cuts stated."""
+        """That were stated."""
 
     def cut_off(self, values: tuple[float, ...]) -> int:
-        """State the cuts that a fractional solution violates; return how many."""
+        """State the cuts that a fractional solution violates; how many there are."""
         cuts = []
         for pool, quarter in self.master.usages:
             if not self._go_on():
@@ -42,7 +41,7 @@ class Layouts:
         return self._state(cuts, values) + self.cut_traffic(values)
 
     def cut_traffic(self, values: tuple[float, ...]) -> int:
-        """State cuts of fractional units that share traffic; return how many."""
+        """State cuts of parts of units that share traffic; how many there are."""
         stated = traffic.cut(self.master, values)
         self.cuts += stated
         return stated
@@ -50,7 +49,7 @@ class Layouts:
     def lay_out(
         self, values: tuple[float, ...]
     ) -> tuple[dict[PoolInQuarter, Packed], list[PoolInQuarter]]:
-        """Return layouts of whole units, and the pools where they do not fit, with their cuts."""
+        """Layouts of whole units, and the pools where they do not fit, with what cuts them off."""
         packings: dict[PoolInQuarter, Packed] = {}
         cuts: list[tuple[int, Cut]] = []
         lacking = []
@@ -65,7 +64,7 @@ class Layouts:
         return packings, lacking
 
     def _laid_out(self, key: PoolInQuarter, values: tuple[float, ...]) -> Packed | Cut | None:
-        """Return a packing of what stays, a cut that the plan violates, or None for neither."""
+        """What stays, on the nodes of a plan; a cut that it violates; or None for neither."""
         master, stock = self.master, self.stocks[key[0]]
         load, nodes = load_of(master, stock, key, values, stays=True)
         if round(nodes) < 0:  # counts that were rounded each by itself may leave fewer than none
@@ -83,7 +82,7 @@ class Layouts:
         return lay_out_bundles(kind, whole, pieces, round(nodes), most, self._go_on)
 
     def _state(self, cuts: Sequence[tuple[int, Cut]], values: tuple[float, ...] | None) -> int:
-        """State each cut once for its kind of node, and cuts of shared GPUs.
+        """State each cut once for its kind of node, and those of GPUs that values share.
 
         Returns how many there are.
         """
@@ -97,10 +96,8 @@ class Layouts:
         return stated
 
 
-def cutting_stocks(
-    master: MasterProgram, go_on: Callable[[], bool]
-) -> tuple[dict[int, tuple[Shape, ...]], dict[int, CuttingStock]]:
-    """Return, for each pool in use, the meaning of its patterns' indices, and its stock."""
+def cutting_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
+    """By pool that runs something."""
     pools = master.problem.pools
     kinds: dict[tuple[str, Shape], set[Shape]] = {}
     for number, quarter in master.usages:
@@ -112,12 +109,11 @@ def cutting_stocks(
         (gpu_type, node): CuttingStock(node, sorted(held), go_on)
         for (gpu_type, node), held in kinds.items()
     }
-    stocks = {
+    return {
         number: made[pool.gpu_type, pool.node]
         for number, pool in enumerate(pools)
         if (pool.gpu_type, pool.node) in made
     }
-    return {number: stock.shapes for number, stock in stocks.items()}, stocks
 
 
 def load_of(
@@ -128,10 +124,10 @@ def load_of(
     *,
     stays: bool = False,
 ) -> tuple[list[float], float]:
-    """Return what shares nodes, by the shapes of the stock, and the nodes left for it.
+    """What shares nodes, by the shapes of the stock, and the nodes left for it.
 
-    Opened GPUs count as pieces of `OPENED`, and their own pieces do not count. A run counts by
-    its share of the quarter, or not at all if only what `stays` is asked for.
+    GPUs opened for parts count as pieces of `OPENED`, and their pieces do not count. A run counts
+    by its share of the quarter, or where only what `stays` is asked for, not at all.
     """
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)

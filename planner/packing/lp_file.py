@@ -1,4 +1,4 @@
-"""Writes the master program as a file that any solver reads, in names that a person reads."""
+"""The program that counts nodes as a file that any solver reads, in names that a person reads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from planner.packing.incumbent import Incumbent
 from planner.packing.master import CENTS_PER_UNIT
-from planner.packing.solvers.program import Program, Variable
-from planner.packing.solvers.solver import lp_text
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, Variable, program_text
+from planner.packing.translation import Translation
 
 _USD_PER_UNIT = CENTS_PER_UNIT / 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.]+")
@@ -21,15 +20,15 @@ _LONGEST = 200
 
 
 def written_program(translation: Translation, found: Incumbent) -> str:
-    """Return the program of a finished search in CPLEX LP format, with the cuts that it found.
+    """The program of a finished search in CPLEX LP format, with the cuts that it found.
 
-    Its least value is the bound of the plan in USD: net present cost, with the running cost of
-    the owned nodes. Units that were fractional when the bound was computed are fractional here.
+    Its least value is the bound of the plan in USD, net present cost with the running cost of the
+    owned nodes: units that were fractional where the bound was won are so here.
     """
     master = found.master
 
     def plain(name: str) -> str:
-        """Return a name with pool and quarter in words if it ends in their numbers."""
+        """With the pool and the quarter in words, where a name ends in their numbers."""
         placed = _PLACED.fullmatch(name)
         if placed is None:
             return name
@@ -62,11 +61,11 @@ def written_program(translation: Translation, found: Incumbent) -> str:
             strict=True,
         )
     ]
-    return lp_text(Program(variables, rows), found.relaxed)
+    return program_text(Program(variables, rows), found.relaxed, "lp")
 
 
 def _apart(names: list[str]) -> list[str]:
-    """Return names as the format takes them, each once."""
+    """Names as the format takes them, each once."""
     plain = [f"n_{_NO_NAME.sub('_', name).strip('_')}"[:_LONGEST] for name in names]
     plain = [name.removeprefix("n_") if name[2:3].isalpha() else name for name in plain]
     often, seen = Counter(plain), Counter[str]()

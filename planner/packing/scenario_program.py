@@ -1,8 +1,9 @@
 """Purchases that are made once: given to a problem, or chosen by one program over several futures.
 
-Each future has a master program of its own, with the cuts of its root: rents, released owned
-nodes and placements adapt to it. Purchases and reservations are the same in all. Units are
-fractional, so the result is a proposal, and a bound on what any purchases could reach.
+Each future has a master program of its own, with the cuts of its root: what is rented, which owned
+nodes are let go, and what runs where, adapts to it. What is bought and reserved is the same in all.
+Units are fractional, so that what comes out is a proposal, and a bound of what any purchases could
+reach.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from dataclasses import dataclass, replace
 from math import floor, isfinite
 
 from planner.packing.master import CENTS_PER_UNIT, MasterProgram
-from planner.packing.problem import Problem, SpendLimit, Supply
+from planner.packing.problem import Problem, SpendLimit
 from planner.packing.search import rooted
-from planner.packing.solvers.program import Program, Variable
-from planner.packing.solvers.solver import Outcome, solve_integer
+from planner.packing.solver import Outcome, Program, Variable, solve_integer
 
 _ROUNDED = 1e-3
-"""The part of a cent by which a solver's objective may be below a whole number."""
+"""Of a cent: what the objective of a solver may be below a whole number."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,67 +34,57 @@ class Order:
 
 
 _Entry = tuple[str, str, int]
-"""The offer, the site, and the quarter of entry from 0."""
+"""Offer, site, and quarter of entry, from 0."""
 
 
 def holding(problem: Problem, orders: Sequence[Order]) -> Problem:
-    """Return the problem with these orders and no others; rents are free.
+    """The problem with these orders and no others; rents are free.
 
-    An order whose quarter its offer no longer reaches enters in the first that it does, and
-    never, unpaid, if there is none.
+    An order whose quarter no offer reaches any more enters in the first that it does, and never,
+    unpaid, where there is none.
     """
+    places = [(supply.name, problem.pools[supply.pool].site) for supply in problem.supplies]
     due: Counter[_Entry] = Counter()
     for order in orders:
-        entries = _entries(problem, order)
-        late = min((quarter for quarter in entries if quarter >= order.quarter), default=None)
-        if late is not None:
-            due[order.offer, order.site, late] += order.nodes
-    supplies = tuple(_only_due(problem, supply, due) for supply in problem.supplies)
+        entries = (
+            quarter
+            for supply, place in zip(problem.supplies, places, strict=True)
+            if place == (order.offer, order.site) and not supply.releases
+            for quarter, cents in enumerate(supply.unit_cost_cents)
+            if cents is not None and quarter >= order.quarter
+        )
+        entry = min(entries, default=None)
+        if entry is not None:
+            due[order.offer, order.site, entry] += order.nodes
+    supplies = tuple(
+        supply
+        if supply.kind in ("rent", "hourly") or supply.releases
+        else replace(
+            supply,
+            unit_cost_cents=tuple(
+                cents if due[*place, quarter] else None
+                for quarter, cents in enumerate(supply.unit_cost_cents)
+            ),
+        )
+        for supply, place in zip(problem.supplies, places, strict=True)
+    )
     exact = (limit for key, nodes in sorted(due.items()) for limit in _exactly(problem, key, nodes))
     return replace(problem, supplies=supplies, budgets=(*problem.budgets, *exact))
 
 
-def _place(problem: Problem, supply: Supply) -> tuple[str, str]:
-    """Return the offer and the site."""
-    return supply.name, problem.pools[supply.pool].site
-
-
-def _entries(problem: Problem, order: Order) -> set[int]:
-    return {
-        quarter
-        for supply in problem.supplies
-        if _place(problem, supply) == (order.offer, order.site) and not supply.releases
-        for quarter, cents in enumerate(supply.unit_cost_cents)
-        if cents is not None
-    }
-
-
-def _only_due(problem: Problem, supply: Supply, due: Counter[_Entry]) -> Supply:
-    if supply.kind in ("rent", "hourly") or supply.releases:
-        return supply
-    costs = tuple(
-        cents if due[*_place(problem, supply), quarter] else None
-        for quarter, cents in enumerate(supply.unit_cost_cents)
-    )
-    return replace(supply, unit_cost_cents=costs)
-
-
 def _exactly(problem: Problem, key: _Entry, nodes: int) -> Iterator[SpendLimit]:
-    """Limit an offer's nodes at a site in a quarter, at any price, to exactly so many."""
-    *place, entry = key
+    """At most so many nodes of an offer at a site in a quarter, at any price, and at least."""
+    offer, site, entry = key
+    mine = [
+        (supply.name, problem.pools[supply.pool].site) == (offer, site) and not supply.releases
+        for supply in problem.supplies
+    ]
     for sign in (1, -1):
         counted = tuple(
-            tuple(
-                sign
-                if _place(problem, supply) == tuple(place)
-                and quarter == entry
-                and not supply.releases
-                else 0
-                for quarter in range(problem.quarters)
-            )
-            for supply in problem.supplies
+            tuple(sign * (here and quarter == entry) for quarter in range(problem.quarters))
+            for here in mine
         )
-        yield SpendLimit(f"{place[0]} ordered", sign * nodes, counted)
+        yield SpendLimit(f"{offer} ordered", sign * nodes, counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +101,11 @@ class Mean:
     """The mean cost of some futures, of which not all need be in the program."""
 
     futures: tuple[int, ...]
-    """By their position in the program."""
+    """By their place in the program."""
     others_cents: int
-    """The least that the rest costs, all together."""
+    """What the rest costs at the least, all together."""
     of: int
-    """The number of futures, the rest included."""
+    """Futures, the rest included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +114,13 @@ class Hedged:
 
     outcome: Outcome
     orders: tuple[Order, ...] | None
-    """The best purchases found, sorted; None if none were found."""
+    """Of the best purchases found, sorted; None where none were."""
     bound_cents: int
     """Whatever is bought, the greatest of the means is no less."""
 
 
 def future_of(problem: Problem, time_limit_s: float) -> Future:
-    """State the program of a future; raises Infeasible if its relaxation has no solution."""
+    """State the program of a future; raises Infeasible where its relaxation has no solution."""
     master = rooted(problem, time_limit_s).master
     entering: dict[_Entry, list[int]] = defaultdict(list)
     for (number, quarter), index in master.acquire.items():
@@ -148,10 +138,10 @@ def hedged(
     time_limit_s: float,
     relative_gap: float,
 ) -> Hedged:
-    """Return the purchases that suffice in all these futures, with the least greatest mean.
+    """The purchases that hold all these futures, and whose greatest mean is the least.
 
-    Without means, any purchases that suffice. An order whose quarter its offer does not reach in
-    a future enters there in the first that it does, and never, unpaid, if there is none.
+    Without means, any purchases that hold them. An order whose quarter its offer does not reach in
+    a future enters there in the first that it does, and never, unpaid, where there is none.
     """
     joined = _Joined(futures)
     joined.weigh(means)
@@ -187,7 +177,7 @@ class _Joined:
             self._tie(start, future)
 
     def _stand(self, master: MasterProgram) -> int:
-        """Put a program beside the others, without its costs; return where its variables begin."""
+        """Put a program beside the others, without its costs; where its variables begin."""
         start = len(self.program.variables)
         self.program.variables += [replace(one, cost=0.0) for one in master.program.variables]
         for row in master.program.rows:
@@ -197,7 +187,7 @@ class _Joined:
         return start
 
     def _tie(self, start: int, future: Future) -> None:
-        """Let enter in a future what was ordered: row `ordered`."""
+        """What enters in a future is what was ordered: row `ordered`."""
         due: dict[_Entry, dict[int, float]] = {key: {} for key in future.entering}
         for (*place, quarter), index in self.ordered.items():
             reached = [key for key in due if [*key[:2]] == place and key[2] >= quarter]

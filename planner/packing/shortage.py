@@ -1,4 +1,4 @@
-"""Explains why no plan exists: which jobs lack room, on which limit, and what would mend it."""
+"""Why there is no plan: which jobs lack room, on which limit, and what would mend it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from math import ceil
 from planner.errors import InfeasibleError, LimitError
 from planner.inputs.text import count_of, one_of
 from planner.packing.conflict import Conflict, conflict_of, without_costs
-from planner.packing.constraints import conditions_of
 from planner.packing.constraints.base import Condition
 from planner.packing.incumbent import Infeasible
 from planner.packing.master import MasterProgram
-from planner.packing.problem import ALL_TRAFFIC, Demand, Pool, Problem, Supply
+from planner.packing.problem import ALL_TRAFFIC, Demand, Problem, Supply
 from planner.packing.search import search
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, solve_integer
+from planner.packing.translation import Translation
 from planner.packing.work import spent
 
 _TIME_S = 10.0
-"""Seconds of work for one question, and for all of jobs that would start later."""
+"""For one question, and for all of jobs that would start later."""
 _JOBS = 4
-"""The most jobs that are asked about starting later."""
+"""At most so many jobs are asked about starting later."""
 _TYPES = 4
-"""The most GPU types that are named of one job."""
+"""At most so many GPU types are named of one job."""
 _UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
 
 def explain_infeasible(translation: Translation, master: MasterProgram) -> InfeasibleError:
-    """Say which demands conflict, which jobs then lack room, and what would mend it.
+    """What is asked for and cannot all be kept, who lacks room then, and what would mend it.
 
     `master` is the program that was proved to have no solution, with its cuts.
     """
@@ -41,7 +39,10 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
     members = conflict.members if conflict else ()
     stated = [one for one in members if not one.procures]
     lacking = [*_lacking(translation, short)]
-    pools = [*_supply(translation, short)]
+    demands = translation.problem.demands
+    wanted = {quarter for number in short for quarter in demands[number].quarters} or {0}
+    concerned = {pool for number in short for pool in _pools(translation.problem, demands[number])}
+    pools = [_limits(translation, one, min(wanted), max(wanted)) for one in sorted(concerned)]
     remedies = tuple(map(_mended, conflict.remedies)) if conflict else ()
     untold = (_UNMENDED,) if conflict and not (remedies or conflict.in_time) else ()
     later = tuple(later_remedies(translation, short))
@@ -53,26 +54,17 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
         if len(stated) < len(members):
             reasons += pools
         return InfeasibleError(_broken(conflict), (*reasons, *untold), (*remedies, *later), jobs)
-    remedies = (*_remedies(translation, short, translation.problem), *remedies, *later)
+    remedies = (*_remedies(translation, short), *remedies, *later)
     return InfeasibleError(
         _headline(translation, short),
         (*lacking, *pools, *untold),
-        remedies or (*_not_enough(translation, short),),
+        remedies,
         jobs,
     )
 
 
-def _not_enough(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Say which nodes are missing even if every condition is lifted."""
-    lifted = translation.problem
-    for condition in conditions_of(translation):
-        lifted = condition.raised(lifted, None)
-    for remedy in _remedies(translation, short, lifted):
-        yield f"{remedy}, though that alone is not enough"
-
-
 def _broken(conflict: Conflict) -> str:
-    """Say which conditions cannot be kept, with what is needed if that is one figure."""
+    """The conditions that cannot be kept, with what is needed where it is one figure."""
     first = conflict.members[0]
     if len(conflict.members) == 1 and conflict.needed and first.needed:
         needed = first.needed(conflict.needed)
@@ -89,7 +81,7 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
 
 
 def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
-    """Return the units by demand that lack room so that the fewest GPUs do; empty if none do."""
+    """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
     program = Program(list(master.program.variables), list(master.program.rows))
     for at in master.traffic_cuts:  # which count whole units, of those that run
         program.rows[at] = replace(program.rows[at], right=0.0)
@@ -114,7 +106,7 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
 
 
 def _gpus(demand: Demand, quarter: int) -> int:
-    """Return the fewest GPUs that a unit can do with in a quarter."""
+    """The fewest GPUs that a unit can do with in a quarter."""
     ways = (choice.shape.gpus * choice.copies_in(quarter) for choice in demand.choices)
     return min(ways, default=1)
 
@@ -132,7 +124,7 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     what = f"at least {_count(gpus)} GPUs more are"
     if _count(gpus) == "1":
         what = "at least 1 GPU more is"
-    if any(map(_may_share, demands)):
+    if any(choice.shape.bundles for demand in demands for choice in demand.choices):
         what = "more GPUs are"  # of which how many is open: others may have the same ones
     if any(choice.by_quarter for demand in demands for choice in demand.choices):
         what = "more GPUs are"  # a unit that lacks room in one quarter lacks it in all of them
@@ -140,20 +132,15 @@ def _headline(translation: Translation, short: dict[int, float]) -> str:
     return f"no plan exists: in {when} {what} needed than can be in service"
 
 
-def _may_share(demand: Demand) -> bool:
-    """Return whether a unit may take turns with others on its GPUs, or take a part of one."""
-    return any(choice.shape.bundles for choice in demand.choices)
-
-
 def _count(amount: float) -> str:
     return f"{ceil(round(amount, 6)):,}"
 
 
 def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Name the jobs that lack room: a line each, by quarter if the lack grows.
+    """The jobs that go without, so that the fewest GPUs do: a line each, by quarter if it grows.
 
-    They are chosen so that the fewest GPUs do. Units of a job that may change their GPU type are
-    stated one by one, and units that begin in different quarters apart.
+    Units of a job that may change their GPU type are stated one by one, units that begin in
+    different quarters apart.
     """
     alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number in range(len(translation.problem.demands)):
@@ -187,9 +174,9 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
 
 
 def _each(problem: Problem, demand: Demand) -> str:
-    """Return a unit's GPUs on each GPU type, in the quarter that takes most; empty if one suffices.
+    """GPUs of a unit in the quarter that takes the most, on each GPU type; empty where one does.
 
-    Only GPU types on whose nodes it may be: those by the hour are for runs alone.
+    Of GPU types whose nodes it may be on, which those by the hour are for runs alone.
     """
     may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, demand)}
     most: dict[str, int] = {}
@@ -206,15 +193,6 @@ def _each(problem: Problem, demand: Demand) -> str:
     told = [f"{count_of(gpus, 'GPU')} of {gpu_type}", *(f"{of:,} of {name}" for name, of in others)]
     grows = any(len(set(choice.by_quarter)) > 1 for choice in demand.choices)
     return f"{'up to ' if grows else ''}{one_of(told)}"
-
-
-def _supply(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Say what can be in service of each pool where the jobs could run."""
-    problem = translation.problem
-    wanted = {quarter for number in short for quarter in problem.demands[number].quarters} or {0}
-    pools = {pool for number in short for pool in _pools(problem, problem.demands[number])}
-    for pool in sorted(pools):
-        yield _limits(translation, pool, min(wanted), max(wanted))
 
 
 def _names(names: list[str]) -> str:
@@ -238,9 +216,9 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
 
 
 def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
-    """Say what a pool can have: owned nodes, and each offer's maximum and first quarter."""
+    """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
-    parts = [f"{pool.owned_in(quarter)} owned{_beside_pins(translation.problem, pool)}"]
+    parts = [f"{pool.owned_in(quarter)} owned"]
     if pool.owned_in(quarter) < pool.owned:
         parts.append(f"{pool.owned - pool.owned_in(quarter)} retired")
     for later in range(quarter + 1, last + 1):
@@ -260,16 +238,8 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
     return f"{pool.name} ({pool.gpu_type}, {pool.node.gpus} GPUs each): {', '.join(parts)}"
 
 
-def _beside_pins(problem: Problem, pool: Pool) -> str:
-    """Count nodes that pinned units may not leave by themselves."""
-    if pool.held:
-        return ", to which some unit is pinned"
-    pinned = any(other.held and other.home == pool.home for other in problem.pools)
-    return " beside those to which units are pinned" if pinned else ""
-
-
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
-    """Say why an offer gives no node, or no more, in a quarter."""
+    """Why an offer gives no node, or no more, in a quarter."""
     supply = translation.problem.supplies[number]
     name = f"offer {supply.name}"
     open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
@@ -284,22 +254,15 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
         told = f"{name} delivers {count_of(arrived, 'node')}"
         yield f"{told} until {translation.quarters[quarter]}"
     if supply.maximum is not None and open_in:
-        at_sites = _at_several_sites(translation.problem, supply)
-        everywhere = " at all of its sites together" if at_sites else ""
+        others = (one for one in translation.problem.supplies if one.pool != supply.pool)
+        elsewhere = supply.offer is not None and any(one.offer == supply.offer for one in others)
+        everywhere = " at all of its sites together" if elsewhere else ""
         yield f"{name} ends at {count_of(supply.maximum, 'node')}{everywhere}"
 
 
-def _at_several_sites(problem: Problem, supply: Supply) -> bool:
-    return supply.offer is not None and any(
-        other.offer == supply.offer and other.pool != supply.pool for other in problem.supplies
-    )
-
-
-def _remedies(
-    translation: Translation, short: dict[int, float], problem: Problem
-) -> tuple[str, ...]:
-    """Say for each pool how many more nodes suffice, alone, if they are there from the start."""
-    remedies = []
+def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str]:
+    """For each pool: how many nodes more suffice, alone, if they are there from the start."""
+    problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
     since = f"in service from {translation.quarters[0]}"
@@ -308,12 +271,11 @@ def _remedies(
         pool = problem.pools[number]
         more = None if pool.held else _nodes_more(problem, number)
         if more:
-            remedies.append(f"have {count_of(more, 'node')} more of {pool.name} {since}")
-    return tuple(remedies)
+            yield f"have {count_of(more, 'node')} more of {pool.name} {since}"
 
 
 def _nodes_more(problem: Problem, pool: int) -> int | None:
-    """Return how many more nodes of a pool let the units be laid out; None if no number does."""
+    """Nodes of a pool with which the units can be laid out; None where no number of them does."""
     free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
     others = without_costs(problem)
     unpaid = (0,) * problem.quarters
@@ -327,10 +289,10 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
 
 
 def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator[str]:
-    """Say by how many quarters each of these jobs alone would have to start later.
+    """For the jobs of these demands: by how many quarters each alone would have to start later.
 
-    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps
-    every limit and every budget.
+    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps every
+    limit and every budget.
     """
     deadline = spent() + _TIME_S
     names = sorted({job for number in lacking for job, _ in translation.members[number]})
@@ -351,7 +313,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
 
 
 def _delayed(translation: Translation, name: str, delay: int) -> Problem:
-    """Return the problem in which one job starts later."""
+    """The problem in which one job starts later."""
     demands = []
     for members, demand in zip(translation.members, translation.problem.demands, strict=True):
         moved = sum(job == name for job, _ in members)

@@ -1,7 +1,7 @@
-"""Budgets: a limit on money of some kind, by quarter or over the horizon.
+"""Budgets: so much money of some kind, by quarter or in all.
 
 A budget that is missed by a cent is missed: its row asks the solver for its tightest tolerances,
-and every answer of the search is tested in whole cents.
+and what leaves the search is held against the whole cents themselves.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from math import gcd
 from planner.packing.constraints.base import LIMITED_OFFERS, Condition, rising, widening
 from planner.packing.master import MasterProgram
 from planner.packing.problem import SpendLimit
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = LIMITED_OFFERS
 _LARGE = 1000
-"""Larger coefficients are scaled down to this, so that a row is not the program's largest."""
+"""Coefficients above this are scaled down to it, so that a row is not the program's largest."""
 
 
 def add_rows(master: MasterProgram) -> None:
@@ -26,7 +26,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: int) -> None:
-    """State budgets; the first has this number."""
+    """State budgets, of which the first has this number."""
     for number, limit in enumerate(budgets, first):
         amounts = {
             index: limit.cents[supply][quarter]
@@ -49,7 +49,7 @@ def state_budgets(master: MasterProgram, budgets: Iterable[SpendLimit], first: i
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Return whether acquisitions and moves keep every budget, in whole cents."""
+    """Whether what is acquired and moved keeps to every budget, in whole cents."""
     return all(
         master.total(values, limit.cents, limit.moves) <= limit.at_most_cents
         for limit in master.problem.budgets
@@ -57,7 +57,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """Return the budgets as conditions."""
+    """The budgets."""
     for limit in translation.problem.budgets:
         stated, owned = limit.at_most_cents + limit.fixed_cents, limit.told(limit.fixed_cents)
         figure = limit.told(stated)
@@ -66,10 +66,11 @@ def conditions(translation: Translation) -> Iterator[Condition]:
             figure,
             stated,
             limit.told,
-            widening("budgets", "name", limit.name, _wider),
+            widening(
+                "budgets",
+                "name",
+                limit.name,
+                lambda one, more: replace(one, at_most_cents=one.at_most_cents + more),
+            ),
             reason=f"{limit.name}: {figure}, owned nodes take {owned}" if limit.fixed_cents else "",
         )
-
-
-def _wider(limit: SpendLimit, more: int) -> SpendLimit:
-    return replace(limit, at_most_cents=limit.at_most_cents + more)

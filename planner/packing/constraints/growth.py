@@ -12,7 +12,7 @@ from planner.inputs.scenario.quarter import RUN_HOURS
 from planner.packing.constraints.base import OWNED_NODES, Condition, widening
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import Pool, Problem, Reserve
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = OWNED_NODES
 
@@ -35,14 +35,16 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tuple[int, int]]:
-    """Yield variables that count units, with the GPU-hours of the type that one of them adds."""
+    """Variables that count units, and the GPU-hours of the type that one of them adds."""
     for number, position in master.choice:
         demand = master.problem.demands[number]
         choice = demand.choices[position]
         if choice.gpu_type == reserve.gpu_type and quarter in demand.quarters:
             for index, pieces in master.pieces_in(number, position, quarter):
                 yield index, choice.shape.whole_gpus * pieces * choice.shape.run.hours
-    for number, pool in _of_type(master.problem, reserve.gpu_type):
+    for number, pool in enumerate(master.problem.pools):
+        if pool.gpu_type != reserve.gpu_type:
+            continue
         if pool.hire:  # its nodes come for their runs, and leave nothing free
             for usage in master.usages.get((number, quarter), ()):
                 for index, factor in usage.terms:
@@ -52,20 +54,15 @@ def _held(master: MasterProgram, reserve: Reserve, quarter: int) -> Iterator[tup
                 yield index, RUN_HOURS
 
 
-def _of_type(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
+def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
+    """Without pools that only borrow nodes, or whose nodes come and go for their runs."""
     for number, pool in enumerate(problem.pools):
-        if pool.gpu_type == gpu_type:
+        if pool.gpu_type == gpu_type and pool.lender is None and not pool.hire:
             yield number, pool
 
 
-def _in_service(problem: Problem, gpu_type: str) -> Iterator[tuple[int, Pool]]:
-    """Return the nodes in service, without pools that borrow nodes or have them by the hour."""
-    every = _of_type(problem, gpu_type)
-    return ((n, pool) for n, pool in every if pool.lender is None and not pool.hire)
-
-
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Return whether enough GPUs stay free for growth, in whole numbers."""
+    """Whether enough GPUs stay free for growth, in whole numbers."""
     return all(
         free_to_hold(master, reserve.gpu_type, quarter, values) >= 0
         for reserve in master.problem.reserves
@@ -76,7 +73,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 def free_to_hold(
     master: MasterProgram, gpu_type: str, quarter: int, values: Sequence[float]
 ) -> float | Fraction:
-    """Return the GPUs of a type that units may still take; infinite without a reserve.
+    """GPUs of a type that units may still take before growth lacks them; infinite: no reserve.
 
     A run holds its GPUs for a share of the quarter.
     """
@@ -87,7 +84,7 @@ def free_to_hold(
                 for index, gpu_hours in _held(master, reserve, quarter)
             )
             there = sum(
-                pool.node.gpus * round(master.serving(number, quarter, values))
+                pool.node.gpus * round(master.stand(number, quarter, values, on=True))
                 for number, pool in _in_service(master.problem, gpu_type)
             )
             return (1 - reserve.free) * there - Fraction(held, RUN_HOURS)
@@ -95,7 +92,7 @@ def free_to_hold(
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """Return the reserves as conditions."""
+    """The reserves."""
     return map(_condition, translation.problem.reserves)
 
 
@@ -115,5 +112,5 @@ def _condition(reserve: Reserve) -> Condition:
 
 
 def _per_cent(share: Fraction) -> str:
-    """Format a share: `12.5 %`."""
+    """`12.5 %`."""
     return f"{float(share * 100):.4g} %"

@@ -1,14 +1,14 @@
-"""Units that run today: which pool keeps them, and what moving the others costs.
+"""Units that run today: which pool keeps them, and what it costs to move the others.
 
 A unit stays if it is in its pool of origin in the first quarter. Units of one shape are
-interchangeable on a pool, so counting is enough: no more of them stay than take a choice that
-the pool can run, and no more stay on the pool than units of that shape run there.
+interchangeable on a pool, so that it is enough to count: no more of them stay than take a choice
+that the pool can run, and no more stay on the pool than units of that shape run there.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -16,7 +16,7 @@ from itertools import zip_longest
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram, Terms
 from planner.packing.problem import NOWHERE, Demand, Problem, Shape
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = "units that run today"
 
@@ -25,7 +25,7 @@ Home = tuple[str, "Shape"]
 
 
 def homes(problem: Problem) -> dict[str, tuple[int, ...]]:
-    """Return each home's pools: all of a node type and site, and those of its held nodes."""
+    """Pools by their home: all of a type and site, and those of its nodes that are held."""
     found: dict[str, tuple[int, ...]] = {}
     for number, pool in enumerate(problem.pools):
         found[pool.home] = (*found.get(pool.home, ()), number)
@@ -33,7 +33,7 @@ def homes(problem: Problem) -> dict[str, tuple[int, ...]]:
 
 
 def main_pools(problem: Problem) -> dict[str, int]:
-    """Return, for each home, the pool of nodes that hold no pinned unit, where new nodes enter."""
+    """By home: the pool of all its nodes that nobody is held on, where new ones enter service."""
     return {
         pool.home: number
         for number, pool in enumerate(problem.pools)
@@ -42,7 +42,7 @@ def main_pools(problem: Problem) -> dict[str, int]:
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State the rows `stays`, `keeps` and `moved` for every demand that runs somewhere today."""
+    """Rows `stays`, `keeps` and `moved` for every demand that runs somewhere today."""
     program = master.program
     kept: dict[Home, list[int]] = defaultdict(list)
     for number, demand in enumerate(master.problem.demands):
@@ -74,7 +74,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _not_run(master: MasterProgram, number: int) -> Iterator[int]:
-    """Return the variables of the units of a demand that stop: they neither stay nor move."""
+    """Variables of the units of a demand that stop: they neither stay nor move."""
     for position, choice in enumerate(master.problem.demands[number].choices):
         if choice.gpu_type.startswith(NOWHERE) and (number, position) in master.choice:
             yield master.choice[number, position]
@@ -83,7 +83,7 @@ def _not_run(master: MasterProgram, number: int) -> Iterator[int]:
 
 
 def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
-    """Return the choices of a demand with which its units can stay."""
+    """Choices of a demand with which its units can stay."""
     problem = master.problem
     demand = problem.demands[number]
     here = [problem.pools[pool] for pool in homes(problem).get(demand.origin, ())]
@@ -99,7 +99,7 @@ def _positions_at_home(master: MasterProgram, number: int) -> list[int]:
 
 
 def _units_at_home(master: MasterProgram, home: str, shape: Shape) -> list[tuple[int, float]]:
-    """Return the sum of variables that counts a shape's units on a pool in the first quarter."""
+    """The sum of variables that counts the units of a shape on a pool in the first quarter."""
     return [
         (index, factor / usage.times)
         for pool in homes(master.problem).get(home, ())
@@ -110,10 +110,7 @@ def _units_at_home(master: MasterProgram, home: str, shape: Shape) -> list[tuple
 
 
 def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, ...]:
-    """Return a plan in whole units with as few moves as its pools allow.
-
-    The dearest moves are avoided first.
-    """
+    """A plan in whole units with as few moves as its pools allow, the dearest avoided first."""
     if not master.moved:
         return tuple(values)
     found = list(values)
@@ -144,39 +141,12 @@ def with_stays(master: MasterProgram, values: Sequence[float]) -> tuple[float, .
     return tuple(found)
 
 
-def moved_units(master: MasterProgram, values: Sequence[float]) -> tuple[int, ...]:
-    """Return, for each demand, the units that leave their pool; empty if nothing runs today."""
-    if not master.moved:
-        return ()
-    return tuple(
-        round(values[master.moved[number]]) if number in master.moved else 0
-        for number in range(len(master.problem.demands))
-    )
-
-
-def moves_held(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
-    """Return the moves of a solution that cost something, to be limited to their number."""
-    demands = master.problem.demands
-    return {
-        index: float(round(values[index]))
-        for number, index in master.moved.items()
-        if demands[number].move_cents
-    }
-
-
-def stay_rewards(master: MasterProgram, costs: Mapping[int, float]) -> dict[int, float]:
-    """Return costs by variable with which a unit that stays outweighs all priced choices."""
-    worth = 1.0 + max(costs.values(), default=0.0)
-    return dict.fromkeys(master.stays.values(), -worth)
-
-
 def kept_by_pool(
     master: MasterProgram, values: tuple[float, ...], pools: Sequence[int], quarter: int
 ) -> dict[int, Counter[tuple[int, int]]]:
-    """Return, for each pool, the units by (demand, choice) that stay there.
+    """By pool: units by (demand, choice) that stay there; after the first quarter, that still can.
 
-    After the first quarter, those that still can. `pools` are those of one GPU type that run
-    something in the quarter.
+    `pools` are those of one GPU type that run something in the quarter.
     """
     demands = master.problem.demands
     kept: dict[int, Counter[tuple[int, int]]] = {}
@@ -200,14 +170,14 @@ def kept_by_pool(
 
 
 def _pinned_home(demand: Demand) -> str:
-    """Return what the units of a demand may not leave; empty if they are free to move."""
+    """What the units of a demand may not leave; empty where they are free to move."""
     return next((choice.shape.stays for choice in demand.choices), "")
 
 
 def _released(number: int, problem: Problem, more: int | None) -> Problem:
-    """Return the problem in which the units of a demand may leave where they run.
+    """The problem in which the units of a demand may leave where they run.
 
-    Nodes that then hold no pinned unit join the others of their pool.
+    Nodes on which nobody is held any more are among the others of their pool.
     """
     if more == 0:
         return problem
@@ -233,13 +203,13 @@ def _released(number: int, problem: Problem, more: int | None) -> Problem:
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Return True: stays are counted from the plan, and shapes keep pinned units where they are."""
+    """True: who stays is counted from the plan, and shapes keep pinned units where they are."""
     del master, values
     return True
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """Return the pins as conditions."""
+    """The pins."""
     for number, demand in enumerate(translation.problem.demands):
         if home := _pinned_home(demand):
             units = _units_named(translation, number)
@@ -256,7 +226,7 @@ _NAMED = 6
 
 
 def _units_named(translation: Translation, number: int) -> str:
-    """Name units: `unit 2 of chat`; `units 1, 2 of chat and 3 more`."""
+    """`unit 2 of chat`; `units 1, 2 of chat and 3 more`."""
     members = translation.members[number]
     jobs = sorted({job for job, _ in members})
     mine = [str(unit) for job, unit in members if job == jobs[0]]
@@ -266,10 +236,7 @@ def _units_named(translation: Translation, number: int) -> str:
 
 
 def _pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
-    """Say what pinned units take of their nodes.
-
-    Such as `8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`.
-    """
+    """`8 of 8 GPUs, 120 of 112 cores, 480 of 2,000 GB`: what units take of where they stay."""
     here = [pool for pool in problem.pools if home in (pool.home, pool.held)]
     if not here:
         return "none of its nodes can be in service"
@@ -290,7 +257,7 @@ def _pinned_needs(problem: Problem, demand: Demand, home: str) -> str:
 
 
 def _shares(shapes: Sequence[Shape], units: int, nodes: Sequence[tuple[Shape, int]]) -> str:
-    """Return what so many units take at least, of so many nodes of each kind."""
+    """What so many units take at the least, of so many nodes of each kind."""
     told = []
     for key, unit, per in (("gpus", "GPUs", 1), ("cpus", "cores", 1), ("memory_mb", "GB", 1000)):
         taken = units * min(getattr(shape, key) for shape in shapes) / per

@@ -1,9 +1,9 @@
 """What quotas allow their owners to hold: rows of the master program, and the exact test.
 
-Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take; a run
-counts by its share of the quarter. Every unit of an owner with a quota is in a demand of its own
-owner alone, so that these sums are exact. Rows `quota-wide` keep whole lanes for the owner's
-runs beside what it holds all quarter. The hours of the runs are tested with the plan.
+Rows `quota[name]` sum the GPUs of an owner's active units over the choices that they take, a run by
+its share of the quarter. Every unit of an owner with a quota is in a demand of its own owner alone,
+so that these sums are exact. Rows `quota-wide` keep whole lanes for the owner's runs beside what it
+holds all quarter. In which hours runs are planned is tested with the plan.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from planner.packing.master import MasterProgram, Terms
 from planner.packing.node_packing.dual_feasible import times_of
 from planner.packing.node_packing.list_schedule import Placed
 from planner.packing.problem import ALL_TRAFFIC, WHOLE, Choice, Demand, Problem, Quota, RunWindow
-from planner.packing.statement.translate import Translation
+from planner.packing.translation import Translation
 
 BILL = "quotas of the teams"
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State every quota; quarters in which the same units are active share the lowest limit."""
+    """State every quota; quarters in which the same units are active share the least figure."""
     for quota in master.problem.quotas:
         least: dict[object, tuple[int, int]] = {}
         for quarter, most in enumerate(quota.at_most):
@@ -46,7 +46,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Iterator[int]:
-    """Yield what is held on average and, for each width of runs, whole lanes beside the rest."""
+    """What is held on the average; and for each width of runs, whole lanes beside the rest."""
     taken = _taken_in(master, quota, quarter)
     load: Terms = defaultdict(float)
     for index, choice, pieces in taken:
@@ -54,7 +54,9 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
         load[index] += float(held * choice.shape.run.hours / RUN_HOURS)
     at_most = float(most)
     if not any(choice.shape.is_run for _, choice, _ in taken):
-        divisor = _common_divisor([quota.taken_by_piece(choice) * n for _, choice, n in taken])
+        amounts = [quota.taken_by_piece(choice) * pieces for _, choice, pieces in taken]
+        below = lcm(*(amount.denominator for amount in amounts))
+        divisor = Fraction(gcd(*(int(amount * below) for amount in amounts)), below)
         at_most = float(floor(most / divisor) * divisor)
     yield master.program.row(f"quota[{quota.name}]", load, "<=", at_most)
     runs = [one for one in taken if one[1].shape.is_run]
@@ -74,16 +76,10 @@ def _rows(master: MasterProgram, quota: Quota, most: int, quarter: int) -> Itera
         yield master.program.row(f"quota-wide-{gpus}[{quota.name}]", beside, "<=", most)
 
 
-def _common_divisor(amounts: Sequence[Fraction]) -> Fraction:
-    """Return the largest number of which each of these is a multiple."""
-    below = lcm(*(amount.denominator for amount in amounts))
-    return Fraction(gcd(*(int(amount * below) for amount in amounts)), below)
-
-
 def _gpus_of_runs(
     master: MasterProgram, runs: Sequence[tuple[int, Choice, int]]
 ) -> Iterator[tuple[RunWindow, int]]:
-    """Yield runs with the GPUs that the most of them can hold."""
+    """Runs with the GPUs that as many as there can be hold."""
     for index, choice, pieces in runs:
         if pieces > 0:
             units = master.program.variables[index].upper or 1.0
@@ -91,7 +87,7 @@ def _gpus_of_runs(
 
 
 def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[int, Choice, int]]:
-    """Yield what a quota counts in a quarter: variables, choices and the pieces that each adds.
+    """What a quota counts in a quarter: variables, with their choice and the pieces that each adds.
 
     Units that are short take pieces off.
     """
@@ -108,7 +104,7 @@ def _taken_in(master: MasterProgram, quota: Quota, quarter: int) -> list[tuple[i
 def held_all_quarter(
     master: MasterProgram, quota: Quota, quarter: int, values: Sequence[float]
 ) -> Fraction:
-    """Return the GPUs of a quota that whole units hold, without runs."""
+    """GPUs of a quota that whole units hold without runs."""
     held = (
         quota.taken_by_piece(choice) * pieces * round(values[index])
         for index, choice, pieces in _taken_in(master, quota, quarter)
@@ -118,14 +114,14 @@ def held_all_quarter(
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Return whether what units hold all quarter keeps every quota, in whole numbers."""
+    """Whether what the units hold all quarter keeps to every quota, in whole numbers."""
     return hold_by_hour(master, values, {})
 
 
 def hold_by_hour(
     master: MasterProgram, values: Sequence[float], schedule: Mapping[int, Iterable[Placed]]
 ) -> bool:
-    """Return whether the units keep every quota at every hour, with the runs of each quarter."""
+    """Whether the units keep to every quota at every hour, with the runs of each quarter."""
     for quota in master.problem.quotas:
         for quarter, most in enumerate(quota.at_most):
             if most is None:
@@ -149,11 +145,11 @@ def hold_by_hour(
 class Allowance:
     """What is left of the quotas, in GPU-hours, while units take choices one after another.
 
-    What the remaining units need at least is kept for them.
+    What the units still to come need at the least is kept for them.
     """
 
     def __init__(self, problem: Problem) -> None:
-        """Start before any unit has taken a choice."""
+        """Before any unit has taken a choice."""
         self._quotas = problem.quotas
         self._left = {
             (quota, quarter): Fraction(most * RUN_HOURS)
@@ -166,7 +162,7 @@ class Allowance:
                 self._left[key] -= demand.count * _least(key, demand)
 
     def allows(self, demand: Demand, choice: Choice) -> bool:
-        """Return whether a unit may take a choice."""
+        """Whether a unit may take a choice."""
         return all(
             _gpu_hours(key, choice) - _least(key, demand) <= self._left[key]
             for key in self._concerned(demand)
@@ -197,11 +193,11 @@ def _gpu_hours(key: tuple[Quota, int], choice: Choice) -> Fraction:
 
 
 def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """Round to whole units (demand, choice): as counted, then where fractions are largest.
+    """Each unit as (demand, choice): as counted, then where larger fractions are.
 
-    Fractions are rounded up only where that keeps the quotas, if any choice does. For an
-    endpoint whose traffic units share, rounding down is allowed only where the others can take
-    the rest; if the number of units is open, no more of them run than are needed.
+    Fractions go up only where that keeps to the quotas, if any choice does. Of an endpoint whose
+    traffic units share, only where the others can take the rest; where it is open how many run, no
+    more do than take it.
     """
     allowance = Allowance(master.problem)
     for number, demand in enumerate(master.problem.demands):
@@ -228,7 +224,7 @@ def whole_units(master: MasterProgram, values: Sequence[float]) -> Iterator[tupl
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """Return the quotas as conditions."""
+    """The quotas."""
     told = partial(count_of, singular="GPU")
     for quota in translation.problem.quotas:
         name, counted = f"the {quota.name}", _counted(translation.problem, quota)
@@ -243,7 +239,7 @@ def conditions(translation: Translation) -> Iterator[Condition]:
 
 
 def _counted(problem: Problem, quota: Quota) -> str:
-    """Say what of its owner a quota counts for more than is held; empty: nothing."""
+    """What of its owner a quota counts for more than is held; empty: nothing."""
     parts = any(
         choice.shape.part != WHOLE and choice.share == 1 and quota.taken(choice)
         for demand in problem.demands

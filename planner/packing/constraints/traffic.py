@@ -1,8 +1,8 @@
 """Endpoints whose traffic replicas on several GPU types share: together they take all of it.
 
-With fractional units, a part of a replica may be all that the traffic asks for. Cuts state what
-whole replicas need: every *cover*, a set of replicas that suffices, has at least so much weight.
-The weights are found like those of a cutting stock, against the covers known so far.
+A part of a replica may be all that the traffic asks for. Cuts say what whole replicas come to: so
+much weight has every *cover*, which is replicas enough, so many in each way. The weights are found
+like those of a cutting stock, against the covers known so far.
 """
 
 from __future__ import annotations
@@ -14,24 +14,23 @@ from typing import Final
 from planner.packing.constraints.base import Condition
 from planner.packing.master import MasterProgram
 from planner.packing.problem import ALL_TRAFFIC, Problem
-from planner.packing.solvers.linear import solve_linear
-from planner.packing.solvers.program import Program
-from planner.packing.statement.translate import Translation
+from planner.packing.solver import Program, solve_linear
+from planner.packing.translation import Translation
 
 BILL = "traffic that GPU types share"
 
 _TOLERANCE: Final = 1e-6
 _ROUNDED: Final = 1e-9
-"""The share by which the weights of a cut may be off, and by which they are raised."""
+"""Share by which the weights of a cut may be off, and are raised."""
 _LEAST: Final = 1e-4
-"""The weight of units that a solution does not use: of equal cuts, the one that weighs such ways
-least."""
+"""Units of a way that a solution does not use count so many: of cuts alike, the one that weighs
+such ways the least."""
 _STEPS: Final = 20_000
-"""The most steps in search of the lightest cover, which usually takes a few hundred."""
+"""In search of the lightest cover, which is found in a few hundred of them."""
 
 
 def _endpoints(problem: Problem) -> dict[tuple[str, int], list[int]]:
-    """Return, by endpoint and quarter, the demands whose units share its traffic."""
+    """By endpoint and quarter: the demands whose units share its traffic."""
     found: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, demand in enumerate(problem.demands):
         for quarter in demand.quarters if demand.endpoint else ():
@@ -40,7 +39,7 @@ def _endpoints(problem: Problem) -> dict[tuple[str, int], list[int]]:
 
 
 def _taking(master: MasterProgram, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield variables that count units of these demands, and what one unit takes, in millionths."""
+    """Variables that count units of these demands, and what one unit takes, in millionths."""
     for number in numbers:
         for position, takes in enumerate(master.problem.demands[number].takes):
             if (number, position) in master.choice:
@@ -48,7 +47,7 @@ def _taking(master: MasterProgram, numbers: Sequence[int]) -> Iterator[tuple[int
 
 
 def add_rows(master: MasterProgram) -> None:
-    """State the row `traffic` for each endpoint and quarter."""
+    """Row `traffic` for each endpoint and quarter."""
     for numbers in _endpoints(master.problem).values():
         terms = {index: takes / ALL_TRAFFIC for index, takes in _taking(master, numbers)}
         row = master.program.row(f"traffic[{numbers[0]}]", terms, ">=", 1.0)
@@ -56,7 +55,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def cut(master: MasterProgram, values: Sequence[float]) -> int:
-    """State cuts that a solution with fractional units violates; return how many."""
+    """State cuts that a solution with parts of units violates; how many."""
     found = 0
     for numbers in master.traffic_rows.copy().values():
         ways = dict(_taking(master, numbers))
@@ -78,7 +77,7 @@ def cut(master: MasterProgram, values: Sequence[float]) -> int:
 def _separated(
     takes: Sequence[int], units: Sequence[float], covers: list[tuple[int, ...]]
 ) -> tuple[float, ...] | None:
-    """Return weights that give every cover at least 1 and these units less; None: there are none.
+    """Weights with which every cover weighs 1 at least, and these units less; None: there are none.
 
     `covers` that are met on the way are added to those that are known.
     """
@@ -111,7 +110,7 @@ def _weight(weights: Sequence[float], units: Sequence[float]) -> float:
 
 
 def _lightest(takes: Sequence[int], weights: Sequence[float]) -> tuple[int, ...] | None:
-    """Return the cover that weighs least; None if looking for it takes too long."""
+    """The cover that weighs the least; None where looking for it takes too long."""
     order = sorted(range(len(takes)), key=lambda way: (weights[way] / takes[way], way))
     counts, best, steps = [0] * len(takes), [0] * len(takes), 0
     least = float("inf")
@@ -138,7 +137,7 @@ def _lightest(takes: Sequence[int], weights: Sequence[float]) -> tuple[int, ...]
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Return whether the units take all traffic."""
+    """Whether units take all traffic."""
     return all(
         sum(round(values[index]) * takes for index, takes in _taking(master, numbers))
         >= ALL_TRAFFIC
@@ -147,6 +146,6 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 
 def conditions(translation: Translation) -> tuple[Condition, ...]:
-    """Return nothing: traffic is what jobs ask for, not a limit on them."""
+    """None: traffic is what jobs ask for, not what limits them."""
     del translation
     return ()

@@ -1,10 +1,9 @@
-"""Puts pieces that take parts of GPUs onto GPUs, and these onto nodes.
+"""Pieces that take parts of GPUs, partitions or shares of memory: onto GPUs, and these onto nodes.
 
-Parts are partitions or shares of memory. A GPU is *opened* for parts. Its maximal fillings describe
-what fits it: whatever fits is part of one of them. Partitions fit if a division has them all;
-shares fit by their memory.
+A GPU is *opened* for parts. What fits it is told by its fullest fillings alone: whatever fits is
+part of one of them. Partitions fit where a division has them all; shares fit by their memory.
 
-To a node, a GPU with its pieces is one GPU with the cores and the host memory of them all: from
+A GPU with its pieces is, to a node, one GPU with the cores and the host memory of them all: from
 there on it is a shape like any other, and the cutting stock lays it out.
 """
 
@@ -15,23 +14,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import mul
 
-from planner.packing.node_packing.cutting import CuttingStock
-from planner.packing.node_packing.greedy import Packed, Pattern, fullest_first_fit, nodes_in
-from planner.packing.node_packing.greedy import shares as shares_of
+from planner.packing.node_packing.cutting import (
+    CuttingStock,
+    Packed,
+    fullest_first_fit,
+    nodes_in,
+)
+from planner.packing.node_packing.cutting import shares as shares_of
 from planner.packing.problem import WHOLE, Part, Pool, Shape
-from planner.packing.solvers.program import Program
-from planner.packing.solvers.solver import solve_integer
+from planner.packing.solver import Program, solve_integer
 
 OPENED = Shape(1, 0, 0)
-"""An opened GPU as it is laid out on a node; its pieces bring cores and memory of their own."""
+"""An opened GPU, as it is laid out on a node; the host's cores and memory are its pieces' own."""
 
 _SCARCITY = 8
-"""The power by which the load of a resource counts: the scarcest ones matter most."""
+"""Power by which the load of a resource counts: the scarcest ones matter most."""
 _MANY = 100
-"""Beyond this many shares of memory, first-fit decides how many GPUs they take."""
+"""Shares of memory beyond which first-fit decides how many GPUs they take."""
 
 _TIME_S = 5.0
-"""Seconds to find the fewest GPUs that hold some partitions."""
+"""For the fewest GPUs that hold some partitions."""
 
 Fill = tuple[tuple[Part, int], ...]
 """What one GPU holds: (part, pieces), sorted."""
@@ -40,7 +42,7 @@ Held = tuple[Shape, ...]
 
 
 def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
-    """Return maximal sets of partitions of these profiles on one GPU."""
+    """Partitions of these profiles that one GPU has, where no division has more of them."""
     known = {part.profile: part for part in profiles}
     held = {
         tuple(sorted(Counter(known[name] for name, _ in one.slots if name in known).items()))
@@ -48,18 +50,18 @@ def fillings(pool: Pool, profiles: Sequence[Part]) -> tuple[Fill, ...]:
     }
     fills = sorted(held - {()})
     return tuple(
-        fill for fill in fills if not any(fill != other and _covers(other, fill) for other in fills)
+        fill
+        for fill in fills
+        if not any(
+            fill != other and all(count <= dict(other).get(part, 0) for part, count in fill)
+            for other in fills
+        )
     )
-
-
-def _covers(fill: Fill, wanted: Fill) -> bool:
-    holds = dict(fill)
-    return all(count <= holds.get(part, 0) for part, count in wanted)
 
 
 @lru_cache(maxsize=1024)
 def _fewest(fills: tuple[Fill, ...], wanted: Fill) -> tuple[tuple[Fill, int], ...]:
-    """Return fills, with multiplicity, that hold what is wanted on the fewest GPUs."""
+    """Fills, and how often each is used, that hold what is wanted on the fewest GPUs."""
     program = Program()
     used = {fill: program.variable("used", cost=1.0, integer=True) for fill in fills}
     for part, count in wanted:
@@ -71,9 +73,9 @@ def _fewest(fills: tuple[Fill, ...], wanted: Fill) -> tuple[tuple[Fill, int], ..
 
 
 def starts(pool: Pool, profiles: Sequence[str]) -> tuple[int, ...]:
-    """Return the first memory slice of each of these partitions of one GPU; 0 for no partition.
+    """The first memory slice of each of these partitions of one GPU; 0 for no partition.
 
-    Raises ValueError if no division of the GPU has them all.
+    Raises ValueError where no division of the GPU has them all.
     """
     wanted = Counter(profile for profile in profiles if profile)
     for division in pool.divisions if wanted else ():
@@ -88,10 +90,7 @@ def starts(pool: Pool, profiles: Sequence[str]) -> tuple[int, ...]:
 
 
 def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
-    """Return what each of the fewest GPUs holds that have room for these pieces.
-
-    As far as found.
-    """
+    """What each of the fewest GPUs holds that have room for these pieces, as far as was found."""
     wanted: Counter[Part] = Counter()
     for shape, number in pieces.items():
         wanted[shape.part] += number
@@ -105,7 +104,7 @@ def _fewest_opened(pool: Pool, pieces: Mapping[Shape, int]) -> list[Fill]:
 
 
 def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[Fill]:
-    """Lay shares of memory out on GPUs like pieces on nodes that offer nothing else."""
+    """Shares of memory laid out on GPUs like pieces on nodes that offer nothing else."""
     asked = [number for _, number in wanted]
     shapes = [Shape(1, 0, part.memory_mb) for part, _ in wanted]
     gpu = gpu_of(pool.shared_mb, shapes)
@@ -123,7 +122,7 @@ def _fewest_shared(pool: Pool, wanted: Sequence[tuple[Part, int]]) -> Iterator[F
 
 
 def gpu_of(shared_mb: int, shares: Sequence[Shape]) -> Shape:
-    """Return a GPU that is shared by memory, as a node for pieces that take so much of it."""
+    """A GPU that is shared by memory, as a node for pieces that take so much of it."""
     return Shape(shared_mb // min(share.memory_mb for share in shares), 0, shared_mb)
 
 
@@ -135,10 +134,10 @@ def lay_out_bundles(
     most_opened: float,
     go_on: Callable[[], bool],
 ) -> Packed | None:
-    """Lay pieces with parts and pieces of whole GPUs out on so many nodes; None if that fails.
+    """Pieces with parts, beside pieces of whole GPUs, on so many nodes; None where that fails.
 
-    No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and
-    the pieces of each. First-fit comes first; otherwise parts are on the fewest GPUs.
+    No more than `most_opened` GPUs hold parts. `whole` are the shapes that patterns index, and the
+    pieces of each. First-fit comes first; else parts are on the fewest GPUs.
     """
     first = first_fit_with_parts(pool, whole, pieces)
     if nodes_in(first.patterns) <= nodes and first.opened() <= most_opened:
@@ -150,24 +149,28 @@ def lay_out_bundles(
         return None
     bundles = sorted(Counter(held for held in _alike(fills, pieces) if held).items())
     gpus = [_size(held) for held, _ in bundles]
-    if not all(_fits(pool.node, gpu) for gpu in gpus):
+    if any(gpu.cpus > pool.node.cpus or gpu.memory_mb > pool.node.memory_mb for gpu in gpus):
         return None
     stock = CuttingStock(pool.node, (*shapes, *gpus), go_on)
     packed = stock.pack([*asked, *(times for _, times in bundles)], nodes)
     if not isinstance(packed, Packed):
         return None
-    patterns = tuple((_indexed(pattern, len(shapes)), times) for pattern, times in packed.patterns)
+    last = len(shapes)  # shapes as they are; bundles, which came after all shapes, from -1 down
+    patterns = tuple(
+        (tuple((at if at < last else last - 1 - at, number) for at, number in pattern), times)
+        for pattern, times in packed.patterns
+    )
     return Packed(patterns, tuple(held for held, _ in bundles))
 
 
 def first_fit_with_parts(
     pool: Pool, whole: tuple[Sequence[Shape], Sequence[int]], pieces: Mapping[Shape, int]
 ) -> Packed:
-    """Lay pieces with parts and pieces of whole GPUs out by first-fit decreasing.
+    """Pieces with parts, beside pieces of whole GPUs, by first-fit decreasing; none is too large.
 
-    No piece is too large for a node. Nodes are filled one after another: each with the piece
-    that takes most of what is scarce, then in the order that fills it best. A piece goes to the
-    first GPU there that has room for it, if the host has the cores and the memory.
+    Nodes are filled one after another: each with the piece that takes most of what is scarce, then
+    in the order that fills it best. A piece goes to the first GPU there that has room for it, if
+    the host has the cores and the memory.
     """
     shapes, asked = whole
     left = {shape: number for shape, number in zip(shapes, asked, strict=True) if number}
@@ -192,7 +195,7 @@ class _Gpus:
         self._fills = [dict(fill) for fill in fillings(pool, profiles)]
 
     def takes(self, held: Sequence[Shape], shape: Shape) -> bool:
-        """Return whether a GPU that holds these pieces has room for another one."""
+        """Whether a GPU that holds these pieces has room for another one."""
         if not shape.part.profile:
             taken = sum(one.part.memory_mb for one in held)
             return (
@@ -203,7 +206,7 @@ class _Gpus:
         return any(all(n <= fill.get(part, 0) for part, n in parts.items()) for fill in self._fills)
 
     def shares(self, shape: Shape) -> tuple[float, float, float]:
-        """Return the shares of a node's GPUs, cores and memory; a part counts as its part."""
+        """Of the GPUs, the cores and the memory of a node, counted as parts where it has one."""
         gpus, cpus, memory_mb = shares_of(shape, self.pool.node)
         if shape.part.profile:
             gpus /= max(fill.get(shape.part, 0) for fill in self._fills)
@@ -215,7 +218,7 @@ class _Gpus:
 def _nodes_filled(
     gpus: _Gpus, pieces: Mapping[Shape, int]
 ) -> list[tuple[dict[Shape, int], list[Held], int]]:
-    """Yield nodes: pieces of whole GPUs, what the shared ones hold, and how many are alike."""
+    """Nodes: pieces of whole GPUs, what the shared ones hold, and how many are alike."""
     left, filled = dict(pieces), []
     shares = {shape: gpus.shares(shape) for shape in pieces}
     loads = [sum(shares[shape][at] * number for shape, number in pieces.items()) for at in range(3)]
@@ -278,22 +281,13 @@ def _node_filled(
     return wholes, [tuple(sorted(held)) for held in opened]
 
 
-def _fits(node: Shape, size: Shape) -> bool:
-    return size.cpus <= node.cpus and size.memory_mb <= node.memory_mb
-
-
-def _indexed(pattern: Pattern, shapes: int) -> Pattern:
-    """Index bundles, which come after all shapes, from -1 down."""
-    return tuple((index if index < shapes else shapes - 1 - index, n) for index, n in pattern)
-
-
 def _size(held: Held) -> Shape:
     cpus, memory_mb = sum(one.cpus for one in held), sum(one.memory_mb for one in held)
     return Shape(1, cpus, memory_mb)
 
 
 def _alike(fills: Sequence[Fill], pieces: Mapping[Shape, int]) -> list[Held]:
-    """Put pieces of the same shape side by side: few kinds of bundles, each used often."""
+    """Pieces of the same shape side by side: few kinds of bundles, each used often."""
     waiting: dict[Part, list[Shape]] = defaultdict(list)
     for shape, number in sorted(pieces.items()):
         waiting[shape.part] += [shape] * number

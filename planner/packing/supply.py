@@ -1,4 +1,7 @@
-"""States offers and releasable owned nodes as supplies, and what limits them."""
+"""Offers, and owned nodes that may be let go, as supplies; what limits them and must stay free.
+
+A figure that holds for some of the quarters is a limit of its own, named with them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import groupby
 
 from planner.costs import (
     CostStream,
@@ -32,12 +36,40 @@ from planner.packing.problem import (
     SpendLimit,
     Supply,
 )
-from planner.packing.statement.spans import only, said, spans
 from planner.sizing.candidate import SizedJob
 
 
+def spans(at_most: Sequence[int | None]) -> Iterator[tuple[range, int]]:
+    """Quarters in a row and the one figure that holds there; those without a limit are left out."""
+    start = 0
+    for most, alike in groupby(at_most):
+        span = range(start, start + sum(1 for _ in alike))
+        start = span.stop
+        if most is not None:
+            yield span, most
+
+
+def only(span: range, most: int, quarters: int) -> tuple[int | None, ...]:
+    """The figure by quarter, with no limit outside of these."""
+    return tuple(most if quarter in span else None for quarter in range(quarters))
+
+
+def said(name: str, span: range, labels: Sequence[str]) -> str:
+    """`quota of risk`, `quota of risk from 2027Q2 on` where it is another one before."""
+    return name if len(span) == len(labels) else f"{name} {when(span, labels)}"
+
+
+def when(span: range, labels: Sequence[str]) -> str:
+    """`from 2027Q2 on`, `in 2027Q1`, `in 2027Q2 to 2027Q3`."""
+    if span.stop == len(labels):
+        return f"from {labels[span.start]} on"
+    if len(span) == 1:
+        return f"in {labels[span.start]}"
+    return f"in {labels[span.start]} to {labels[span.stop - 1]}"
+
+
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
-    """Return one supply for each offer, site and price level, named as the offer."""
+    """One supply for each offer, site and price level, named as the offer."""
     places = {
         (pool.node_type, pool.site, pool.offer): number
         for number, pool in enumerate(pools)
@@ -63,7 +95,7 @@ def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
 
 
 def _priced(inputs: Inputs, supply: Supply, possible: Collection[int]) -> Supply:
-    """Return the supply with its net cost by quarter in which nodes can enter or be released."""
+    """The same with its net cost by quarter, of those in which nodes can enter or be let go."""
     costs = tuple(
         present_cents(_streams(inputs, supply, quarter)) if quarter in possible else None
         for quarter in range(inputs.scenario.horizon.quarters)
@@ -72,7 +104,7 @@ def _priced(inputs: Inputs, supply: Supply, possible: Collection[int]) -> Supply
 
 
 def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
-    """Return the order sizes that have a price of their own; None if all have the same."""
+    """The sizes of order that have a price of their own; None where all have the same."""
     if not offer.levels:
         yield None
         return
@@ -85,9 +117,9 @@ def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
 def releases_of(
     inputs: Inputs, pools: Sequence[Pool], free: Mapping[tuple[str, str], Counter[str]]
 ) -> Iterator[Supply]:
-    """Return supplies of owned nodes that may be released, named as their fleet entry.
+    """Supplies of owned nodes that may be let go, named as their fleet entry.
 
-    `free` are the nodes of each entry that hold no pinned unit, by node type and site.
+    `free` are the nodes of each entry on which nobody is held, by node type and site.
     """
     horizon = inputs.scenario.horizon
     for number, pool in enumerate(pools):
@@ -108,7 +140,7 @@ def releases_of(
 def spend_limits(
     inputs: Inputs, supplies: Sequence[Supply], jobs: Sequence[SizedJob]
 ) -> tuple[SpendLimit, ...]:
-    """Return a limit for each budget, less what owned nodes and units on APIs cost anyway."""
+    """One limit for each budget, less what owned nodes and units on APIs cost in any case."""
     caps = tuple(inputs.scenario.budget.caps())
     if not caps:
         return ()
@@ -129,7 +161,7 @@ def spend_limits(
 
 
 def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, ...]:
-    """Return the costs of a node that enters service in a quarter, or is released."""
+    """What one node costs that enters service in a quarter, or is let go."""
     if supply.releases:
         gone = Released(inputs.scenario.fleet[supply.name], quarter, 1, supply.kind == "sell")
         return released_costs(inputs, gone)
@@ -138,11 +170,11 @@ def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, 
 
 
 Stand = tuple[int, "NodeType"]
-"""A pool, and the type of its nodes."""
+"""Pool, and the type of its nodes."""
 
 
 def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
-    """Return what every site states that nodes may take of it, by site."""
+    """What every site states that nodes may take of it, by site."""
     horizon = inputs.scenario.horizon
     return tuple(
         Limit(
@@ -160,7 +192,7 @@ def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
 
 
 def rack_spaces(inputs: Inputs, pools: Sequence[Pool]) -> tuple[RackSpace, ...]:
-    """Return the racks of every site that states them, by site."""
+    """The racks of every site that states them, by site."""
     found = []
     for name, site in sorted(inputs.scenario.sites.items()):
         stands, racks = _stands(inputs, pools, name), site.racks
@@ -175,7 +207,7 @@ def rack_spaces(inputs: Inputs, pools: Sequence[Pool]) -> tuple[RackSpace, ...]:
 
 
 def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
-    """Return the nodes that a pool keeps empty: the larger figure of its node type and site."""
+    """Nodes that a pool keeps empty: what its node type asks for or its site, the larger."""
     policy = inputs.scenario.policies.spare_nodes
     by_type = policy if isinstance(policy, int) else policy.get(node_type, 0)
     here = inputs.scenario.sites.get(site)
@@ -183,7 +215,7 @@ def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
 
 
 def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, ...]:
-    """Return groups of node types that share spares, by site; types without a pool are left out."""
+    """Groups of node types that share their spare nodes, by site; those without a pool left out."""
     found = []
     for site, stated in sorted(inputs.scenario.sites.items()):
         for name, group in sorted(stated.spare_groups.items()):
@@ -201,7 +233,7 @@ def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, 
 
 
 def growth_reserves(inputs: Inputs) -> tuple[Reserve, ...]:
-    """Return shares of the GPUs in service that stay free, by GPU type."""
+    """Shares of the GPUs in service that stay free, by GPU type."""
     shares = inputs.scenario.policies.growth_reserve
     return tuple(Reserve(gpu_type, Fraction(share)) for gpu_type, share in sorted(shares.items()))
 

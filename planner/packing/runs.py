@@ -1,4 +1,4 @@
-"""Schedules the runs of a counted plan on what the staying pieces leave of the nodes."""
+"""Runs of a counted plan on the nodes that pieces which stay leave them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from planner.packing.constraints.quotas import held_all_quarter
 from planner.packing.master import MasterProgram, PoolInQuarter, Usage
-from planner.packing.node_packing.greedy import Packed
+from planner.packing.node_packing.cutting import CuttingStock, Packed
 from planner.packing.node_packing.hourly_runs import HourlyPool, Rental, hired
 from planner.packing.node_packing.list_schedule import (
     Cap,
@@ -24,31 +24,32 @@ from planner.packing.node_packing.list_schedule import (
 from planner.packing.problem import Shape
 
 Schedule = dict[int, tuple["Placed", ...]]
-"""One entry for each quarter. Nodes are numbered as `rooms_of` yields them, pool after pool."""
+"""By quarter. Nodes are numbered as `rooms_of` gives them, pool after pool."""
 Rentals = dict["PoolInQuarter", tuple["Rental", ...]]
-"""Nodes that exist for a part of a quarter."""
+"""Nodes that come and go within a quarter."""
 
 
 class Scheduled(NamedTuple):
-    """Runs with their places, and the solution that results."""
+    """Runs with their places, and the solution that they make."""
 
     values: tuple[float, ...]
     schedule: Schedule
     rentals: Rentals
     crowded: list[PoolInQuarter]
-    """Pools some of whose runs had to go to nodes for hours or weeks."""
+    """Pools some of whose runs had to go to nodes that come and go."""
 
 
 def schedule_runs(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
 ) -> tuple[Scheduled, list[PoolInQuarter]]:
-    """Schedule all runs of a plan; return also the pools, by quarter, whose runs found no room.
+    """All runs of a plan, and the pools whose runs found no room, with their quarters.
 
-    Runs for which their pool's nodes leave no room go to those of another, or to nodes for hours
-    or weeks if there are any; the solution then counts them there, and what those nodes cost.
+    Runs for which the nodes of their pool leave no room are on those of another, or on such as come
+    and go where these can be had; the solution counts them there then, and what is paid of those
+    nodes.
     """
     schedule: Schedule = {}
     rentals: Rentals = {}
@@ -59,7 +60,7 @@ def schedule_runs(
         every = list(_waiting(master, values, quarter))
         if not every:
             continue
-        rooms = [room for _, room in rooms_of(master, values, packings, shapes, quarter)]
+        rooms = [room for _, room in rooms_of(master, values, packings, stocks, quarter)]
         caps = list(_caps(master, values, quarter))
         placed, left = scheduled(
             rooms,
@@ -95,12 +96,12 @@ def on_fewest_gpus(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
     schedule: Schedule,
 ) -> Schedule:
-    """Let the runs of each quarter follow each other on as few GPUs as their windows allow.
+    """The runs of each quarter one after the other, where each still finds a place in its pool.
 
-    Each run still needs a place in its pool. What is paid by the hour stays as it is.
+    What is paid by the hour stays as it is.
     """
     changed = dict(schedule)
     for quarter, placed in schedule.items():
@@ -109,28 +110,28 @@ def on_fewest_gpus(
         by_the_hour = [one for one in placed if one.pool in hourly]
         before = [one for one in placed if one.pool not in hourly]
         after = one_after_the_other(
-            [room for _, room in rooms_of(master, values, packings, shapes, quarter)],
+            [room for _, room in rooms_of(master, values, packings, stocks, quarter)],
             [asked[one.pool, one.shape] for one in before],
             _with(_caps(master, values, quarter), by_the_hour),
         )
-        if after is not None and _gpus_held(after) < _gpus_held(before):
+        held = [
+            len(
+                {
+                    (node, gpu)
+                    for one in runs
+                    for node, first in one.places
+                    for gpu in range(first, first + one.shape.gpus)
+                }
+            )
+            for runs in (after or (), before)
+        ]
+        if after is not None and held[0] < held[1]:
             changed[quarter] = (*after, *by_the_hour)
     return changed
 
 
-def _gpus_held(placed: Iterable[Placed]) -> int:
-    return len(
-        {
-            (node, gpu)
-            for one in placed
-            for node, first in one.places
-            for gpu in range(first, first + one.shape.gpus)
-        }
-    )
-
-
 def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
-    """Return the pools with nodes for hours or weeks in a quarter."""
+    """Pools whose nodes can come and go in a quarter."""
     found = {}
     for number, supply in enumerate(master.problem.supplies):
         pool, cents = master.problem.pools[supply.pool], supply.unit_cost_cents[quarter]
@@ -141,7 +142,7 @@ def _hourly_pools(master: MasterProgram, quarter: int) -> dict[int, HourlyPool]:
 
 
 def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Placed]) -> list[Cap]:
-    """Subtract runs that have a place from what quotas leave."""
+    """What quotas leave beside runs that have a place."""
     found = [Cap(owner, pools, UsageProfile(most)) for owner, pools, most in caps]
     for one in placed:
         for cap in found:
@@ -153,7 +154,7 @@ def _with(caps: Iterable[tuple[str, frozenset[int], int]], placed: Iterable[Plac
 def _as_scheduled(
     master: MasterProgram, values: tuple[float, ...], schedule: Schedule, rentals: Rentals
 ) -> tuple[float, ...]:
-    """Return a solution that counts runs where they are, and the hourly nodes that they need."""
+    """A solution that counts runs where they are, and what they need of nodes that come and go."""
     changed = list(values)
     for quarter, placed in schedule.items():
         there = Counter((one.pool, one.shape) for one in placed)
@@ -171,13 +172,13 @@ def rooms_of(
     master: MasterProgram,
     values: tuple[float, ...],
     packings: Mapping[PoolInQuarter, Packed],
-    shapes: Mapping[int, tuple[Shape, ...]],
+    stocks: Mapping[int, CuttingStock],
     quarter: int,
 ) -> Iterator[tuple[int, Room]]:
-    """Yield the nodes that runs may use, pool after pool.
+    """Nodes that runs may use, pool after pool: in the order of their layouts, then empty ones.
 
-    In the order of their layouts, then empty ones, each with the number of its pattern, or -1.
-    There are no more empty nodes than runs could use, on whichever pool of their GPU type.
+    Each comes with the number of its pattern, or -1. Of empty nodes, no more than runs could use,
+    on whichever pool of their GPU type these are.
     """
     runs: dict[str, Counter[Shape]] = defaultdict(Counter)
     for usage in master.runs_in(quarter):
@@ -199,7 +200,7 @@ def rooms_of(
         for number, (pattern, times) in enumerate(packed.patterns):
             taken = [0, 0, 0]
             for index, units in pattern:
-                held = packed.bundles[-1 - index] if index < 0 else (shapes[key[0]][index],)
+                held = packed.bundles[-1 - index] if index < 0 else (stocks[key[0]].shapes[index],)
                 taken[0] += units if index < 0 else units * held[0].gpus
                 taken[1] += units * sum(one.cpus for one in held)
                 taken[2] += units * sum(one.memory_mb for one in held)

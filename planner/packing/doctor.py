@@ -1,4 +1,4 @@
-"""Tests the solver on small programs that released solvers have answered wrongly.
+"""Small programs on which released solvers have given wrong answers, and what this one says.
 
 Each is pinned with its true optimum, which can be worked out by hand or by trying every case.
 """
@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from planner.errors import LimitError
-from planner.packing.solvers.program import Program, Sense, Variable
-from planner.packing.solvers.solver import (
+from planner.packing.solver import (
     Answer,
     Outcome,
+    Program,
+    Sense,
+    Variable,
     cbc_version,
     solve_integer,
     solve_with_cbc,
@@ -22,7 +24,7 @@ from planner.packing.solvers.solver import (
 
 _LIMIT_S = 10.0
 _ORDERS = 40
-"""How many orders of columns and rows to try for a program whose answer depended on the order."""
+"""In how many orders of columns and rows a program is tried whose answer hung on the order."""
 _EXACT = 1e-6
 
 
@@ -60,23 +62,18 @@ def examine() -> tuple[Examined, ...]:
         (solver_version(), True, lambda program: solve_integer(program, time_limit_s=_LIMIT_S)),
         (cbc_version(), False, lambda program: solve_with_cbc(program, time_limit_s=_LIMIT_S)),
     )
-    return tuple(
-        _examined(case, name, decides, solve)
-        for name, decides, solve in solvers
-        for case in cases()
-    )
-
-
-def _examined(
-    case: Case, solver: str, decides: bool, solve: Callable[[Program], Answer]
-) -> Examined:
-    said = [_said(case, solve, program) for program in case.programs]
-    wrong = [words for right, words in said if not right]
-    return Examined(case, solver, decides, len(wrong), wrong[0] if wrong else said[0][1])
+    found = []
+    for solver, decides, solve in solvers:
+        for case in cases():
+            said = [_said(case, solve, program) for program in case.programs]
+            wrong = [words for right, words in said if not right]
+            words = wrong[0] if wrong else said[0][1]
+            found.append(Examined(case, solver, decides, len(wrong), words))
+    return tuple(found)
 
 
 def _said(case: Case, solve: Callable[[Program], Answer], program: Program) -> tuple[bool, str]:
-    """Judge what a solver says; that it was too slow to answer is no wrong answer."""
+    """Whether what a solver says can be true; that it was too slow to say is no lie."""
     try:
         answer = solve(program)
     except LimitError as error:
@@ -91,7 +88,7 @@ def _said(case: Case, solve: Callable[[Program], Answer], program: Program) -> t
 
 
 def cases() -> tuple[Case, ...]:
-    """Return all cases."""
+    """All of them."""
     return (_trivial(), _exclusive(), _called_infeasible(), _five_binaries(), _racked())
 
 
@@ -139,7 +136,7 @@ def _exclusive() -> Case:
 
 
 def _called_infeasible() -> Case:
-    """The least is at a = 8.89, b = 0.29, c = 0, d = 4."""
+    """Least at a = 8.89, b = 0.29, c = 0, d = 4."""
     program = _program(
         [
             ("a", -100, 100, -24, False),
@@ -218,7 +215,7 @@ def _program(
     columns: list[tuple[str, float, float | None, float, bool]],
     rows: list[tuple[dict[str, float], Sense, float]],
 ) -> Program:
-    """Build a program from (name, lower, upper, cost, whole) and (terms, sense, right)."""
+    """From (name, lower, upper, cost, whole) and (terms, sense, right)."""
     place = {column[0]: index for index, column in enumerate(columns)}
     program = Program([Variable(*column) for column in columns])
     for number, (terms, sense, right) in enumerate(rows):
@@ -231,7 +228,7 @@ def _in_many_orders(program: Program) -> tuple[Program, ...]:
 
 
 def _shuffled(program: Program, seed: int) -> Program:
-    """Yield the program with columns and rows in other orders; the first is as stated."""
+    """The same with columns and rows in another order; the first is as stated."""
     columns, rows = list(range(len(program.variables))), list(program.rows)
     if seed:
         order = random.Random(seed)

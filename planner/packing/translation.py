@@ -1,4 +1,4 @@
-"""Translates settled inputs and sized jobs into the integer problem, and back into names."""
+"""From settled inputs and sized jobs to the integer problem, and back to the user's names."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ from planner.packing.problem import (
     RunWindow,
     Shape,
 )
-from planner.packing.statement.spans import only, said, spans
-from planner.packing.statement.supply import (
+from planner.packing.supply import (
     growth_reserves,
+    only,
     rack_spaces,
     releases_of,
+    said,
     shared_spares,
     site_limits,
+    spans,
     spare_nodes,
     spend_limits,
     supplies_of,
@@ -46,13 +48,13 @@ from planner.packing.statement.supply import (
 from planner.sizing.candidate import Candidate, SizedJob
 
 Unit = tuple[str, int]
-"""The job's name and the unit's number, from 1."""
+"""Job name and unit number, from 1."""
 
 
 RunningUnits = dict[Unit, "RunningUnit"]
 
 _Alike = tuple[tuple[Choice, ...], tuple[int, ...], str, str, int, bool, str, tuple[int, ...], bool]
-"""What a demand's units have in common."""
+"""As a demand has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,8 @@ class Translation:
 
     problem: Problem
     members: tuple[tuple[Unit, ...], ...]
-    """For each demand, its units, sorted. A unit that may change its GPU type has a demand for
-    each of its quarters, a *stage*; every other unit has one."""
+    """By demand: its units, sorted. A unit that may change its GPU type has a demand for each of
+    its quarters, a *stage*; every other unit has one."""
     quarters: tuple[str, ...]
     """Labels such as `2027Q1`."""
 
@@ -72,8 +74,8 @@ def translate(
 ) -> Translation:
     """State a sized portfolio as an integer problem; units that are alike become one demand.
 
-    A unit that may change its GPU type is asked for in each quarter by itself. `running` says
-    what runs today; by default, it is what the scenario says.
+    A unit that may change its GPU type is asked for in each quarter by itself. `running` says what
+    runs today; left out, it is what the scenario says.
     """
     if running is None:
         running = running_units(inputs.scenario)
@@ -102,10 +104,7 @@ def translate(
 
 
 def _pools(inputs: Inputs, running: RunningUnits) -> tuple[Pool, ...]:
-    """Return the pools by type and site.
-
-    Nodes that some unit may not leave are pools of their own.
-    """
+    """Pools by type and site; nodes that some unit may not leave are pools beside the others."""
     scenario, catalog = inputs.scenario, inputs.catalog
     owned = fleet_by_pool(scenario)
     held = _held(running)
@@ -141,12 +140,12 @@ def _pools(inputs: Inputs, running: RunningUnits) -> tuple[Pool, ...]:
 
 
 def _held(running: RunningUnits) -> list[NodePlace]:
-    """Return the nodes that some unit may not leave."""
+    """Nodes that some unit may not leave."""
     return sorted({unit.place for unit in running.values() if unit.pinned and unit.place.numbers})
 
 
 def _free(scenario: ResolvedScenario, running: RunningUnits) -> dict[tuple[str, str], Counter[str]]:
-    """Return, by node type and site, how many nodes of each fleet entry hold no pinned unit."""
+    """By node type and site: how many nodes of each fleet entry no unit is held on."""
     free = {
         pool: Counter(name for name, _ in nodes) for pool, nodes in fleet_by_pool(scenario).items()
     }
@@ -161,7 +160,7 @@ def _node(node: NodeType) -> Shape:
 
 
 def _hired(inputs: Inputs) -> Iterator[Pool]:
-    """Return the nodes for hours or weeks, by offer and site."""
+    """Nodes that come and go within a quarter, by offer and site."""
     for offer in inputs.offers:
         if offer.step_hours:
             node = inputs.catalog.nodes[offer.node_type]
@@ -173,14 +172,14 @@ def _hired(inputs: Inputs) -> Iterator[Pool]:
 
 
 def held_name(place: NodePlace) -> str:
-    """Name the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/01+02`."""
+    """Name of the pool of nodes that some unit may not leave: `xe9680-h100/frankfurt/01+02`."""
     return f"{place.pool}/{'+'.join(f'{number:02}' for number in place.numbers)}"
 
 
 def _retired(
     scenario: ResolvedScenario, nodes: Sequence[tuple[str, FleetEntry]], numbers: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return nodes of these numbers out of service by quarter; empty if none retires."""
+    """Nodes of these numbers out of service by quarter; empty where none retires in the horizon."""
     first = scenario.horizon.first_quarter
     ends = [
         entry.retires - first
@@ -200,10 +199,10 @@ def _demands(
     running: RunningUnits,
     inputs: Inputs,
 ) -> tuple[tuple[Demand, ...], tuple[tuple[Unit, ...], ...]]:
-    """Group units that are alike, in a canonical order, not the input's.
+    """Group units that are alike, in an order of their own, not the input's.
 
-    Alike: the same choices, active quarters and owner, and the same place today. `owners` are
-    the teams with a quota: their units are counted apart.
+    Alike: the same choices, active quarters and owner, and the same place today. `owners` are the
+    teams with a quota: their units are counted apart.
     """
     in_play = {pool.site for pool in pools}
     shared_mb = {pool.gpu_type: pool.shared_mb for pool in pools}
@@ -254,7 +253,7 @@ def _demands(
 
 
 def _today(scenario: ResolvedScenario, unit: RunningUnit | None) -> tuple[str, str, int]:
-    """Return what a unit may not leave, the pool that it runs in today, and the cents of a move."""
+    """What a unit may not leave, the pool that it runs in today, and what a move costs, cents."""
     if unit is None:
         return "", "", 0
     if unit.pinned:
@@ -278,10 +277,7 @@ def _quotas(scenario: ResolvedScenario) -> tuple[Quota, ...]:
 
 
 def _counted_share(candidate: Candidate, inputs: Inputs, shared_mb: Mapping[str, int]) -> Fraction:
-    """Return what each of its GPUs counts against a quota.
-
-    `shared_mb` is what can be shared of a GPU.
-    """
+    """What each of its GPUs counts against a quota; `shared_mb` is what can be shared of a GPU."""
     if inputs.scenario.policies.quota_of_part == "share":
         if candidate.partition is not None:
             gpu = inputs.catalog.gpus[candidate.gpu_type]
@@ -316,7 +312,7 @@ def _by_way(job: SizedJob) -> list[Candidate]:
 
 
 def _takes(candidate: Candidate, quarter: int) -> int:
-    """Return what a replica takes of its endpoint's traffic, in millionths, rounded up."""
+    """What a replica takes of the traffic of its endpoint, in millionths of it, rounded up."""
     serving = candidate.serving
     if serving is None or not serving.peaks[quarter]:
         return ALL_TRAFFIC
@@ -325,7 +321,7 @@ def _takes(candidate: Candidate, quarter: int) -> int:
 
 
 def _in_quarters(job: SizedJob) -> dict[int, list[int]]:
-    """Return, by number of a unit, the quarters in which it is to be placed."""
+    """By number of a unit: the quarters in which it is to be placed."""
     found: dict[int, list[int]] = defaultdict(list)
     for quarter in range(len(job.units)):
         for number in job.numbers(quarter):
@@ -336,7 +332,7 @@ def _in_quarters(job: SizedJob) -> dict[int, list[int]]:
 def _activity(
     job: SizedJob, in_quarters: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[tuple[int, ...], Sequence[int]]]:
-    """Group numbers of units that are active in the same quarters, by stage or overall."""
+    """Numbers of units that are active in the same quarters, of a stage or of all."""
     if not job.keeps_gpu_type:
         every = ((quarter, job.numbers(quarter)) for quarter in range(len(job.units)))
         yield from (((quarter,), numbers) for quarter, numbers in every if numbers)
@@ -384,7 +380,7 @@ def shareable(pools: Sequence[Pool], inputs: Inputs, jobs: Sequence[SizedJob]) -
 
 
 def divisions_of(gpu: GpuType, profiles: Sequence[str]) -> tuple[Division, ...]:
-    """Return the ways to partition a GPU into these profiles that have no room for another.
+    """The ways to partition a GPU into these profiles to which no partition can be added.
 
     Of those that differ in their places alone, the first is kept, and none of those whose
     partitions another has as well; sorted.
@@ -401,7 +397,7 @@ def divisions_of(gpu: GpuType, profiles: Sequence[str]) -> tuple[Division, ...]:
 
 
 def _placed(gpu: GpuType, profiles: Mapping[str, MigProfile]) -> Iterator[_Slots]:
-    """Yield every set of partitions side by side within a GPU's slices, by first slice."""
+    """Every set of partitions side by side within the slices of a GPU, by first slice."""
 
     def beyond(slots: _Slots, free: int, compute: int) -> Iterator[_Slots]:
         yield slots
