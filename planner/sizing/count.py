@@ -114,18 +114,20 @@ class Tries:
         """Whether the job says enough to tell the peak of memory per GPU, which then decides."""
         if self._like is not None:
             return self._like.by_peak
-        return self._situation(1, 1, None).derive("peak_gb_per_gpu") is not None
+        return self._situation(None, 1, 1, None).derive("peak_gb_per_gpu") is not None
 
-    def at(self, gpus: int, enough: int | None = None) -> Reasoning:
-        """The job on this many GPUs of no particular type.
+    def at(self, gpus: int) -> Reasoning:
+        """The job on this many GPUs of no particular type."""
+        return self.on(None, gpus)
+
+    def on(
+        self, gpu: Mapping[str, Known] | None, gpus: int, enough: int | None = None
+    ) -> Reasoning:
+        """The job on this many GPUs of a type.
 
         `enough` is the smaller count that would do, were it not for a deadline and the like.
         """
-        return self._situation(gpus, (enough or gpus) if self.by_peak else None, enough)
-
-    def on(self, gpu: Mapping[str, Known], gpus: int, enough: int | None = None) -> Reasoning:
-        """The job on this many GPUs of a type."""
-        return self._situation(gpus, (enough or gpus) if self.by_peak else None, enough, gpu)
+        return self._situation(gpu, gpus, (enough or gpus) if self.by_peak else None, enough)
 
     def counted(self, needed: int) -> int:
         """The number of GPUs that a job takes which needs so many, as the rules allow it."""
@@ -138,10 +140,10 @@ class Tries:
 
     def _situation(
         self,
+        gpu: Mapping[str, Known] | None,
         gpus: int,
         for_memory: int | None,
         enough: int | None,
-        gpu: Mapping[str, Known] | None = None,
     ) -> Reasoning:
         at = (gpus, for_memory, enough)
         if at not in self._known:
