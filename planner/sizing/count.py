@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import Exact
-from planner.inputs.rules.rule import Rule, needs
+from planner.inputs.rules.rule import Rule
 from planner.inputs.scenario.quarter import RUN_HOURS, WEEK_HOURS
 from planner.sizing.candidate import Candidate, Memory, MemoryPart, Rejection
 from planner.sizing.engine import Derivation, Known, Reasoning, Trace
@@ -199,12 +199,12 @@ class Counter:
     def __init__(self, rules: RuleBook, exclusions: tuple[Rule, ...]) -> None:
         """`exclusions` are those that hold in this scenario, the waived ones left out."""
         counted = rules.depending_on(_COUNT)
-        limits = [rule for rule in exclusions if counted & needs(rule)]
+        limits = [rule for rule in exclusions if counted & rule.asks]
         self._eligibility = tuple(rule for rule in exclusions if rule not in limits)
         timed = rules.depending_on(frozenset({"hours"}))
-        self._late = tuple(rule for rule in limits if timed & needs(rule))
+        self._late = tuple(rule for rule in limits if timed & rule.asks)
         self._splits = tuple(
-            rule for rule in limits if _TRIED in needs(rule) and rule not in self._late
+            rule for rule in limits if _TRIED in rule.asks and rule not in self._late
         )
         passing = (*self._late, *self._splits)
         self._limits = tuple(rule for rule in limits if rule not in passing)
@@ -220,7 +220,7 @@ class Counter:
 
     def hangs_on_gpu(self, rule: Rule) -> bool:
         """Whether a rule says one thing on one GPU type and another on the next."""
-        return bool(self._local & (needs(rule) | {*PLACEHOLDER.findall(rule.message or "")}))
+        return bool(self._local & (rule.asks | {*PLACEHOLDER.findall(rule.message or "")}))
 
     def place(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> Placement | Rejection:
         """Size a job on one GPU type.

@@ -31,7 +31,6 @@ from planner.inputs.rules.rule import (
     RuleInput,
     Value,
     given_values,
-    needs,
     value_text,
 )
 
@@ -319,7 +318,7 @@ class Reasoning:
         """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
         if rule.id not in self._held:
             parent = self._parent
-            if parent is not None and self._changes.results.isdisjoint(needs(rule)):
+            if parent is not None and self._changes.results.isdisjoint(rule.asks):
                 self._held[rule.id] = parent.holds(rule)
             else:
                 opened = self._rules.open(rule)

@@ -26,7 +26,6 @@ from planner.inputs.rules.rule import (
     RuleCondition,
     RuleId,
     by_result,
-    needs,
     value_text,
 )
 from planner.inputs.text import described, did_you_mean, nearest
@@ -147,7 +146,7 @@ def _together(givers: _Givers) -> Iterator[Mistake]:
             message = f"sets {name}, which {policies[0].id} sets as well"
             yield Mistake(policies[1].id, ("sets",), message, "replace that rule by its id")
     graph = {
-        name: {need for rule in rules for need in needs(rule) if need in givers}
+        name: {need for rule in rules for need in rule.asks if need in givers}
         for name, rules in sorted(givers.items())
     }
     try:
@@ -212,7 +211,7 @@ class RuleBook(Frozen):
     def asked(self) -> frozenset[str]:
         """Names that any rule asks for, or tells in its message."""
         told = (PLACEHOLDER.findall(rule.message or "") for rule in self.rules.values())
-        return frozenset(chain(*map(needs, self.rules.values()), *told))
+        return frozenset(chain(*(rule.asks for rule in self.rules.values()), *told))
 
     @cached_property
     def _users(self) -> dict[str, set[str]]:
@@ -220,7 +219,7 @@ class RuleBook(Frozen):
         found: dict[str, set[str]] = {}
         for rule in self.rules.values():
             if rule.gives is not None:
-                for name in needs(rule):
+                for name in rule.asks:
                     found.setdefault(name, set()).add(rule.gives)
         return found
 
