@@ -206,6 +206,9 @@ class _Changes(NamedTuple):
     """Of these, those that another rule may give."""
 
 
+_NO_CHANGES: Final = _Changes(frozenset(), frozenset())
+
+
 class _OpenRules:
     """What the facts of the outermost situation leave of the rules."""
 
@@ -265,7 +268,6 @@ class _OpenRules:
 _Gathered = tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]]
 """Inputs of a rule, what they rest on and what they assume."""
 
-
 _Formulas = tuple[dict[str, Expression], dict[str, float]]
 """Formulas by their results, and figures."""
 
@@ -281,7 +283,8 @@ class Reasoning:
     ) -> None:
         self._facts, self._parent = facts, parent
         self._rules: _OpenRules = parent._rules if parent else _OpenRules(book, facts)
-        self._changes = self._rules.changed_by(frozenset(facts))
+        # of the outermost situation, nothing is known from around
+        self._changes = self._rules.changed_by(frozenset(facts)) if parent else _NO_CHANGES
         self._held: dict[str, bool] = {}
         self._derived: dict[str, Derivation | None] = {}
         self._spoke: dict[str, tuple[_Open, ...]] = {}
