@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 
 from planner.errors import Finding, InputError
 from planner.inputs.base import Frozen
-from planner.inputs.rules.book import PLACEHOLDER, RuleBook, reached
+from planner.inputs.rules.book import PLACEHOLDER, RuleBook
 from planner.inputs.rules.expression import (
     Exact,
     Expression,
@@ -245,7 +245,7 @@ class _OpenRules:
     def changed_by(self, facts: frozenset[str]) -> _Changes:
         """What comes out otherwise where more is known."""
         if facts not in self._changes:
-            results = reached(facts, self._users)
+            results = self._book.depending_on(facts, self.open)
             switched = (
                 name
                 for name in results
@@ -253,16 +253,6 @@ class _OpenRules:
             )
             self._changes[facts] = _Changes(results, frozenset(switched))
         return self._changes[facts]
-
-    @cached_property
-    def _users(self) -> dict[str, set[str]]:
-        """Results by the names that the rules which give them ask for."""
-        users: dict[str, set[str]] = {}
-        for name in self._book.by_result:
-            for opened in self.giving(name):
-                for asked in (*opened.rule.inputs, *(one for one, _ in opened.conditions)):
-                    users.setdefault(asked, set()).add(name)
-        return users
 
 
 _Gathered = tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]]
