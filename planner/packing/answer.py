@@ -1,4 +1,4 @@
-"""From what the search found to the solution that leaves this room: layouts, prices, bound."""
+"""Turns what the search found into the solution that leaves this room: layouts, prices, bound."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def answer(problem: Problem, found: Incumbent, asked_gap: float) -> Solution:
 
 
 def _layouts(found: Incumbent, quarter: int) -> tuple[tuple[Layout, ...], ...]:
-    """By pool: layouts of its nodes in use, of those that it lends last."""
+    """Return each pool's layouts of nodes in use, those of nodes that it lends last."""
     pools = found.master.problem.pools
     first: dict[int, int] = {}
     rooms = rooms_of(found.master, found.values, found.packings, found.stocks, quarter)
@@ -92,7 +92,7 @@ def _of_pool(
     waiting: dict[Shape, Counter[DemandChoice]],
     runs: dict[int, list[tuple[Member, int]]],
 ) -> tuple[Layout, ...]:
-    """Layouts of a pool's nodes in use: units that take whole nodes first, then shared nodes."""
+    """Return a pool's layouts: units that take whole nodes first, then shared nodes."""
     if found.master.problem.pools[pool].hire:
         rentals = found.rentals.get((pool, quarter), ())
         return tuple(
@@ -131,7 +131,7 @@ def _runs(
     waiting: Mapping[Shape, Counter[DemandChoice]],
     first: int,
 ) -> dict[int, list[tuple[Member, int]]]:
-    """By number of a node of the pool: the runs on it, each with its GPUs there.
+    """Return the runs on each node of a pool, with their GPUs there, by the node's number.
 
     `first` is the number of the pool's first node among those of all pools.
     """
@@ -148,7 +148,7 @@ def _runs(
 
 
 def bundled(members: Iterable[tuple[Member, int]]) -> tuple[Bundle, ...]:
-    """Runs of one node as bundles that are as small as can be; each comes with its GPUs."""
+    """Group the runs of one node into bundles that are as small as possible, each with its GPUs."""
     bundles: list[Bundle] = []
     held: list[Member] = []
     first = end = 0
@@ -173,7 +173,7 @@ def _node(
     waiting: dict[Shape, Counter[DemandChoice]],
     runs: Iterable[tuple[Member, int]],
 ) -> tuple[tuple[tuple[int, int, int], ...], tuple[Bundle, ...]]:
-    """What one node holds: pieces that are waiting, GPUs that they share, and runs."""
+    """Return what one node holds: waiting pieces, GPUs that they share, and runs."""
     held: Counter[DemandChoice] = Counter()
     opened: list[Bundle] = []
     kind = found.master.problem.pools[pool]
@@ -188,7 +188,7 @@ def _node(
 
 
 def _opened(pool: Pool, gpu: Held, waiting: dict[Shape, Counter[DemandChoice]]) -> Bundle:
-    """One GPU with the pieces that share it, side by side all quarter."""
+    """Return one shared GPU with the pieces that it holds side by side all quarter."""
     slots = starts(pool, [shape.part.profile for shape in gpu])
     taken = [next(iter(_take(waiting[shape], 1))) for shape in gpu]
     members = [Member(*unit, 0, 0, slot) for unit, slot in zip(taken, slots, strict=True)]
@@ -210,10 +210,11 @@ def _take(queue: Counter[DemandChoice], units: int) -> Counter[DemandChoice]:
 
 
 def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[DemandChoice]]]:
-    """By pool: units that run on it in a quarter, by shape and in the demands' order.
+    """Return, by pool, the units that run on it in a quarter, by shape and in the demands' order.
 
-    Where several pools have the GPU type, each keeps its units that stay, and the first takes the
-    first demands of the others, so that a unit tends to be where it was in the quarter before.
+    If several pools have the GPU type, each keeps its units that stay, and the first pool takes
+    the first demands of the others, so that units tend to be where they were in the quarter
+    before.
     """
     master, demands = found.master, found.master.problem.demands
     queues: dict[tuple[str, Shape], Counter[DemandChoice]] = defaultdict(Counter)
@@ -250,7 +251,7 @@ def _waiting(found: Incumbent, quarter: int) -> dict[int, dict[Shape, Counter[De
 
 
 def _prices(found: Incumbent) -> tuple[tuple[PriceTag, ...], tuple[tuple[str, float], ...]]:
-    """Price tags from the duals of the linear relaxation, and what else the bound consists of."""
+    """Return price tags from the duals of the linear relaxation, and the bound's other terms."""
     master, demands = found.master, found.master.problem.demands
     program = Program(list(master.program.variables), list(master.program.rows))
     for index in master.choice.values():  # whose caps rows imply: they carry no price of their own

@@ -74,10 +74,10 @@ def build_master(problem: Problem) -> MasterProgram:
 
 
 def _choices(master: MasterProgram) -> None:
-    """Every unit takes exactly one choice and keeps it: row `demand[d]`.
+    """Let every unit take exactly one choice and keep it: row `demand[d]`.
 
-    Where it is open how many units run, each takes one at most.
-    One that may be short may take a choice that no pool runs, too: then it is, in all quarters.
+    If the number of units is open, each takes at most one. A unit that may be short may also
+    take a choice that no pool runs: then it is short in all quarters.
     """
     problem, program, pools = master.problem, master.program, _by_gpu_type(master.problem)
     for number, demand in enumerate(problem.demands):
@@ -95,7 +95,10 @@ def _choices(master: MasterProgram) -> None:
 
 
 def _short(master: MasterProgram) -> None:
-    """Units that are short in a quarter, no more than take the choice: row `short[d,c,q]`."""
+    """Count units that are short in a quarter, of those that take the choice.
+
+    Row `short[d,c,q]`.
+    """
     for (number, position), index in master.choice.items():
         demand = master.problem.demands[number]
         choice = demand.choices[position]
@@ -121,10 +124,10 @@ def _running(problem: Problem, pools: list[int], shape: Shape) -> list[int]:
 
 
 def _acquisitions(master: MasterProgram) -> None:
-    """Bought nodes stay, rent lasts a quarter, reserved ones stay for their term.
+    """Count nodes in service: bought nodes stay, a rent lasts a quarter, a reservation its term.
 
-    Nodes that come and go within a quarter are in service for the share of it that is paid. Owned
-    nodes that are let go count as fewer: for good where sold, for a quarter where switched off.
+    Nodes for hours or weeks are in service for the share of the quarter that is paid. Released
+    owned nodes count as fewer: for good if sold, for a quarter if switched off.
     """
     problem, program = master.problem, master.program
     master.in_service = {
@@ -155,7 +158,7 @@ def _acquisitions(master: MasterProgram) -> None:
 
 
 def _usages(master: MasterProgram) -> None:
-    """Count pieces by shape; where several pools have the GPU type, split them: rows `split`."""
+    """Count pieces by shape; split them if several pools have the GPU type: rows `split`."""
     shaped: dict[tuple[str, int, Shape], Terms] = defaultdict(lambda: defaultdict(float))
     for number, position in master.choice:
         demand = master.problem.demands[number]
@@ -200,7 +203,10 @@ def _split(
 
 
 def _lent(master: MasterProgram) -> None:
-    """Nodes that a pool lends another, quarter by quarter; row `gpus` of the lender bounds them."""
+    """Count nodes that a pool lends another, quarter by quarter.
+
+    The lender's row `gpus` bounds them.
+    """
     for pool, quarter in list(master.usages):
         lender = master.problem.pools[pool].lender
         if lender is not None:
@@ -211,11 +217,11 @@ def _lent(master: MasterProgram) -> None:
 
 
 def _capacity(master: MasterProgram, key: PoolInQuarter, usages: list[Usage]) -> None:
-    """GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings.
+    """State GPUs, cores and host memory: rows `gpus`, `cpus`, `memory` and their tightenings.
 
-    Each holds on the average of the quarter, and of each window of runs; those of windows tighten,
-    as do dual feasible functions of sizes (`dual`) and of hours (`turns`: of runs that are longer
-    than half of the quarter, only one can follow no other).
+    Each holds on the average of the quarter and, as a tightening, of each window of runs. Dual
+    feasible functions tighten by size (`dual`) and by hours (`turns`: of runs longer than half
+    of the quarter, none can follow another).
     """
     pool = master.problem.pools[key[0]]
     node, runs = pool.node, [usage.asked.run for usage in usages]
@@ -243,10 +249,10 @@ def _size(shape: Shape, resource: str) -> int:
 
 
 def kept_apart(problem: Problem) -> Problem:
-    """The problem with a pool more for each whose nodes do not mix; those come last.
+    """Return the problem with one more pool for each whose nodes do not mix; those come last.
 
-    Runs of owners with quotas have shapes that name the owner, and units of pools that share spare
-    nodes have shapes that say which can take them in.
+    Runs of owners with quotas have shapes that name the owner, and units of pools that share
+    spare nodes have shapes that say which pools can take them in.
     """
     demands = problem.demands
     if problem.spare_groups:
@@ -279,7 +285,7 @@ def _taken_in(problem: Problem, demand: Demand) -> Demand:
 
 
 def _named(problem: Problem, demand: Demand) -> Demand:
-    """The same, with the owner's name on each run that some quota of the owner counts by hours."""
+    """Put the owner's name on each run that some quota of the owner counts by hours."""
     mine = [quota for quota in problem.quotas if demand.owner and quota.owner == demand.owner]
     choices = (
         replace(choice, shape=choice.shape._replace(owner=demand.owner))
@@ -321,7 +327,7 @@ def add_lanes(master: MasterProgram, key: PoolInQuarter) -> None:
 
 
 def add_opened(master: MasterProgram) -> None:
-    """Count the GPUs that parts are taken of: where one is partitioned, by how it is."""
+    """Count the opened GPUs; if one is partitioned, by how it is."""
     for key, usages in master.usages.items():
         pieces: dict[Part, Terms] = defaultdict(lambda: defaultdict(float))
         for usage in usages:
@@ -338,7 +344,7 @@ def add_opened(master: MasterProgram) -> None:
 def _partitioned(
     master: MasterProgram, key: PoolInQuarter, pieces: Mapping[Part, Terms]
 ) -> list[int]:
-    """Variables of the GPUs that are partitioned, by their fullest fillings: rows `parts`."""
+    """Return variables of the partitioned GPUs, by their maximal fillings: rows `parts`."""
     program, pool, place = master.program, master.problem.pools[key[0]], f"[{key[0]},{key[1]}]"
     profiles = sorted(part for part in pieces if part.profile)
     fills = {
@@ -351,7 +357,7 @@ def _partitioned(
 
 
 def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
-    """The variable of the GPUs that are shared by memory: rows `shared` and `dual-shared`."""
+    """Return the variable of the GPUs shared by memory: rows `shared` and `dual-shared`."""
     master.shared[key] = master.program.variable(f"shared[{key[0]},{key[1]}]", integer=True)
     usages = _shares(master, key)
     sizes = [(0, usage.shape.part.memory_mb, 1) for usage in usages]
@@ -365,7 +371,7 @@ def _shared(master: MasterProgram, key: PoolInQuarter) -> int:
 def cut_shared(
     master: MasterProgram, stocks: Mapping[int, CuttingStock], values: tuple[float, ...]
 ) -> int:
-    """State cuts where a solution shares too few GPUs by memory; how many there are."""
+    """State cuts where a solution shares too few GPUs by memory; return how many."""
     cuts: dict[tuple[int, Cut], None] = {}
     for key, shared in master.shared.items():
         stock = stocks[key[0]]
@@ -378,7 +384,7 @@ def cut_shared(
 
 
 def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
-    """State a cut of the GPUs that are shared, for every pool where they are the same."""
+    """State a cut of the shared GPUs, for every pool in which they are the same."""
     weight = dict(zip(cut.shapes, cut.weights, strict=True))
     for key in master.shared:
         other = master.problem.pools[key[0]]
@@ -388,7 +394,7 @@ def _add_cut(master: MasterProgram, pool: Pool, cut: Cut) -> None:
 
 
 def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, CuttingStock]:
-    """By pool: packings of shares of memory on GPUs, which offer nothing else."""
+    """Return, for each pool, the packings of shares of memory on GPUs, which offer nothing else."""
     kinds: dict[tuple[str, int], set[Shape]] = defaultdict(set)
     for key in master.shared:
         pool = master.problem.pools[key[0]]
@@ -404,7 +410,7 @@ def gpu_stocks(master: MasterProgram, go_on: Callable[[], bool]) -> dict[int, Cu
 def _load(
     master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, values: tuple[float, ...]
 ) -> list[float]:
-    """Pieces that share GPUs by memory in a solution, by the shapes of the stock."""
+    """Return the pieces that share GPUs by memory in a solution, by the shapes of the stock."""
     position = {shape: index for index, shape in enumerate(stock.shapes)}
     load = [0.0] * len(position)
     for usage in _shares(master, key):
@@ -429,7 +435,7 @@ def _row(
     *,
     tightens: bool,
 ) -> None:
-    """`load <= GPUs that are shared`."""
+    """Return the row `load <= GPUs that are shared`."""
     load: Terms = defaultdict(float, {master.shared[key]: -1.0})
     for usage, weight in weighed:
         usage.weigh(load, weight)
@@ -437,14 +443,14 @@ def _row(
 
 
 _IDLE = 0.01
-"""Of the least price of a GPU: what one that costs nothing counts."""
+"""The weight of a GPU that costs nothing, as a share of the lowest price of a GPU."""
 
 
 def on_cheapest_gpus(master: MasterProgram) -> Program:
-    """The program that runs units on the GPUs that cost the least: a tie-break at equal cost.
+    """Return the program that runs units on the cheapest GPUs: a tie-break at equal cost.
 
-    Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type from
-    quarter to quarter keep it where they can; before all else, units that run today stay.
+    Of GPUs that cost nothing, on the fewest. Before that, units that may change their GPU type
+    from quarter to quarter keep it where they can; before all else, units that run today stay.
     """
     price = gpu_prices(master.problem)
     idle = _IDLE * min(filter(None, price.values()), default=1.0)
@@ -467,16 +473,16 @@ def on_cheapest_gpus(master: MasterProgram) -> Program:
 
 
 def at_random(master: MasterProgram, seed: int) -> Program:
-    """The program that prefers some ways to run units to others, for no reason."""
+    """Return the program that prefers some ways to run units to others, at random."""
     rng = random.Random(seed)
     return master.program.priced({index: rng.random() for index in master.choice.values()})
 
 
 def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
-    """Count units of each stage that go on as they are in the next one (-1), in rows `goes-on`.
+    """Count the units of each stage that go on unchanged in the next one (-1): rows `goes-on`.
 
-    Where it is open how many units share some traffic, those that end are counted (1), in rows
-    `ends`: more of them would go on than are needed.
+    If the number of units that share some traffic is open, those that end are counted (1), in
+    rows `ends`: otherwise more would go on than are needed.
     """
     taking: dict[tuple[tuple[Choice, ...], str, str, int, int], Terms] = defaultdict(dict)
     for (number, position), index in master.choice.items():
@@ -501,7 +507,7 @@ def _changes(master: MasterProgram, program: Program) -> dict[int, float]:
 
 
 def gpu_prices(problem: Problem) -> dict[str, float]:
-    """What one GPU of a type costs at the least; owned ones that nobody offers cost nothing."""
+    """Return the least that one GPU of a type costs; owned ones that nobody offers cost nothing."""
     prices: dict[str, float] = {}
     for number, pool in enumerate(problem.pools):
         if pool.lender is not None:
@@ -526,7 +532,7 @@ def with_at_least(
     opened: Mapping[PoolInQuarter, int] | None = None,
     most_runs: Mapping[PoolInQuarter, int] | None = None,
 ) -> Program:
-    """The program in which some pools have at least so many usable nodes, or opened GPUs.
+    """Return the program in which some pools have at least so many usable nodes or opened GPUs.
 
     On others, at most so many runs are.
     """

@@ -30,21 +30,21 @@ from planner.packing.solver import solve_integer
 
 
 class Infeasible(Exception):  # noqa: N818 - an outcome, not a failure
-    """Proved: the master program has no solution, so neither has the packing."""
+    """Proved: the master program has no solution, so the packing has none either."""
 
     def __init__(self, master: MasterProgram, relaxed: frozenset[int] | None = None) -> None:
         super().__init__()
         self.master = master
         """The program without a solution, with every cut that was found."""
         self.relaxed = frozenset(range(len(master.program.variables)))
-        """Variables that may be fractional, and still there is none; all unless told otherwise."""
+        """Variables that may even be fractional in the proof; all unless stated."""
         if relaxed is not None:
             self.relaxed = relaxed
 
 
 @dataclass(slots=True)
 class Incumbent:
-    """The best packing so far and the best bound."""
+    """The best packing so far, and the best bound."""
 
     master: MasterProgram
     values: tuple[float, ...] = ()
@@ -52,38 +52,38 @@ class Incumbent:
     cost_cents: int | None = None
     bound_cents: int = 0
     packings: dict[PoolInQuarter, Packed] = field(default_factory=dict)
-    """By (pool, quarter); units that span nodes are not in them, nor are runs."""
+    """By (pool, quarter), without units that span nodes and without runs."""
     schedule: Schedule = field(default_factory=dict)
-    """Runs of that plan."""
+    """The runs of that plan."""
     rentals: Rentals = field(default_factory=dict)
-    """Nodes that come and go within a quarter, with their runs."""
+    """Nodes that exist for a part of a quarter, with their runs."""
     short: list[PoolInQuarter] = field(default_factory=list)
-    """Pools, with quarters, whose runs found no room, or no cheap one, when a plan was last to be
-    kept."""
+    """Pools, by quarter, whose runs found no room, or no cheap one, in the last plan that was
+    offered."""
     stocks: dict[int, CuttingStock] = field(default_factory=dict)
     """By pool: where the patterns come from, and what their indices mean."""
     rounds: int = 0
     cuts: int = 0
     relaxed: frozenset[int] = frozenset()
-    """Variables that were fractional where the bound was won."""
+    """Variables that were fractional when the bound was computed."""
 
     def __post_init__(self) -> None:
-        """Begin below all costs."""
+        """Start with a bound below all costs."""
         self.bound_cents = self.master.problem.least_cents
 
     def raise_bound(self, bound: float, relaxed: frozenset[int]) -> None:
-        """Keep a bound of the program's objective, won with these variables fractional."""
+        """Keep a bound of the objective, computed with these variables fractional."""
         if bound > float("-inf"):
             cents = self.cents(bound)
             if cents > self.bound_cents:
                 self.bound_cents, self.relaxed = cents, relaxed
 
     def cents(self, objective: float) -> int:
-        """What an objective of the program costs."""
+        """Return what a value of the objective costs."""
         return round(objective * CENTS_PER_UNIT) + self.master.problem.fixed_cost_cents
 
     def closed(self, gap: float) -> bool:
-        """Whether cost and bound are within the relative gap."""
+        """Return whether cost and bound are within the relative gap."""
         return self.cost_cents is not None and self.cost_cents - self.bound_cents <= gap * abs(
             self.cost_cents
         )
@@ -91,7 +91,8 @@ class Incumbent:
     def keep(self, solved: tuple[float, ...], packings: dict[PoolInQuarter, Packed]) -> bool:
         """Keep a plan if it is the cheapest so far.
 
-        False where it is none, as it breaks a limit, or where more nodes may cost less.
+        Returns False if it is not, because it breaks a limit or because more nodes may cost
+        less.
         """
         master = self.master
         opened = {key: packed.opened() for key, packed in packings.items()}
@@ -123,7 +124,7 @@ class Incumbent:
     def _evenly(
         self, values: tuple[float, ...], packings: dict[PoolInQuarter, Packed]
     ) -> dict[PoolInQuarter, Packed]:
-        """What stays, over all nodes of each pool that lacks room for runs."""
+        """Spread what stays over all nodes of each pool that lacks room for runs."""
         changed = dict(packings)
         for pool, quarter in self.short:
             packed, node = packings[pool, quarter], self.master.problem.pools[pool].node
@@ -137,13 +138,13 @@ class Incumbent:
 
 
 _GAP, _NODES = 0.01, 200
-"""How far the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
+"""How precisely the nodes are counted: to 1 %, or this many nodes of the solver's tree."""
 _ROOM = 1.1
-"""What nodes for runs offer in GPU-hours, as a multiple of what these take."""
+"""The GPU-hours that nodes for runs offer, as a multiple of what these take."""
 
 
 def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> bool:
-    """Keep a plan near a solution in fractions; False where first-fit takes too much for one."""
+    """Keep a plan near a fractional solution; return False if first-fit takes too much for one."""
     master = found.master
     held = whole_near(master, values)
     packings: dict[PoolInQuarter, Packed] = {}
@@ -180,7 +181,7 @@ def begin(found: Incumbent, values: Sequence[float], time_limit_s: float) -> boo
 
 
 def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, float]:
-    """Variables that count units and where their pieces are, in whole numbers."""
+    """Round the variables that count units and where their pieces are to whole numbers."""
     held = dict.fromkeys(master.choice.values(), 0.0)
     pieces: Counter[tuple[str, int, Shape]] = Counter()
     for number, position in whole_units(master, values):
@@ -209,9 +210,9 @@ def whole_near(master: MasterProgram, values: Sequence[float]) -> dict[int, floa
 
 
 def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
-    """So many pieces in whole numbers, in the proportion wanted; largest remainders go up.
+    """Split pieces into whole numbers in the proportion wanted; largest remainders are rounded up.
 
-    All are on the first where none is wanted anywhere.
+    All are on the first if none is wanted anywhere.
     """
     if not sum(wanted.values()):
         wanted = dict.fromkeys(wanted, 0.0) | {min(wanted): 1.0}
@@ -227,7 +228,7 @@ def _shared_out(pieces: int, wanted: Mapping[int, float]) -> dict[int, float]:
 def _packed(
     master: MasterProgram, stock: CuttingStock, key: PoolInQuarter, pieces: Mapping[Shape, int]
 ) -> Packed:
-    """These pieces by first-fit."""
+    """Pack these pieces by first-fit."""
     pool = master.problem.pools[key[0]]
     asked = [pieces.get(shape, 0) for shape in stock.shapes]
     parts = {shape: number for shape, number in pieces.items() if number and shape.part != WHOLE}

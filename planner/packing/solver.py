@@ -48,7 +48,7 @@ class ProgramRow:
     exact: bool = False
     """Whether a miss by one part in 10^8 matters, as by a cent in a budget."""
     tightens: bool = False
-    """Whether it only brings the relaxation closer: without it, the same plans remain."""
+    """Whether it only tightens the relaxation: without it, the same plans remain."""
     owner: str = ""
     """The kind of constraint that states it; empty: what units take of nodes."""
 
@@ -60,7 +60,7 @@ class Program:
     variables: list[Variable] = field(default_factory=list)
     rows: list[ProgramRow] = field(default_factory=list)
     owner: str = ""
-    """Of the rows that are added."""
+    """The owner of the rows that are added."""
 
     def variable(
         self,
@@ -90,14 +90,14 @@ class Program:
         return len(self.rows) - 1
 
     def fixed(self, values: dict[int, float]) -> Program:
-        """A copy with some variables held at a value."""
+        """Return a copy with some variables held at a value."""
         variables = list(self.variables)
         for index, value in values.items():
             variables[index] = replace(variables[index], lower=value, upper=value)
         return Program(variables, self.rows)
 
     def priced(self, costs: dict[int, float]) -> Program:
-        """A copy with another objective; variables that are not named cost nothing."""
+        """Return a copy with another objective; variables that are not named cost nothing."""
         variables = [
             replace(variable, cost=costs.get(index, 0.0))
             for index, variable in enumerate(self.variables)
@@ -106,7 +106,7 @@ class Program:
 
 
 _LP_S, _LP_CELL_S = 1e-3, 5e-6
-"""What a linear program takes on a usual machine: for itself, and for each of its cells."""
+"""Seconds that a linear program takes on a usual machine: for itself, and for each of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,10 @@ def highs_lp(
     sides: Sequence[tuple[float | None, float | None]],
     cells: Sequence[Sequence[tuple[int, float]]],
 ) -> highspy.HighsLp:
-    """Columns as (cost, lower, upper), rows as (lower, upper) with their cells; None: no bound."""
+    """Build a HiGHS program.
+
+    Columns are (cost, lower, upper), and rows (lower, upper) with their cells; None: no bound.
+    """
     infinity = highspy.kHighsInf
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(columns), len(cells)
@@ -141,7 +144,10 @@ def highs_lp(
 
 
 def is_infeasible(model: highspy.Highs) -> bool:
-    """Whether no values keep all rows; HiGHS looks at none of them where there is no column."""
+    """Return whether no values keep all rows.
+
+    HiGHS looks at no row if there is no column.
+    """
     statuses = highspy.HighsModelStatus
     status = model.getModelStatus()
     if status == statuses.kModelEmpty:
@@ -151,7 +157,10 @@ def is_infeasible(model: highspy.Highs) -> bool:
 
 
 def solve_linear(program: Program) -> Duals | None:
-    """The linear relaxation with its prices; None if infeasible, LimitError if HiGHS fails."""
+    """Solve the linear relaxation, with its prices; None if infeasible.
+
+    Raises LimitError if HiGHS fails.
+    """
     model = highspy.Highs()
     model.silent()
     model.setOptionValue("threads", 1)
@@ -180,7 +189,8 @@ def solve_linear(program: Program) -> Duals | None:
 class LinearMaster:
     """A covering program that grows by columns: minimize the sum of columns that cover each row.
 
-    Rows are `sum(column entries) >= demand`; each column costs 1. Warm from solve to solve.
+    Rows are `sum(column entries) >= demand`; each column costs 1. Each solve starts from the one
+    before.
     """
 
     def __init__(self, demands: Sequence[float]) -> None:
@@ -200,7 +210,10 @@ class LinearMaster:
         self._model.addCol(1.0, 0.0, highspy.kHighsInf, len(column), rows, entries)
 
     def solve(self) -> tuple[float, list[float], list[float]]:
-        """Objective, column values and row prices; raises LimitError if HiGHS fails on it."""
+        """Return the objective, column values and row prices.
+
+        Raises LimitError if HiGHS fails.
+        """
         self._model.run()
         if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise LimitError("the solver failed on a covering program that always has a solution")
@@ -210,17 +223,17 @@ class LinearMaster:
 
 
 _CHECK_S, _CELL_S = 1e-3, 1.4e-6
-"""What HiGHS does from one look at its limits to the next, on a usual machine: for itself, and for
-each cell of the program."""
+"""Seconds that HiGHS takes from one look at its limits to the next, on a usual machine: for
+itself, and for each cell of the program."""
 _ROOT_CHECKS, _TREE = 20, 0.125
-"""The first looks are at the root, where it takes that long; what a node of the tree takes of it.
+"""The first looks are at the root, where it takes that long; then a tree node's share of that.
 Measured on portfolios with runs, over quarters and of unlike jobs: a sixth to a tenth."""
 _GRACE_S = 1.0
-"""Time that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
+"""Seconds that HiGHS gets beyond its own limit before it is cancelled: it is known to overshoot."""
 _LONGEST_S = 1e6
-"""Without any guard."""
+"""The limit without any guard."""
 _LAST_GRACE_S = 15.0
-"""Time until it is given up if it does not stop even then."""
+"""Seconds until it is given up if it does not stop even then."""
 
 _SUB_PROGRAMS = ("feasibility_jump", "rens", "rins", "root_reduced_cost")
 SolverMode = Literal["usual", "rounding", "branching"]
@@ -229,8 +242,9 @@ _EFFORTS: dict[SolverMode, dict[str, bool | float]] = {
     "rounding": {"mip_heuristic_run_feasibility_jump": False},
     "branching": dict.fromkeys(map("mip_heuristic_run_{}".format, _SUB_PROGRAMS), False),
 }
-"""What HiGHS looks for where the relaxation is nearly whole: no solution far from it; and where few
-variables are whole: none by smaller programs, which take half the time there and win nothing."""
+"""HiGHS heuristics that are switched off: if the relaxation is nearly whole, those that look far
+from it; and if few variables are whole, those by smaller programs, which take half the time
+there and win nothing."""
 _AGGREGATOR = 1 << 12
 """The step of presolve after which HiGHS 1.15.1 calls optimal what is not: see `doctor`."""
 _TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}
@@ -259,13 +273,13 @@ class Answer:
 
 
 def solver_version() -> str:
-    """`HiGHS 1.15.1 through PuLP 3.3.2`."""
+    """Return the solver and its version: `HiGHS 1.15.1 through PuLP 3.3.2`."""
     model = highspy.Highs()
     return f"HiGHS {model.version()} through PuLP {pulp.__version__}"
 
 
 def cbc_version() -> str:
-    """`CBC of PuLP 3.3.2`."""
+    """Return CBC's version: `CBC of PuLP 3.3.2`."""
     return f"CBC of PuLP {pulp.__version__}"
 
 
@@ -296,7 +310,7 @@ class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
         lp.solverModel.passModel(stated)
 
     def findSolutionValues(self, lp: Any) -> tuple[int, int]:  # noqa: ANN401, ARG002, N802
-        """Nothing is taken from PuLP's reading, which lacks statuses and calls limits optimal."""
+        """Take nothing from PuLP's reading, which lacks statuses and calls limits optimal."""
         return pulp.LpStatusNotSolved, pulp.LpSolutionNoSolutionFound
 
     def callSolver(self, lp: Any) -> None:  # noqa: ANN401, N802 - PuLP's own name and type
@@ -327,10 +341,10 @@ class _WatchedHighs(pulp.HiGHS):  # type: ignore[misc]
 
 
 class _WatchedCbc(pulp.COIN_CMD):  # type: ignore[misc]
-    """PuLP's CBC, as a child that never outlives its limit or an interrupt of ours."""
+    """PuLP's CBC, as a child process that never outlives its limit or an interrupt."""
 
     def solve_CBC(self, lp: Any, use_mps: bool = True) -> int:  # noqa: ANN401, ARG002, N802
-        """As PuLP does, but that waits for as long as CBC likes, and leaves its files behind."""
+        """Do as PuLP does, which would wait as long as CBC likes and leave its files behind."""
         with tempfile.TemporaryDirectory() as folder:
             model, found = f"{folder}/program.mps", f"{folder}/program.sol"
             columns, column_names, row_names, _ = lp.writeMPS(model, rename=1)
@@ -364,8 +378,8 @@ def solve_integer(
 ) -> Answer:
     """Minimize an integer program on one thread; `relaxed` variables may be fractional.
 
-    The limit is in seconds of work, as `work` counts them.
-    Without `presolve` HiGHS goes another way through the program, mostly a slower one.
+    The limit is in seconds of work, as `work` counts them. Without `presolve`, HiGHS takes another
+    way through the program, usually a slower one.
 
     Raises LimitError if the solver crashes or does not stop.
     """
@@ -402,7 +416,7 @@ def solve_integer(
 def solve_with_cbc(
     program: Program, *, time_limit_s: float, relaxed: frozenset[int] = frozenset()
 ) -> Answer:
-    """Minimize the same with CBC, as PuLP brings it; LimitError if it cannot be run.
+    """Minimize the program with CBC, as PuLP brings it; raises LimitError if it cannot run.
 
     What CBC found within its time without a proof has no bound: PuLP does not read it.
     """

@@ -40,7 +40,10 @@ from planner.sizing.candidate import SizedJob
 
 
 def spans(at_most: Sequence[int | None]) -> Iterator[tuple[range, int]]:
-    """Quarters in a row and the one figure that holds there; those without a limit are left out."""
+    """Yield successive quarters and the figure that holds there.
+
+    Quarters without a limit are left out.
+    """
     start = 0
     for most, alike in groupby(at_most):
         span = range(start, start + sum(1 for _ in alike))
@@ -50,17 +53,20 @@ def spans(at_most: Sequence[int | None]) -> Iterator[tuple[range, int]]:
 
 
 def only(span: range, most: int, quarters: int) -> tuple[int | None, ...]:
-    """The figure by quarter, with no limit outside of these."""
+    """Return the figure by quarter, with no limit outside of these quarters."""
     return tuple(most if quarter in span else None for quarter in range(quarters))
 
 
 def said(name: str, span: range, labels: Sequence[str]) -> str:
-    """`quota of risk`, `quota of risk from 2027Q2 on` where it is another one before."""
+    """Name a limit, with its quarters if another one holds before.
+
+    `quota of risk`, `quota of risk from 2027Q2 on`.
+    """
     return name if len(span) == len(labels) else f"{name} {when(span, labels)}"
 
 
 def when(span: range, labels: Sequence[str]) -> str:
-    """`from 2027Q2 on`, `in 2027Q1`, `in 2027Q2 to 2027Q3`."""
+    """Name quarters: `from 2027Q2 on`, `in 2027Q1`, `in 2027Q2 to 2027Q3`."""
     if span.stop == len(labels):
         return f"from {labels[span.start]} on"
     if len(span) == 1:
@@ -69,7 +75,7 @@ def when(span: range, labels: Sequence[str]) -> str:
 
 
 def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
-    """One supply for each offer, site and price level, named as the offer."""
+    """Return one supply for each offer, site and price level, named as the offer."""
     places = {
         (pool.node_type, pool.site, pool.offer): number
         for number, pool in enumerate(pools)
@@ -95,7 +101,7 @@ def supplies_of(inputs: Inputs, pools: Sequence[Pool]) -> Iterator[Supply]:
 
 
 def _priced(inputs: Inputs, supply: Supply, possible: Collection[int]) -> Supply:
-    """The same with its net cost by quarter, of those in which nodes can enter or be let go."""
+    """Return the supply with its net cost by quarter in which nodes can enter or be released."""
     costs = tuple(
         present_cents(_streams(inputs, supply, quarter)) if quarter in possible else None
         for quarter in range(inputs.scenario.horizon.quarters)
@@ -104,7 +110,7 @@ def _priced(inputs: Inputs, supply: Supply, possible: Collection[int]) -> Supply
 
 
 def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
-    """The sizes of order that have a price of their own; None where all have the same."""
+    """Return the order sizes that have a price of their own; None if all have the same."""
     if not offer.levels:
         yield None
         return
@@ -117,9 +123,9 @@ def _lots(offer: SettledOffer) -> Iterator[PriceTier | None]:
 def releases_of(
     inputs: Inputs, pools: Sequence[Pool], free: Mapping[tuple[str, str], Counter[str]]
 ) -> Iterator[Supply]:
-    """Supplies of owned nodes that may be let go, named as their fleet entry.
+    """Return supplies of owned nodes that may be released, named as their fleet entry.
 
-    `free` are the nodes of each entry on which nobody is held, by node type and site.
+    `free` are the nodes of each entry that hold no pinned unit, by node type and site.
     """
     horizon = inputs.scenario.horizon
     for number, pool in enumerate(pools):
@@ -140,7 +146,7 @@ def releases_of(
 def spend_limits(
     inputs: Inputs, supplies: Sequence[Supply], jobs: Sequence[SizedJob]
 ) -> tuple[SpendLimit, ...]:
-    """One limit for each budget, less what owned nodes and units on APIs cost in any case."""
+    """Return a limit for each budget, less what owned nodes and units on APIs cost anyway."""
     caps = tuple(inputs.scenario.budget.caps())
     if not caps:
         return ()
@@ -161,7 +167,7 @@ def spend_limits(
 
 
 def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, ...]:
-    """What one node costs that enters service in a quarter, or is let go."""
+    """Return the costs of a node that enters service in a quarter, or is released."""
     if supply.releases:
         gone = Released(inputs.scenario.fleet[supply.name], quarter, 1, supply.kind == "sell")
         return released_costs(inputs, gone)
@@ -170,11 +176,11 @@ def _streams(inputs: Inputs, supply: Supply, quarter: int) -> tuple[CostStream, 
 
 
 Stand = tuple[int, "NodeType"]
-"""Pool, and the type of its nodes."""
+"""A pool, and the type of its nodes."""
 
 
 def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
-    """What every site states that nodes may take of it, by site."""
+    """Return what every site states that nodes may take of it, by site."""
     horizon = inputs.scenario.horizon
     return tuple(
         Limit(
@@ -192,7 +198,7 @@ def site_limits(inputs: Inputs, pools: Sequence[Pool]) -> tuple[Limit, ...]:
 
 
 def rack_spaces(inputs: Inputs, pools: Sequence[Pool]) -> tuple[RackSpace, ...]:
-    """The racks of every site that states them, by site."""
+    """Return the racks of every site that states them, by site."""
     found = []
     for name, site in sorted(inputs.scenario.sites.items()):
         stands, racks = _stands(inputs, pools, name), site.racks
@@ -207,7 +213,7 @@ def rack_spaces(inputs: Inputs, pools: Sequence[Pool]) -> tuple[RackSpace, ...]:
 
 
 def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
-    """Nodes that a pool keeps empty: what its node type asks for or its site, the larger."""
+    """Return the nodes that a pool keeps empty: the larger figure of its node type and site."""
     policy = inputs.scenario.policies.spare_nodes
     by_type = policy if isinstance(policy, int) else policy.get(node_type, 0)
     here = inputs.scenario.sites.get(site)
@@ -215,7 +221,7 @@ def spare_nodes(inputs: Inputs, node_type: str, site: str) -> int:
 
 
 def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, ...]:
-    """Groups of node types that share their spare nodes, by site; those without a pool left out."""
+    """Return groups of node types that share spares, by site; types without a pool are left out."""
     found = []
     for site, stated in sorted(inputs.scenario.sites.items()):
         for name, group in sorted(stated.spare_groups.items()):
@@ -233,7 +239,7 @@ def shared_spares(inputs: Inputs, pools: Sequence[Pool]) -> tuple[SharedSpares, 
 
 
 def growth_reserves(inputs: Inputs) -> tuple[Reserve, ...]:
-    """Shares of the GPUs in service that stay free, by GPU type."""
+    """Return shares of the GPUs in service that stay free, by GPU type."""
     shares = inputs.scenario.policies.growth_reserve
     return tuple(Reserve(gpu_type, Fraction(share)) for gpu_type, share in sorted(shares.items()))
 

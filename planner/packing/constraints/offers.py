@@ -30,7 +30,7 @@ BILL = LIMITED_OFFERS
 
 
 def offers_of(problem: Problem) -> list[list[int]]:
-    """Supplies by offer: those of one offer together, every other supply by itself."""
+    """Group supplies by offer; every other supply is a group by itself."""
     offers: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for number, supply in enumerate(problem.supplies):
         key = (False, number) if supply.offer is None else (True, supply.offer)
@@ -73,13 +73,13 @@ def _limited(
 
 
 def _windows(problem: Problem, supply: Supply) -> list[range]:
-    """Quarters of entry of which each window gives the maximum once."""
+    """Yield windows of entry quarters, each of which may use the maximum once."""
     quarters = range(problem.quarters)
     return [quarters] if supply.lasts() is None else [supply.entries(q) for q in quarters]
 
 
 def _one_lot(master: MasterProgram, supplies: Sequence[int], quarter: int) -> None:
-    """One price for all nodes of an order: rows `lot-fewest`, `lot-most` and `one-lot`."""
+    """State one price for all nodes of an order: rows `lot-fewest`, `lot-most` and `one-lot`."""
     program = master.program
     used: dict[int, float] = {}
     for lot, group in _by_lot(master, supplies, quarter):
@@ -158,7 +158,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 
 def _in_lots(master: MasterProgram, supplies: Sequence[int], values: Sequence[float]) -> bool:
-    """Whether every order is at one price, and at that of its size."""
+    """Return whether every order has one price, the one for its size."""
     for quarter in range(master.problem.quarters):
         orders = [
             (lot, nodes)
@@ -172,7 +172,7 @@ def _in_lots(master: MasterProgram, supplies: Sequence[int], values: Sequence[fl
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The maxima of offers, their deliveries, and their dates."""
+    """Return the maxima, the deliveries and the dates of offers as conditions."""
     for supplies in offers_of(translation.problem):
         offer = translation.problem.supplies[supplies[0]]
         if offer.releases:
@@ -220,7 +220,7 @@ def _maximum_of(offer: str, supplies: Sequence[int], stated: int) -> Condition:
 
 
 def _dates_of(offer: Supply, supplies: Sequence[int], labels: Sequence[str]) -> Condition:
-    """Quarters in which nodes of an offer can enter service; raised by some at either end."""
+    """Return the quarters in which an offer's nodes can enter; raised by some at either end."""
     costs = offer.unit_cost_cents
     every = range(len(costs))
     known = [quarter for quarter in every if costs[quarter] is not None]

@@ -39,7 +39,7 @@ def add_rows(master: MasterProgram) -> None:
 
 
 def holds(master: MasterProgram, values: Sequence[float]) -> bool:
-    """Whether the nodes keep to every limit, in whole numbers."""
+    """Return whether the nodes keep every limit, in whole numbers."""
     return all(
         most is None
         or most
@@ -53,7 +53,7 @@ def holds(master: MasterProgram, values: Sequence[float]) -> bool:
 
 
 def conditions(translation: Translation) -> Iterator[Condition]:
-    """The limits."""
+    """Return the limits as conditions."""
     problem = translation.problem
     for limit in problem.limits:
         owned = max(

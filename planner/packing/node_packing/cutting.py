@@ -30,7 +30,7 @@ Pattern = tuple[tuple[int, int], ...]
 def first_fit(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int], order: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
-    """Patterns with their multiplicity, filling nodes in the given order of shapes."""
+    """Return patterns with their multiplicity, filling nodes in the given order of shapes."""
     left, order = list(counts), [index for index in order if counts[index]]
     packed: list[tuple[Pattern, int]] = []
     while order:
@@ -46,7 +46,7 @@ def first_fit(
 def fill(
     node: Shape, shapes: Sequence[Shape], passes: Sequence[Sequence[int]], order: Sequence[int]
 ) -> Pattern:
-    """One node filled in the given order; each pass says how many units of a shape it may hold."""
+    """Fill one node in the given order; each pass says how many units of a shape it may hold."""
     gpus, cpus, memory_mb = node.gpus, node.cpus, node.memory_mb
     held: dict[int, int] = {}
     for allowed in passes:
@@ -69,7 +69,7 @@ def fill(
 
 
 def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
-    """Shapes by GPUs, by the tightest resource, by all together."""
+    """Return orders of the shapes: by GPUs, by the tightest resource, by all together."""
     return [
         sorted(range(len(shapes)), key=lambda index: (*key(shapes[index], node), index))
         for key in _ORDERS
@@ -79,7 +79,7 @@ def orders(node: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
 def fullest_first_fit(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int]
 ) -> list[tuple[Pattern, int]]:
-    """The best of several orders."""
+    """Return the best first-fit of several orders."""
     best: list[tuple[Pattern, int]] | None = None
     for order in orders(node, shapes):
         packed = first_fit(node, shapes, counts, order)
@@ -91,7 +91,9 @@ def fullest_first_fit(
 def evenly(
     node: Shape, shapes: Sequence[Shape], packed: Sequence[tuple[Pattern, int]], nodes: int
 ) -> list[tuple[Pattern, int]] | None:
-    """The same pieces over all nodes, each where most GPUs are free; None where one finds no room.
+    """Spread the same pieces over all nodes, each where most GPUs are free.
+
+    None if one does not fit.
 
     Runs that come beside them may need the same resource on every node.
     """
@@ -115,7 +117,7 @@ def evenly(
 
 
 def nodes_in(packed: Sequence[tuple[Pattern, int]]) -> int:
-    """Nodes that the patterns take."""
+    """Return the nodes that the patterns take."""
     return sum(times for _, times in packed)
 
 
@@ -127,7 +129,7 @@ _ORDERS: tuple[Callable[[Shape, Shape], _Key], ...] = (
 
 
 def shares(shape: Shape, node: Shape) -> tuple[float, float, float]:
-    """Of the GPUs, the cores and the memory of a node: what a piece takes."""
+    """Return the shares of a node's GPUs, cores and memory that a piece takes."""
     return (
         shape.gpus / node.gpus,
         shape.cpus / max(node.cpus, 1),
@@ -147,7 +149,7 @@ class Packed:
     """GPUs with the pieces that take parts of them; patterns index them as -1, -2 and so on."""
 
     def opened(self) -> int:
-        """GPUs that pieces take parts of."""
+        """The number of GPUs that are used in parts."""
         return sum(
             units * times
             for pattern, times in self.patterns
@@ -158,15 +160,15 @@ class Packed:
 
 _STEPS_PER_NODE = 1_500
 _GOOD_ENOUGH = 0.002
-"""Share of a node's scarce room that may stay free before the search goes on to the next node."""
+"""The share of a node's scarce room that may stay free before the search takes the next node."""
 _SCARCITY = 24
-"""Power by which a resource's load counts: nearly only the scarcest resources matter."""
+"""The power by which a resource's load counts: nearly only the scarcest resources matter."""
 
 
 def least_slack(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
 ) -> tuple[list[tuple[Pattern, int]], list[int]]:
-    """A packing on at most `nodes` nodes, and the units by shape that found no room."""
+    """Return a packing on at most `nodes` nodes, and the units by shape that found no room."""
     weights = _weights(node, shapes, counts, nodes)
     worth = [
         weights[0] * shape.gpus + weights[1] * shape.cpus + weights[2] * shape.memory_mb
@@ -189,7 +191,7 @@ def least_slack(
 def _weights(
     node: Shape, shapes: Sequence[Shape], counts: Sequence[int], nodes: int
 ) -> tuple[float, float, float]:
-    """Worth of one GPU, one core, one MB; the worth of a whole node is 1."""
+    """Return the worth of one GPU, one core and one MB; a whole node is worth 1."""
     loads = [0.0, 0.0, 0.0]
     sizes = (max(node.gpus, 1), max(node.cpus, 1), max(node.memory_mb, 1))
     for shape, count in zip(shapes, counts, strict=True):
@@ -225,7 +227,7 @@ class _Node:
         self._steps = 0
 
     def fill(self) -> tuple[int, ...]:
-        """Indices of the shapes on the node, one for each unit."""
+        """Return the indices of the shapes on the node, one for each unit."""
         first = self._order[0]
         shape = self._shapes[first]
         self._path.append(first)
@@ -240,7 +242,7 @@ class _Node:
         return self._best
 
     def _descend(self, start: int, gpus: int, cpus: int, memory_mb: int, value: float) -> bool:
-        """True once the search may stop."""
+        """Search on; return True once the search may stop."""
         if value > self._value:
             self._value, self._best = value, tuple(self._path)
         room = self._weights[0] * gpus + self._weights[1] * cpus + self._weights[2] * memory_mb
@@ -281,7 +283,7 @@ _TIME_S, _NODES, _GAP = 2.0, 400, 3e-3
 
 
 class Pricing:
-    """Fillings of one node."""
+    """The pricing problem: the most valuable filling of one node."""
 
     def __init__(self, node: Shape, shapes: Sequence[Shape], active: Sequence[int]) -> None:
         """`active` are the shapes that may be used."""
@@ -293,7 +295,7 @@ class Pricing:
             self._program.row("fits", shares, "<=", 1.0)
 
     def best(self, prices: Mapping[int, float]) -> tuple[float, Pattern]:
-        """What no filling is worth more than, and a good one."""
+        """Return an upper bound on the value of any filling, and a good one."""
         costs = {variable: -prices.get(index, 0.0) for index, variable in self._used.items()}
         answer = solve_integer(
             self._program.priced(costs),
@@ -313,9 +315,10 @@ class Pricing:
 _TOLERANCE = 1e-6
 _COLUMN_ROUNDS = 150
 _CLASSES = 40
-"""Shapes that are told apart in a cut; of more, those of nearly the same size are one class."""
+"""Shapes that are told apart in a cut; if there are more, those of nearly the same size form
+classes."""
 _SAFETY = 1 - 1e-6
-"""Taken off every cut's weights against rounding in the programs."""
+"""Subtracted from every cut's weights against rounding in the programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,17 +336,20 @@ class Relaxation:
     prices: dict[int, float]
     """By shape, scaled so that no pattern is worth more than 1."""
     bound: float
-    """Proved: no packing, even fractional, takes fewer nodes."""
+    """Proved: no packing, even a fractional one, takes fewer nodes."""
     columns: tuple[tuple[Pattern, float], ...]
 
 
 class CuttingStock:
-    """Packings of one kind of node for a fixed list of shapes; keeps the patterns it has found."""
+    """Packings of one kind of node for a fixed list of shapes.
+
+    It keeps the patterns it has found.
+    """
 
     def __init__(
         self, node: Shape, shapes: Sequence[Shape], go_on: Callable[[], bool] = lambda: True
     ) -> None:
-        """`go_on` is asked now and then; once it says no, what is known by then is the answer."""
+        """`go_on` is asked now and then; once it says no, the search returns what it knows."""
         self._node, self._go_on = node, go_on
         self.shapes = tuple(shapes)
         """What the indices of patterns mean."""
@@ -353,7 +359,7 @@ class CuttingStock:
         self._patterns: dict[Pattern, None] = {}
 
     def pack(self, counts: Sequence[int], nodes: int) -> Packed | Cut | None:
-        """A packing on at most `nodes`, a cut that the counts violate, or None for neither."""
+        """Return a packing on at most `nodes`, a cut that is violated, or None for neither."""
         packed = fullest_first_fit(self._node, self.shapes, counts)
         self._remember(packed)
         if nodes_in(packed) <= nodes:
@@ -369,7 +375,7 @@ class CuttingStock:
         return Packed(tuple(dived)) if nodes_in(dived) <= nodes else None
 
     def separate(self, usage: Sequence[float], nodes: float) -> Cut | None:
-        """A cut that a fractional usage of fractional nodes violates, if there is one."""
+        """Return a cut that a fractional usage of fractional nodes violates, if there is one."""
         active = [index for index, units in enumerate(usage) if units > _TOLERANCE]
         if sum(usage[index] / self._most_of(index) for index in active) <= nodes * (1 + _TOLERANCE):
             return None
@@ -384,7 +390,7 @@ class CuttingStock:
         return None
 
     def _classes(self, active: Sequence[int], usage: Sequence[float]) -> list[tuple[Shape, float]]:
-        """Shapes that differ a little as one: the least size of each class, and its units."""
+        """Merge shapes that differ little: the least size of each class, and its units."""
         shapes = [self.shapes[index] for index in active]
         by_gpus: dict[int, list[int]] = defaultdict(list)
         for number, shape in enumerate(shapes):
@@ -446,7 +452,7 @@ class CuttingStock:
         return Relaxation(best[1], best[0], tuple(entry for entry in used if entry[1] > _TOLERANCE))
 
     def _keep(self, pattern: Pattern) -> None:
-        """Remember a priced pattern if it is one of the real node, and not by rounding alone."""
+        """Remember a priced pattern if it really fits the node, not only by rounding."""
         held = [(self.shapes[index], units) for index, units in pattern]
         if (
             sum(shape.gpus * units for shape, units in held) <= self._node.gpus
@@ -460,14 +466,17 @@ class CuttingStock:
             self._patterns[pattern] = None
 
     def _most_of(self, index: int) -> int:
-        """How many units of a shape one node holds, alone."""
+        """Return how many units of a shape one node holds, alone."""
         shape = self.shapes[index]
         node = self._node
         sizes = (node.cpus, shape.cpus), (node.memory_mb, shape.memory_mb)
         return min([node.gpus // shape.gpus, *(room // size for room, size in sizes if size)])
 
     def _cut(self, priced: Sequence[Shape], prices: Mapping[int, float]) -> Cut:
-        """Prices as a cut: a shape weighs what the dearest does that fits wherever it fits."""
+        """Turn prices into a cut.
+
+        A shape weighs what the dearest shape does that fits wherever it fits.
+        """
         return Cut(
             tuple(
                 max(
@@ -489,9 +498,9 @@ class CuttingStock:
     def _dive(
         self, left: list[int], nodes: int, relaxation: Relaxation
     ) -> list[tuple[Pattern, int]]:
-        """Fix patterns from the relaxation step by step; greedy finishes what is left.
+        """Fix patterns of the relaxation step by step; a greedy packing finishes the rest.
 
-        The best packing met, which may take too many nodes.
+        Returns the best packing met, which may take too many nodes.
         """
         fixed: list[tuple[Pattern, int]] = []
         best: list[tuple[Pattern, int]] | None = None
@@ -510,7 +519,10 @@ class CuttingStock:
     def _fix(
         self, columns: tuple[tuple[Pattern, float], ...], left: list[int]
     ) -> list[tuple[Pattern, int]]:
-        """Real patterns for whole parts of the columns, or for the largest; takes from `left`."""
+        """Return real patterns for whole parts of the columns, or for the largest.
+
+        Reduce `left`.
+        """
         whole = [
             (column, floor(value + _TOLERANCE))
             for column, value in columns
@@ -524,7 +536,7 @@ class CuttingStock:
         return fixed
 
     def _repeat(self, column: Pattern, wanted: int, left: list[int]) -> list[tuple[Pattern, int]]:
-        """Real patterns for a column, so many in all while units last; takes from `left`."""
+        """Return real patterns for a column, so many while units last; reduce `left`."""
         fixed: list[tuple[Pattern, int]] = []
         while wanted > 0:
             first = [0] * len(left)  # the column's own pieces, then whatever else fits
@@ -554,7 +566,7 @@ def classified(
     """Split cells until there are `most`, or no two points of a cell differ.
 
     Cells hold indices of `points`, which give the sizes along some axes, and of `weights`, which
-    say how many there are. The cell that differs most is split next, where its gap is widest.
+    say how many there are. The cell that differs most is split next, at its widest gap.
     """
     found = [list(cell) for cell in cells]
     spreads = [_spread(cell, points, weights) for cell in found]
@@ -573,7 +585,7 @@ def classified(
 def _spread(
     cell: Sequence[int], points: Sequence[Sequence[float]], weights: Sequence[float]
 ) -> tuple[float, int]:
-    """How far members differ along the axis where they differ most, times their number."""
+    """Return how far members differ along the axis where they differ most, times their number."""
     spreads = [
         (max(along) - min(along), -axis)
         for axis, along in enumerate(zip(*(points[index] for index in cell), strict=True))
@@ -583,7 +595,7 @@ def _spread(
 
 
 def _halves(ordered: list[int], along: Sequence[float]) -> list[list[int]]:
-    """Split at a wide gap that leaves many on both sides; nearer the middle where gaps tie."""
+    """Split at a wide gap that leaves many on both sides; ties go to the middle."""
     middle = len(ordered) / 2
     cut = max(
         range(1, len(ordered)),
