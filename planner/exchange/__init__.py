@@ -17,7 +17,7 @@ _MOST_FINDINGS = 20
 
 
 class Exported(BaseModel):
-    """A part of an export, whose keys are in camel case; others are passed over."""
+    """A part of an export, whose keys are in camel case; unknown ones are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
 
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=Exported)
 
 
 def parsed(text: str, shown_as: str) -> Any:  # noqa: ANN401 - whatever JSON can hold
-    """What a file says; raises InputError where it is no JSON."""
+    """Parse a file; raises InputError if it is no JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -36,7 +36,10 @@ def parsed(text: str, shown_as: str) -> Any:  # noqa: ANN401 - whatever JSON can
 
 
 def of_export(model: type[M], data: object, shown_as: str) -> M:
-    """The model; raises InputError with the first mistakes, each with its path in the file."""
+    """Build the model.
+
+    Raises InputError with the first mistakes, each with its path in the file.
+    """
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""What a cluster tells: runs that held its GPUs, counted by quarter, and the servers that it has.
+"""Reads what a cluster reports: runs that held its GPUs, counted by quarter, and its servers.
 
-Runs are read of `sacct --parsable2` of Slurm and of `kubectl get workloads -o json` of Kueue, and
-become the actuals of a plan. Servers are read of `kubectl get nodes -o json`, or of `nvidia-smi -q
--x` of each, and become node types of the catalog.
+Runs come from `sacct --parsable2` of Slurm and `kubectl get workloads -o json` of Kueue, and
+become the actuals of a plan. Servers come from `kubectl get nodes -o json`, or from `nvidia-smi
+-q -x` of each, and become node types of the catalog.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def read_names(path: Path) -> dict[str, str]:
 
 
 def scenario_name(name: str, names: Mapping[str, str]) -> str:
-    """The scenario's name of a job: by its own name, else by the first pattern that fits it.
+    """Return the scenario's name of a job: by its own name, else by the first pattern that fits.
 
-    Without `names`, each is taken as it is; empty where they do not name it.
+    Without `names`, each name is taken as it is; empty if they do not include it.
     """
     if not names:
         return name
@@ -62,14 +62,14 @@ class ClusterUsage:
 
     def __init__(self) -> None:
         self.held: defaultdict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
-        """By quarter and name: runs, each with its seconds there and its GPUs. One that was queued
+        """By quarter and name: runs, each with its seconds and its GPUs. A run that was queued
         again is one run of several parts, and so is one of several components."""
         self.left_out: defaultdict[str, list[int]] = defaultdict(list)
-        """By reason: GPU-seconds of each job that does not count."""
+        """By reason, the GPU-seconds of each job that does not count."""
         self._days: set[date] = set()
 
     def count(self, run: str, name: str, begins: datetime, seconds: int, gpus: int) -> None:
-        """Count a run in every quarter that it lies in, or why it does not count."""
+        """Count a run in every quarter in which it lies, or record why it does not count."""
         if not (seconds and gpus and name):
             why = "are not in the mapping" if seconds and gpus else "held no GPU"
             why = why if seconds else "ended in the second in which they began"
@@ -86,7 +86,7 @@ class ClusterUsage:
 
     @property
     def notes(self) -> list[str]:
-        """What is left out and why, and from when to when the others ran."""
+        """Say what is left out and why, and from when to when the others ran."""
         told = []
         for why, gpu_seconds in sorted(self.left_out.items()):
             hours = sum(gpu_seconds) / 3600
@@ -98,7 +98,7 @@ class ClusterUsage:
 
 
 def actuals_csv(usage: ClusterUsage) -> str:
-    """Runs of each job by quarter as `planner compare --actuals` reads them, notes above them."""
+    """Return the runs of each job by quarter for `planner compare --actuals`, with notes."""
     rows: list[tuple[object, ...]] = [("quarter", "job", "count", "gpu_hours", "gpus")]
     for key, parts in sorted(usage.held.items()):
         hours = sum(seconds * gpus for _, seconds, gpus in parts) / 3600
@@ -122,9 +122,9 @@ _STATES = (
 )
 """Source: Slurm, "Job State Codes": states, then flags, of which one may stand in their place."""
 _CLOCKS = timedelta(hours=1)
-"""By so much, times of a cluster may be apart where its clocks are put back."""
+"""Times of a cluster may differ by so much when its clocks are put back."""
 _PAUSES = timedelta(days=7)
-"""For so long at the most a job that still runs is taken to have been suspended."""
+"""A job that still runs is taken to have been suspended for at most so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +142,17 @@ class _Run:
 
 
 def is_sacct(text: str) -> bool:
-    """Whether a text begins as `sacct` does; without `--parsable2` it is refused later."""
+    """Return whether a text begins as `sacct` output; without `--parsable2` it is refused later."""
     return "JobID" in re.split(r"\||  +", text.partition("\n")[0])
 
 
 def usage_of_slurm(text: str, shown_as: str, names: Mapping[str, str]) -> ClusterUsage:
-    """Count allocations and their GPU-hours; `names` are Slurm's job names and the scenario's.
+    """Count allocations and their GPU-hours; `names` maps Slurm's job names to the scenario's.
 
-    Steps are parts of their allocation, and typed GPUs parts of `gres/gpu`, so neither is counted
-    again. Without `names`, each is taken as it is. Raises InputError for missing columns, for lines
-    and cells that do not read, and for what cannot have been, each with its line.
+    Steps are parts of their allocation, and typed GPUs parts of `gres/gpu`, so neither is
+    counted again. Without `names`, each name is taken as it is. Raises InputError for missing
+    columns, for lines and cells that cannot be read, and for impossible ones, each with its
+    line.
     """
     lines = text.split("\n")
     header = lines[0].split("|")
@@ -194,7 +195,7 @@ def usage_of_slurm(text: str, shown_as: str, names: Mapping[str, str]) -> Cluste
 
 
 def _read(line: int, row: Mapping[str, str]) -> tuple[_Run, list[str]]:
-    """A line as a run, and everything that is wrong with it."""
+    """Return a line as a run, and everything that is wrong with it."""
     faults: list[str] = []
     state = row["State"].partition(" ")[0]
     if state not in _STATES:
@@ -222,7 +223,10 @@ def _read(line: int, row: Mapping[str, str]) -> tuple[_Run, list[str]]:
 
 
 def _impossible(run: _Run) -> Iterator[str]:
-    """What cannot have been. Of a job that was suspended, less has elapsed than Start to End."""
+    """Yield impossible times.
+
+    A suspended job has run for less than Start to End.
+    """
     if run.begins is None:
         return
     try:
@@ -246,7 +250,7 @@ def _impossible(run: _Run) -> Iterator[str]:
 
 
 def _later_than_now(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
-    """Times after the table was written, as far as the jobs that still ran then tell when."""
+    """Yield times after the table was written, as far as running jobs tell when that was."""
     now, witness = max(
         (
             (run.begins + timedelta(seconds=run.seconds), run.line)
@@ -264,7 +268,7 @@ def _later_than_now(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
 
 
 def _repeated_lines(runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
-    """Lines that stand there twice, as where two tables were joined: they would count twice."""
+    """Yield repeated lines, as where two tables were joined: they would count twice."""
     met: dict[tuple[str, datetime], int] = {}
     for run in runs:
         first = met.setdefault((run.job, run.begins), run.line) if run.begins else run.line
@@ -285,7 +289,7 @@ class _Condition(Exported):
 
 class _Assignment(Exported):
     resource_usage: dict[str, str] = Field(default_factory=dict)
-    """Of all its pods together."""
+    """For all of its pods together."""
 
 
 class _Admission(Exported):
@@ -301,10 +305,10 @@ class _WorkloadStatus(Exported):
             "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds"
         ),
     )
-    """Of attempts before the last admission; v1beta1 spells it in the second way."""
+    """Seconds of attempts before the last admission; v1beta1 uses the second spelling."""
 
     def since(self, condition: str) -> datetime | None:
-        """When a condition came about that holds now, in UTC."""
+        """Return when a condition that holds now came about, in UTC."""
         for one in self.conditions:
             if (one.type, one.status) == (condition, "True"):
                 return _naive(one.last_transition_time)
@@ -333,7 +337,7 @@ class _Workload(Exported):
 
     @property
     def name(self) -> str:
-        """Of the job that it stands for, or its own: Kueue adds a digest to the job's."""
+        """Return the name of its job, or its own: Kueue adds a digest to the job's."""
         owners = (one.name for one in self.metadata.owner_references if one.controller)
         return next(owners, self.metadata.name)
 
@@ -343,7 +347,7 @@ class _Workloads(Exported):
 
 
 def is_workloads(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
-    """Whether this is a list of Kueue's workloads."""
+    """Return whether this is a list of Kueue's workloads."""
     items = data.get("items") if isinstance(data, dict) else None
     first = items[0] if isinstance(items, list) and items else None
     return (
@@ -358,9 +362,9 @@ def usage_of_kueue(
 ) -> ClusterUsage:
     """Count workloads and their GPU-hours, from their admission to their end, in UTC.
 
-    `names` are those of the jobs that they stand for, and the scenario's; `resources` what
-    Kubernetes calls GPUs. One that runs still counts up to the latest time in the file. Raises
-    InputError for what does not read and for what cannot have been, each with its place.
+    `names` maps the names of their jobs to the scenario's; `resources` are what Kubernetes calls
+    GPUs. A running one counts up to the latest time in the file. Raises InputError for what
+    cannot be read and for what is impossible, each with its place.
     """
     workloads = of_export(_Workloads, data, shown_as).items
     times = [one.last_transition_time for each in workloads for one in each.status.conditions]
@@ -390,7 +394,7 @@ def _count(
     resources: Collection[str],
     written: datetime | None,
 ) -> None:
-    """Count one, or say why not; raises ValueError for what cannot have been."""
+    """Count one, or record why not; raises ValueError for what is impossible."""
     status, gpus = workload.status, 0
     for assignment in status.admission.pod_set_assignments:
         for resource, quantity in assignment.resource_usage.items():
@@ -420,7 +424,7 @@ def _count(
 
 
 _PARTITIONED = re.compile(r"(?P<product>.+)-MIG-(?P<profile>[0-9]+g\.[0-9]+gb)(?:\..+)?", re.I)
-"""How a cluster calls GPUs whose partitions are all of one profile; then it counts these."""
+"""What a cluster calls GPUs whose partitions all have one profile; it counts the partitions."""
 _SHARED = "-SHARED"
 _LETTERS = re.compile(r"[^a-z0-9]")
 _NAMED, _LONGEST = 3, 60
@@ -428,13 +432,13 @@ _NAMED, _LONGEST = 3, 60
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A machine and its GPUs, under the names that are reported."""
+    """A machine and its GPUs, under the reported names."""
 
     name: str
     gpus: tuple[tuple[str, int], ...]
-    """How many of each product, or of its partitions where the name says so."""
+    """The number of each product, or of its partitions if the name says so."""
     machine: str = ""
-    """Product name of the server; empty where nothing reports it."""
+    """The product name of the server; empty if nothing reports it."""
     cloud: str = ""
     """Who runs it; empty on premises."""
 
@@ -446,13 +450,13 @@ class KnownServers:
     node_type: str
     count: int
     doubt: str
-    """Why it may be another node type after all; empty where it cannot."""
+    """Why it may be another node type; empty if it cannot."""
 
 
 def recognized(
     servers: Iterable[Server], catalog: Catalog
 ) -> tuple[tuple[KnownServers, ...], tuple[str, ...]]:
-    """Servers by node type, and in a sentence each kind that the catalog does not know."""
+    """Return servers by node type, and a sentence for each kind that the catalog does not know."""
     alike: defaultdict[Server, list[str]] = defaultdict(list)
     for server in servers:
         alike[replace(server, name="")].append(server.name)
@@ -470,12 +474,12 @@ def recognized(
 
 
 def _in_a_line(text: str) -> str:
-    """Without what could end the remark that it becomes, whatever another program reports."""
+    """Return text without what could end the comment that it becomes, whatever is reported."""
     return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
 
 
 def _gpus_of(server: Server, known: Mapping[str, GpuType]) -> tuple[str, int]:
-    """The GPU type of a server and how many it has; raises LookupError in the user's words."""
+    """Return a server's GPU type and count; raises LookupError in the user's words."""
     names, counted = gpu_types_by_name(), Counter[str]()
     for reported, count in server.gpus:
         product = reported.removesuffix(_SHARED)
@@ -498,7 +502,7 @@ def _gpus_of(server: Server, known: Mapping[str, GpuType]) -> tuple[str, int]:
 
 
 def _whole(gpu: GpuType, profile: str, partitions: int) -> int:
-    """GPUs of which so many partitions of one profile are made; raises LookupError."""
+    """Return the GPUs that have so many partitions of one profile; raises LookupError."""
     known = gpu.mig_profiles.get(profile.lower())
     if known is None:
         raise LookupError(f"partitions of {profile}, which its GPUs do not have")
@@ -513,7 +517,7 @@ def _whole(gpu: GpuType, profile: str, partitions: int) -> int:
 
 
 def _node_type(server: Server, gpu_type: str, gpus: int, catalog: Catalog) -> tuple[str, str]:
-    """The node type, and what makes it doubtful; raises LookupError where there is none."""
+    """Return the node type, and what makes it doubtful; raises LookupError if there is none."""
     of_type = {name: node for name, node in catalog.nodes.items() if node.gpu_type == gpu_type}
     fit = {name: node for name, node in of_type.items() if node.gpus.value == gpus}
     if not fit:
@@ -544,13 +548,13 @@ class _ProductNames(Frozen):
 
 
 def plain_name(product: str) -> str:
-    """A product's name without its maker, in small letters with dashes between its words."""
+    """Return a product's name without its maker, in lower case with dashes between its words."""
     return _MAKERS.sub("", _MARKS.sub("-", product.casefold()).strip("-"))
 
 
 @cache
 def gpu_types_by_name() -> dict[str, str]:
-    """GPU types by the plain names of their products."""
+    """Return the GPU types by the plain names of their products."""
     name = f"catalog/{PRODUCT_NAMES}"
     read = read_document(shipped("catalog") / PRODUCT_NAMES, shown_as=name)
     return {
@@ -566,15 +570,15 @@ _STARTS = (b"<", b"\xff\xfe<", b"\xfe\xff\0<")
 
 
 def is_report(content: bytes) -> bool:
-    """Whether this is XML, as it should be, or what nvidia-smi prints else."""
+    """Return whether this is XML, as it should be, or other output of nvidia-smi."""
     xml = content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(_STARTS)
     return xml or _PROGRAM in content[:_BEGINNING]
 
 
 def server_of(content: bytes, name: str, shown_as: str) -> tuple[Server, frozenset[str]]:
-    """A server and the UUIDs of its GPUs; raises InputError for what is no such report.
+    """Return a server and the UUIDs of its GPUs; raises InputError for any other report.
 
-    nvidia-smi names the file of its document type, which is never opened; one that declares
+    nvidia-smi names the file of its document type, which is never opened; a report that declares
     entities itself is refused.
     """
     line = None
@@ -626,7 +630,7 @@ class _Nodes(Exported):
 
 
 def is_nodes(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
-    """Whether this is a node, or a list of nodes; of an empty list nobody knows."""
+    """Return whether this is a node, or a list of nodes; an empty list is not recognized."""
     if not isinstance(data, dict):
         return False
     items = data.get("items")
@@ -637,9 +641,9 @@ def is_nodes(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
 
 
 def servers_of(data: Any, shown_as: str, resources: Collection[str]) -> tuple[Server, ...]:  # noqa: ANN401
-    """Nodes with GPUs, by the labels of GPU feature discovery and what they have of `resources`.
+    """Return nodes with GPUs, by the labels of GPU feature discovery and their `resources`.
 
-    Raises InputError for what does not read, with its place, and where no node has GPUs.
+    Raises InputError for what cannot be read, with its place, and if no node has GPUs.
     """
     listed = data if data.get("kind") in _LISTS else {"items": [data]}
     nodes = of_export(_Nodes, listed, shown_as).items
@@ -662,7 +666,7 @@ def servers_of(data: Any, shown_as: str, resources: Collection[str]) -> tuple[Se
 
 
 def _gpus_of_node(node: _Node, resources: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Products and how many; raises ValueError for a quantity that is no whole number."""
+    """Return products and counts; raises ValueError for a quantity that is no whole number."""
     labels, capacity = node.metadata.labels, node.status.capacity
     product = labels.get(_PRODUCT, "")
     if _COUNT in labels:  # of GPUs, or of partitions; where GPUs are shared, capacity counts parts

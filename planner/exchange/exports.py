@@ -23,7 +23,7 @@ from planner.inputs.text import count_of, csv_text, one_of
 from planner.planning.plan import Occupant, Plan
 
 LABELS = "gpu-fit-planner"
-"""Prefix of the labels that a plan goes by, and the name of what all its queues share."""
+"""The prefix of the labels that a plan uses, and the name that all its queues share."""
 NODE_TYPE_LABEL, SITE_LABEL = f"{LABELS}/node-type", f"{LABELS}/site"
 RACK_LABEL = f"{LABELS}/rack"
 
@@ -33,10 +33,10 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def cluster_names(names: Iterable[str]) -> dict[str, str]:
-    """A name of at most 63 lower-case letters, digits and hyphens for each, no two alike.
+    """Return a unique name of at most 63 lower-case letters, digits and hyphens for each.
 
-    What is such a name stays; others lose their accents and become one by hyphens, and where that
-    is not enough, by a digest of the whole name at their end. The same names give the same names.
+    A name of that form stays; others lose their accents and get hyphens and, if necessary, a
+    digest of the whole name at their end. The same names always give the same result.
     """
     found = {}
     for name in names:
@@ -54,12 +54,12 @@ def cluster_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _as_stated(name: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Annotations that tell the name in the scenario, where a cluster has another."""
+    """Return annotations that tell the name in the scenario, if a cluster uses another."""
     return {} if names[name] == name else {f"{LABELS}/name": name}
 
 
 def _renamed(**of_kind: Mapping[str, str]) -> list[str]:
-    """A line for each name of a kind that a cluster calls otherwise."""
+    """Yield a line for each name of a kind that differs in the cluster."""
     return [
         f"The {kind.replace('_', ' ')} {one!r} is {other} here."
         for kind, names in of_kind.items()
@@ -71,7 +71,7 @@ def _renamed(**of_kind: Mapping[str, str]) -> list[str]:
 _MIB, _MB = 2**20, 10**6
 
 PoolName = tuple[str, str]
-"""Node type and site."""
+"""The node type and the site."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,11 +85,11 @@ class Need:
     """GPUs or partitions."""
     cpus: int
     memory_mb: int
-    """Host memory, MB of 10^6 bytes."""
+    """Host memory, in MB of 10^6 bytes."""
     partition: str = ""
-    """MIG profile; empty for whole GPUs."""
+    """The MIG profile; empty for whole GPUs."""
     share_mib: int = 0
-    """Of the memory of one GPU, MiB of 2^20 bytes; 0 for whole GPUs and partitions."""
+    """A share of one GPU's memory, in MiB of 2^20 bytes; 0 for whole GPUs and partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class Pods:
     pool: PoolName
     need: Need
     hours: tuple[tuple[int, int], ...]
-    """Of each: from when to when it holds all this, in hours of the quarter; those that hold it
-    all quarter have all of it."""
+    """For each pod, start and end of the time for which it holds all this, in hours of the
+    quarter."""
 
     @property
     def count(self) -> int:
@@ -112,7 +112,7 @@ class Pods:
 
 
 def quarter_of(plan: Plan, asked: str | None) -> str:
-    """The quarter of the plan that is asked for, the first if none; raises InputError."""
+    """Return the quarter of the plan that is asked for, by default the first; raises InputError."""
     if asked is None or asked in plan.quarters:
         return asked or plan.quarters[0]
     hint = f"it plans {one_of(plan.quarters)}"
@@ -120,7 +120,7 @@ def quarter_of(plan: Plan, asked: str | None) -> str:
 
 
 def pods_of(plan: Plan, quarter: str) -> tuple[Pods, ...]:
-    """All pods of one quarter, by job; those of a unit on several nodes ask alike.
+    """Return all pods of one quarter, by job; those of a unit on several nodes are alike.
 
     Raises InputError for a plan of an earlier version that does not name its resources.
     """
@@ -168,7 +168,7 @@ def _unit(item: Occupant) -> tuple[object, ...]:
 
 
 def _refuse_shares(pods: Iterable[Pods], why: str, resources: Collection[str] = ()) -> None:
-    """Raise InputError for jobs that share a GPU by its memory, but for those of `resources`."""
+    """Raise InputError for jobs that share a GPU by its memory, except for those of `resources`."""
     sharing = {one.job for one in pods if one.need.share_mib and one.need.resource not in resources}
     hint = "plan with `policies.shared_gpus: false`; with `policies.mig`, GPUs are still shared"
     if sharing:
@@ -190,15 +190,15 @@ _HAMI = "nvidia.com/gpumem, MiB of a GPU, needs HAMi on the nodes: it holds each
 IMAGE = "registry.example.com/replace-me:latest"
 """An API server takes no container without an image, and which it is no plan knows."""
 _MOST_RUNS = 20
-"""Runs whose hours an annotation lists."""
+"""The most runs whose hours an annotation lists."""
 
 
 def kubernetes_files(plan: Plan, quarter: str) -> dict[str, str]:
-    """A PodTemplate (v1) for each job, several where its pods differ.
+    """Return a PodTemplate (v1) for each job, several if its pods differ.
 
-    A name that no cluster takes is written otherwise, which the first lines tell. A share of a GPU
-    is asked for in the words of HAMi. Raises what `pods_of` raises, and InputError for shares that
-    HAMi has no words for.
+    A name that no cluster accepts is written in another way, which the first lines tell. A share
+    of a GPU is asked for in the words of HAMi. Raises what `pods_of` raises, and InputError for
+    shares that HAMi has no words for.
     """
     pods = pods_of(plan, quarter)
     _refuse_shares(pods, "HAMi shares GPUs of NVIDIA alone in this way", _SHARES)
@@ -248,14 +248,17 @@ def _object(api: str, kind: str, metadata: Mapping[str, Any], **body: Any) -> di
 
 
 def _documents(said: Iterable[str], objects: Iterable[dict[str, Any]]) -> str:
-    """Remarks, then objects as YAML documents, keys in their order."""
+    """Return comments, then objects as YAML documents, with keys in order."""
     remarks = (f"# {' '.join(line.split())}\n" for line in said)
     texts = (f"---\n{yaml.safe_dump(one, sort_keys=False)}" for one in objects)
     return "".join((*remarks, *texts))
 
 
 def _runs(pods: Pods, quarter: str) -> dict[str, str]:
-    """When the pods run, as ISO 8601 intervals; nothing for those that hold GPUs all quarter."""
+    """Return when the pods run, as ISO 8601 intervals.
+
+    Nothing for those that hold GPUs all quarter.
+    """
     start = Quarter.parse(quarter)
     times = [
         "/".join(f"{start.at(hour):%Y-%m-%dT%H:%M}" for hour in hours)
@@ -277,12 +280,12 @@ _Quotas = dict[tuple[str, str, str], int]
 
 
 def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
-    """Flavors of Kueue (v1beta2) for pools in service, queues for teams, topology of the nodes.
+    """Return Kueue flavors (v1beta2) for pools in service, queues for teams, and the topology.
 
-    Each queue names every flavor with every resource, 0 where the plan gives the team none: only
-    what is named can be borrowed. A name that no cluster takes is written otherwise, and the first
-    lines tell which. Raises what `pods_of` raises, and InputError for jobs that share a GPU by its
-    memory and for more pools than a queue may name.
+    Each queue names every flavor with every resource, 0 if the plan gives the team none: only what
+    is named can be borrowed. A name that no cluster accepts is written in another way, and the
+    first lines tell which. Raises what `pods_of` raises, and InputError for jobs that share a GPU
+    by its memory and for more pools than a queue may name.
 
     Source of the fields: kubernetes-sigs/kueue, config/components/crd/bases, at commit ff69552e.
     """
@@ -327,7 +330,7 @@ def kueue_files(plan: Plan, quarter: str) -> dict[str, str]:
 
 
 def _flavors(pools: Sequence[PoolName]) -> dict[PoolName, str]:
-    """What each pool is called, node type before site."""
+    """Return the name of each pool, node type before site."""
     names = cluster_names("-".join(pool) for pool in pools)
     flavors = {pool: names["-".join(pool)] for pool in pools}
     alike, count = next(iter(Counter(flavors.values()).most_common(1)), ("", 0))
@@ -361,10 +364,10 @@ _HEADS = ("specification", "job", "team", "pods", "node_type", "site", "gpu_type
 
 
 def watsonx_files(plan: Plan, quarter: str) -> dict[str, str]:
-    """One body for each distinct need of tuning and serving jobs, and a table of who uses which.
+    """Return a body for each distinct need of tuning and serving jobs, and a table of users.
 
-    A body of `POST /v2/hardware_specifications`; the service does not hold it against the installed
-    hardware, the plan has. Source: IBM, "Creating customized hardware specifications" for PEFT.
+    A body of `POST /v2/hardware_specifications`; the service does not compare it with the installed
+    hardware, but the plan has. Source: IBM, "Creating customized hardware specifications" for PEFT.
 
     Raises what `pods_of` raises, and InputError for jobs that share a GPU by its memory.
     """
@@ -402,5 +405,5 @@ def watsonx_files(plan: Plan, quarter: str) -> dict[str, str]:
 
 
 def left_out(plan: Plan, quarter: str) -> list[str]:
-    """Fixed jobs that run in a quarter, for which the service has no specification."""
+    """Return fixed jobs that run in a quarter, for which the service has no specification."""
     return sorted({pods.job for pods in pods_of(plan, quarter) if pods.kind == "fixed"})

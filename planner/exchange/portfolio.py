@@ -42,12 +42,12 @@ _COLUMNS_KNOWN = (
     "`planner import --template --full` has all; `--mapping` says what they are called here"
 )
 _KINDS = ("tune", "serve", "fixed")
-"""Sections of a job, of which it has one."""
+"""The sections of a job, of which it has one."""
 _FLOW = ("[", "{", '"')
 _ERROR = re.compile(
     r"#(CALC|DIV/0|FIELD|NULL|NUM|REF|SPILL|VALUE)!|#N/A|#NAME\?|#GETTING_DATA", re.IGNORECASE
 )
-"""What a spreadsheet shows where a formula failed."""
+"""What a spreadsheet shows if a formula failed."""
 
 Jobs = dict[str, dict[str, Any]]
 _Path = tuple[str, ...]
@@ -97,7 +97,7 @@ def read_columns(path: Path) -> Columns:
 
 
 def template(*, full: bool = False) -> str:
-    """A CSV file with three jobs to write over, in the columns that they use or in all."""
+    """Return a CSV file with three jobs to write over, in the columns that they use or in all."""
     keys = (path for path in _leaves(()) if not _SHAPE.model(path))
     return portfolio_csv(_EXAMPLES, tuple(".".join(path) for path in keys) if full else ())
 
@@ -126,9 +126,9 @@ _EXAMPLES: Jobs = {
 
 
 def portfolio_csv(jobs: Mapping[str, Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
-    """The jobs of a scenario as CSV; columns in the order of its format, those in use if not given.
+    """Return the jobs of a scenario as CSV, by default with the columns in use.
 
-    `jobs` is plain data, as a scenario states it.
+    Columns are in the order of the format. `jobs` is plain data, as a scenario states it.
     """
     rows = portfolio_rows(jobs, columns)
     heads = tuple(rows[0]) if rows else (NAME, *columns)
@@ -138,7 +138,7 @@ def portfolio_csv(jobs: Mapping[str, Mapping[str, Any]], columns: Sequence[str] 
 def portfolio_rows(
     jobs: Mapping[str, Mapping[str, Any]], columns: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """The same as records of text."""
+    """Return the jobs as records of text."""
     rows = {name: dict(_flat((), job)) for name, job in jobs.items()}
     used = {column for row in rows.values() for column in row}
     order = [".".join(path) for path in _leaves(())]
@@ -150,7 +150,7 @@ def portfolio_rows(
 
 
 def _leaves(outer: _Path) -> Iterator[_Path]:
-    """Every key under a job; a section as a whole, which says `{}`, comes after its keys."""
+    """Yield every key under a job; a section as a whole, which says `{}`, comes after its keys."""
     for key in _SHAPE.keys(outer):
         path = (*outer, key)
         if _SHAPE.model(path):
@@ -169,7 +169,10 @@ def _flat(outer: _Path, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def jobs_from(grid: Grid, columns: Columns) -> Jobs:
-    """The jobs of a table as plain data; raises InputError with all mistakes, cell by cell."""
+    """Return the jobs of a table as plain data.
+
+    Raises InputError with all mistakes, cell by cell.
+    """
     named = _column_of_names(grid, columns)
     attempts = Attempts()
     jobs: Jobs = {}
@@ -198,11 +201,11 @@ def jobs_from(grid: Grid, columns: Columns) -> Jobs:
 
 
 _NAMES_ELSEWHERE = {"job name", "job_name", "name", "project", "title", "use case", "workload"}
-"""What columns are called that name the job."""
+"""What other tables call the column that names the job."""
 
 
 def _column_meant(head: str, known: Sequence[str]) -> str | None:
-    """Which columns the head of one may mean: those of several kinds of jobs, or the nearest."""
+    """Return the columns that a header may mean: those of several kinds of jobs, or the nearest."""
     word = head.casefold()
     if word in _NAMES_ELSEWHERE:
         return f"did you mean {NAME!r}?"
@@ -211,7 +214,10 @@ def _column_meant(head: str, known: Sequence[str]) -> str | None:
 
 
 def _column_of_names(grid: Grid, columns: Columns) -> int:
-    """Which column names the job; raises InputError for columns and mappings that say nothing."""
+    """Return the column that names the job.
+
+    Raises InputError for meaningless columns and mappings.
+    """
     known = sorted({NAME, *(".".join(path) for path in _leaves(()))})
     findings: list[Finding] = []
     theirs: list[str] = []
@@ -248,7 +254,7 @@ def _column_of_names(grid: Grid, columns: Columns) -> int:
 
 
 def _job(cells: Mapping[str, GridCell], name: GridCell, columns: Columns) -> dict[str, Any]:
-    """One row, checked as a job by itself."""
+    """Return one row, checked as a job by itself."""
     findings: list[Finding] = []
     said: dict[str, tuple[object, GridCell]] = {}
     by_kind: list[tuple[GridCell, tuple[str, ...]]] = []
@@ -307,12 +313,12 @@ def _job(cells: Mapping[str, GridCell], name: GridCell, columns: Columns) -> dic
 
 
 def _kinds(paths: Iterable[str]) -> set[str]:
-    """The kinds of job that have these columns."""
+    """Return the kinds of job that have these columns."""
     return {parts_of(path)[0] for path in paths}.intersection(_KINDS)
 
 
 def _meant(text: str, words: Mapping[str, Meaning]) -> Meaning | None:
-    """What a mapping has for a word, in whatever case it is written."""
+    """Return what a mapping has for a word, whatever its case."""
     folded = {word.casefold(): meaning for word, meaning in words.items()}
     return words.get(text, folded.get(text.casefold()))
 
@@ -328,7 +334,7 @@ def _put(data: dict[str, Any], column: str, value: object) -> None:
 
 
 def _fault_of_text(cell: GridCell) -> str | None:
-    """Why a cell cannot be taken as text: what it shows is not what was meant."""
+    """Say why a cell cannot be taken as text: what it shows is not what was meant."""
     if cell.is_number:
         return f"{cell.text} is a number to the spreadsheet: type it into a cell of type text"
     if _ERROR.fullmatch(cell.text):
@@ -350,7 +356,7 @@ def _value(cell: GridCell, column: str) -> object:
 
 
 def _stated(value: object, column: str) -> object:
-    """A value for a column; of a section only that it is there."""
+    """Return a value for a column; for a section only that it is there."""
     if _SHAPE.model(parts_of(column)) and value != {}:
         message = "holds a section, which is written key by key in columns of their own"
         raise InputError(Finding(message))
@@ -358,6 +364,6 @@ def _stated(value: object, column: str) -> object:
 
 
 def scenario_part(jobs: Mapping[str, Mapping[str, Any]], name: str) -> str:
-    """The jobs as a scenario file that another one `extends`."""
+    """Return the jobs as a scenario file that another one `extends`."""
     lines = (f"  {flow({job: data})[1:-1]}\n" for job, data in jobs.items())
     return f"format: 1\nname: {flow(name)}\njobs:\n{''.join(lines)}"

@@ -1,6 +1,6 @@
-"""A first scenario: what was answered and what other programs know, in a commented file.
+"""Writes a first scenario from answers and from what other programs know, as a commented file.
 
-The template is a scenario that plans. Answers take the place of its lines; a line that stays is an
+The template is a scenario that plans. Answers replace its lines; a line that stays is an
 assumption, and says so.
 """
 
@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 _TEMPLATE = "template.yaml"
 _BETWEEN = re.compile(r"[;\n]|,(?![0-9]{3}(?![0-9]))")
-"""Parts answers; not the figure of `1,200 users`."""
+"""Separates answers, but not the digits of `1,200 users`."""
 _TRAFFIC = re.compile(r"(.+?)[:\s]+([0-9][0-9.,]*(?:e[0-9]+)?)\s*([^\s0-9][^0-9]*)", re.I)
 _BARE = re.compile(r"(.+?)[:\s]+[0-9][0-9.,]*")
 _METHOD = re.compile(r"(.+?)[:\s]+(\S+)")
@@ -58,7 +58,7 @@ _PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 Ask: TypeAlias = "Callable[[str, InputError | None], str | None]"
-"""Is asked a question by its name; again, with the mistakes, for an answer that cannot be taken."""
+"""Called with the name of a question, and again, with the mistakes, for an unusable answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,17 @@ class _Entry:
     name: str
     lines: tuple[str, ...]
     value: str = ""
-    """What stands beside the name."""
+    """Return what stands beside the name."""
 
     def but(self, remark: str = "", **said: str | None) -> _Entry:
-        """The same with other lines for some keys, `users="users: 900"`; None for no line."""
+        """Return the entry with other lines for some keys, `users="users: 900"`.
+
+        None for no line.
+        """
         return replace(self, lines=tuple(_put(self.lines, said, remark)))
 
     def figure(self, key: str) -> int:
-        """What stands at a key."""
+        """Return what stands at a key."""
         found = filter(None, map(_LINE.fullmatch, self.lines))
         return int(next(one[3] for one in found if one[2] == key))
 
@@ -187,7 +190,7 @@ class _Template:
                 above = []
 
     def entries(self, name: str) -> list[_Entry]:
-        """What a section of the template has."""
+        """Return the entries of a section of the template."""
         found: list[_Entry] = []
         for line in self._lines[name]:
             if line.startswith("   "):
@@ -198,7 +201,7 @@ class _Template:
         return found
 
     def section(self, name: str, entries: Sequence[_Entry] | None = None) -> list[str]:
-        """A section with these entries, or with its own, each under a name that is free."""
+        """Return a section with these entries, or with its own, each under a free name."""
         shown = self.entries(name) if entries is None else entries
         lines = [*self._tops[name], f"{name}:{'' if shown else ' {}'}"]
         taken: set[str] = set()
@@ -224,7 +227,10 @@ def _put(lines: Iterable[str], said: Mapping[str, str | None], remark: str = "")
 def _entries(
     question: str, read: Callable[[str], _Entry], given: str | Sequence[str]
 ) -> list[_Entry]:
-    """Each part of an answer; nothing of `none`. Raises InputError with all mistakes."""
+    """Return the parts of an answer; nothing for `none`.
+
+    Raises InputError with all mistakes.
+    """
     attempts = Attempts()
     several = (given,) if isinstance(given, str) else given
     items = [item.strip() for text in several for item in _BETWEEN.split(text)]
@@ -235,7 +241,7 @@ def _entries(
 
 
 def _placed(question: str, read: Callable[[str], R], item: str) -> R:
-    """What an answer says; raises InputError at its question."""
+    """Return what an answer says; raises InputError at its question."""
     try:
         return read(item)
     except ValueError as error:
@@ -245,7 +251,7 @@ def _placed(question: str, read: Callable[[str], R], item: str) -> R:
 
 
 def _model(name: str | None, catalog: Catalog) -> str:
-    """By its id, or by the name that it is published under."""
+    """Find a model by its id, or by the name under which it is published."""
     written = "-".join((name or "").split())
     if (found := catalog.model_called(written)) is None:
         raise ValueError(*unknown_reference("model", written, catalog.models, catalog))
@@ -253,7 +259,7 @@ def _model(name: str | None, catalog: Catalog) -> str:
 
 
 def _node_type(name: str | None, catalog: Catalog) -> str:
-    """The id that a name stands for, its words parted by spaces or dashes."""
+    """Return the id that a name stands for, its words separated by spaces or dashes."""
     written = "-".join((name or "").split())
     for known in catalog.nodes:
         if known.casefold() == written.casefold():
@@ -262,7 +268,7 @@ def _node_type(name: str | None, catalog: Catalog) -> str:
 
 
 def _served(template: _Template, catalog: Catalog, item: str) -> _Entry:
-    """`llama-3.1-8b 900 users`."""
+    """Parse `llama-3.1-8b 900 users`."""
     entry = template.entries("jobs")[0]
     said = _TRAFFIC.fullmatch(item)
     bare = _BARE.fullmatch(item)
@@ -299,7 +305,7 @@ def _number(figure: str) -> str:
 
 
 def _tuned(template: _Template, catalog: Catalog, item: str) -> _Entry:
-    """`llama-3.1-8b lora`."""
+    """Parse `llama-3.1-8b lora`."""
     entry = template.entries("jobs")[1]
     said = _METHOD.fullmatch(item)
     method = said[2].casefold() if said else ""
@@ -318,7 +324,7 @@ def _tuned(template: _Template, catalog: Catalog, item: str) -> _Entry:
 
 
 def _owned(catalog: Catalog, item: str) -> _Entry:
-    """`2 xe9680-h100`."""
+    """Parse `2 xe9680-h100`."""
     number, name = _parts(_OWNED, item, "2 xe9680-h100")
     node_type, nodes = _node_type(name, catalog), int(number or 1)
     if not nodes:
@@ -339,7 +345,7 @@ def _parts(pattern: re.Pattern[str], item: str, example: str) -> tuple[str | Non
 
 
 def _offered(template: _Template, catalog: Catalog, item: str) -> _Entry:
-    """`buy xe9680-h200`, or `buy xe9680-h200 at 310000`."""
+    """Parse `buy xe9680-h200`, or `buy xe9680-h200 at 310000`."""
     said, name, price = _parts(_OFFERED, item, "buy xe9680-h200 at 310000")
     kind = _KINDS.get((said or "").casefold())
     if kind is None:
@@ -363,7 +369,7 @@ def _offered(template: _Template, catalog: Catalog, item: str) -> _Entry:
 def _horizon(
     template: _Template, jobs: Mapping[str, Mapping[str, Any]], as_of: date, item: str
 ) -> list[str]:
-    """`2027Q1..2027Q4`; where that was not answered, the quarters that the jobs name."""
+    """Return `2027Q1..2027Q4`; without an answer, the quarters that the jobs name."""
     if item:
         begins, ends = _parts(_SPAN, item.strip(), "2027Q1..2027Q4")
         named = [Quarter.parse(text) for text in (begins, ends) if text is not None]

@@ -42,18 +42,18 @@ _COLUMNS: Final = {
     },
     "model": {"model"},
 }
-"""What each figure is called in the traces that are published, letters alone."""
+"""What each figure is called in published traces, in letters only."""
 _NEEDED: Final = ("time", "input", "output")
 _USUAL: Final = {"input": "prompt_tokens", "output": "completion_tokens"}
 _MOST_TOKENS: Final = 20_000_000
-"""Twice the longest context of any model: what is more was counted otherwise."""
+"""Twice the longest context of any model: larger figures were counted in another way."""
 _FIRST_LINE_BYTES: Final = 64 * 1024
 _MOST_FINDINGS: Final = 20
 _MS_FROM: Final = 1e11
-"""Numbers from here on are milliseconds since 1970, as seconds they would be the year 5138."""
+"""From here on, numbers are milliseconds since 1970: as seconds they would be the year 5138."""
 _HOUR_S, _DAY_S, _MINUTE_S = 3600, 86_400, 60
 _LONGEST_S: Final = 3 * 366 * _DAY_S
-"""No trace is longer: its times are written in two ways."""
+"""No trace is longer: otherwise its times are written in two ways."""
 _PERCENTILES: Final = (50, 90, 95, 99)
 _MOST_CV: Final = 100
 
@@ -69,7 +69,7 @@ class _Requests:
 
 
 def is_trace(path: Path) -> bool:
-    """Whether a file begins as a trace of requests does."""
+    """Return whether a file begins as a trace of requests."""
     try:
         with path.open("rb") as file:
             first = file.readline(_FIRST_LINE_BYTES).decode("utf-8-sig")
@@ -80,10 +80,10 @@ def is_trace(path: Path) -> bool:
 
 
 def loads_of(path: Path, catalog: Catalog) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
-    """A serving job for each model of a trace, and what is to be said of it.
+    """Return a serving job for each model of a trace, and notes about it.
 
-    A job whose model the catalog does not know states none. Raises InputError with the lines that
-    do not read.
+    A job whose model the catalog does not know states none. Raises InputError with the lines
+    that cannot be read.
     """
     loads = {
         name: _load(requests, f"{path}{f', {name}' if name else ''}")
@@ -97,7 +97,7 @@ def serving_jobs(
     loads: Mapping[str, tuple[dict[str, Any], list[str]]],
     catalog: Catalog,
 ) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
-    """A job for each load and what is said of it, by the model that it arrived for, and all notes.
+    """Return a job for each load, by the model for which it arrived, and all notes.
 
     Jobs are named by the file and the model.
     """
@@ -115,7 +115,7 @@ def serving_jobs(
 
 
 def _names(line: str) -> list[str]:
-    """Names of the columns, or of the keys of a line of JSON."""
+    """Return the names of the columns, or the keys of a line of JSON."""
     if line.lstrip().startswith("{"):
         try:
             return list(json.loads(line))
@@ -125,7 +125,7 @@ def _names(line: str) -> list[str]:
 
 
 def _columns(names: Sequence[str]) -> dict[str, str]:
-    """What the column, or the key, of each figure is called."""
+    """Return the name of the column, or the key, of each figure."""
     return {
         what: name
         for what, known in _COLUMNS.items()
@@ -135,7 +135,7 @@ def _columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def _read(path: Path) -> dict[str, _Requests]:
-    """The requests by model, as the trace names it; `""` where it names none."""
+    """Return the requests by model, as the trace names it; `""` if it names none."""
     found: dict[str, _Requests] = defaultdict(_Requests)
     findings: list[Finding] = []
     try:
@@ -160,7 +160,7 @@ def _read(path: Path) -> dict[str, _Requests]:
 
 
 def _rows(file: TextIO, shown_as: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line by number, with what stands for time, input, output and model."""
+    """Yield each line by number, with its time, input, output and model."""
     first = file.readline()
     names = _names(first)
     columns = _columns(names)
@@ -214,7 +214,7 @@ def _count(found: dict[str, _Requests], row: Mapping[str, Any]) -> None:
 
 
 def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
-    """A time as a number of seconds, or as a date with its time, UTC unless it says otherwise."""
+    """Read a time as a number of seconds, or as a date with its time, by default in UTC."""
     try:
         number = float(cell)
     except ValueError:
@@ -229,7 +229,7 @@ def _seconds(cell: Any) -> float:  # noqa: ANN401 - text or a number
 
 
 def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]]:
-    """What a load states of these requests, and the figures that it has no key for."""
+    """Return what a load states of these requests, and the figures that it has no key for."""
     at_s = np.sort(np.frombuffer(requests.at_s))
     lasts_s = float(at_s[-1] - at_s[0])
     if lasts_s <= 0:
@@ -268,7 +268,7 @@ def _load(requests: _Requests, shown_as: str) -> tuple[dict[str, Any], list[str]
 
 
 def _lasting(seconds: float) -> str:
-    """A span in the largest unit of which it has two."""
+    """Format a span in the largest unit of which it has two."""
     for length, unit in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
         if seconds >= 2 * length:
             several = seconds / length
@@ -285,9 +285,9 @@ _VLLM: Final = (_REQUESTS, _INPUT, _OUTPUT, _ASKED_OF_CACHE, _FOUND_IN_CACHE)
 """Counters; Prometheus adds `_total` to their names."""
 _COUNTED: Final = (_REQUESTS, _INPUT, _OUTPUT)
 _DCGM: Final = {"DCGM_FI_DEV_GPU_UTIL": 100, "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 1}
-"""Gauges, and what they are of a GPU that is busy all the time."""
+"""Gauges, and their value for a GPU that is busy all the time."""
 _EXPORTER: Final = "dcgm-exporter"
-"""In the name of the pod that watches, which holds no GPU."""
+"""Part of the name of the monitoring pod, which holds no GPU."""
 _HEADING: Final = re.compile(r"([a-zA-Z_:][\w:]*)?\s*\{(.*)\}", re.DOTALL)
 _LABEL: Final = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 _ASK: Final = (
@@ -310,7 +310,7 @@ class MetricSeries:
     place: str
 
     def fault(self) -> str | None:
-        """What cannot be of a counter or a gauge."""
+        """Say what is impossible for a counter or a gauge."""
         if np.any(np.diff(self.at_s) <= 0):
             return "times do not ascend"
         if len(self.at_s) and (self.at_s[0] < _FIRST_S or self.at_s[-1] >= _LAST_S):
@@ -333,12 +333,15 @@ class _Matrix(Exported):
 
 
 def is_matrix(data: Any) -> bool:  # noqa: ANN401 - whatever JSON can hold
-    """Whether this is what Prometheus answers to `query_range`."""
+    """Return whether this is Prometheus's answer to `query_range`."""
     return isinstance(data, dict) and data.get("status") in ("success", "error")
 
 
 def of_matrix(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 - whatever JSON can hold
-    """The series of an answer; raises InputError for another answer, and for what cannot be."""
+    """Return the series of an answer.
+
+    Raises InputError for another answer, and for impossible ones.
+    """
     held = data.get("data")
     kind = held.get("resultType") if isinstance(held, dict) else None
     if kind != "matrix":
@@ -354,13 +357,13 @@ def of_matrix(data: Any, shown_as: str) -> list[MetricSeries]:  # noqa: ANN401 -
 
 
 def is_csv(text: str) -> bool:
-    """Whether this is a table of Grafana, a column for each series by its labels."""
+    """Return whether this is a table of Grafana, with a column for each series by its labels."""
     first, *others = text.partition("\n")[0].split(",")
     return first.strip('" ').casefold() == "time" and any("{" in one for one in others)
 
 
 def of_csv(text: str, shown_as: str) -> list[MetricSeries]:
-    """The series of a table; raises InputError with the cells that do not read."""
+    """Return the series of a table; raises InputError with the cells that cannot be read."""
     grid = csv_grid(text, shown_as)
     findings: list[Finding] = []
     points: list[list[tuple[float, float]]] = [[] for _ in grid.header[1:]]
@@ -390,14 +393,14 @@ def of_csv(text: str, shown_as: str) -> list[MetricSeries]:
 def _series(
     name: str, labels: dict[str, str], samples: Sequence[tuple[float, float]], place: str
 ) -> MetricSeries:
-    """Samples that are no number are left out, as Prometheus means them."""
+    """Return the samples; those that are no number are left out, as Prometheus means them."""
     points = np.array(samples, dtype=np.float64).reshape(-1, 2)
     points = points[~np.isnan(points[:, 1])]
     return MetricSeries(name.removesuffix("_total"), labels, points[:, 0], points[:, 1], place)
 
 
 def _sound(series: list[MetricSeries], shown_as: str) -> list[MetricSeries]:
-    """The series that are read; raises InputError where there are none, or of two kinds."""
+    """Return the known series; raises InputError if there are none, or two kinds."""
     known = [one for one in series if one.name in (*_VLLM, *_DCGM) and len(one.at_s)]
     kinds = {one.name in _DCGM for one in known}
     if len(kinds) != 1:
@@ -411,7 +414,7 @@ def _sound(series: list[MetricSeries], shown_as: str) -> list[MetricSeries]:
 
 
 def watched(series: Sequence[MetricSeries]) -> bool:
-    """Whether these are DCGM's, and not vLLM's."""
+    """Return whether these are DCGM's, and not vLLM's."""
     return series[0].name in _DCGM
 
 
@@ -421,7 +424,7 @@ def watched(series: Sequence[MetricSeries]) -> bool:
 def served(
     series: Iterable[MetricSeries], file_stem: str, shown_as: str, catalog: Catalog
 ) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
-    """A serving job for each model that vLLM names, and what is to be said of it.
+    """Return a serving job for each model that vLLM names, and notes about it.
 
     Raises InputError for a model of which a counter is missing.
     """
@@ -444,7 +447,7 @@ def served(
 
 
 def _rises(series: Iterable[MetricSeries]) -> Iterator[tuple[float, float, float]]:
-    """By how much a counter rose from one time to the next; one that began anew, from zero."""
+    """Return how much a counter rose between times; one that began again counts from zero."""
     for one in series:
         rises = np.diff(one.values)
         rises = np.where(rises < 0, one.values[1:], rises)
@@ -508,9 +511,9 @@ def _day(at_s: float) -> datetime:
 def held_by(
     series: Sequence[MetricSeries], names: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    """Pods of each job and GPUs of each pod, at most at once, as a table of actuals by quarter.
+    """Return the most pods of each job at once, and GPUs of each pod, as actuals by quarter.
 
-    `names` are those of pods, and the scenario's. With it what is to be said: hours and use.
+    `names` maps the names of pods to the scenario's. Also returns notes: hours and use.
     """
     steps = [float(np.diff(one.at_s).min()) for one in series if len(one.at_s) > 1]
     step_s = min(steps, default=0.0)

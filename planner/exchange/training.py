@@ -1,7 +1,8 @@
-"""Some optimizer steps of a tuning job on the GPU at hand: what PyTorch holds, how long it takes.
+"""Measures some optimizer steps of a tuning job on the GPU at hand: memory and time.
 
-Here stands also what of a job can be measured so, and its model in Hugging Face's words. The only
-module that knows PyTorch. Weights are random: neither peak nor speed depends on them.
+It also says what of a job can be measured in this way, and gives its model in Hugging Face's
+words. Only this module knows PyTorch. Weights are random: neither peak nor speed depends on
+them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _MEASURED: Final[Mapping[str, tuple[object, ...]]] = {
 
 
 def not_measured(job: Job) -> Iterator[Finding]:
-    """What the job has that is not measured here, and what it lacks."""
+    """Say what the job has that is not measured here, and what it lacks."""
     tune = job.tune
     if tune is None:
         yield Finding("only tuning jobs are measured", hint="describe one with `tune`")
@@ -65,9 +66,10 @@ def not_measured(job: Job) -> Iterator[Finding]:
 
 
 def configuration(file: Path | None, model: Model) -> dict[str, Any]:
-    """The configuration in a file that was read before, or that of a dense decoder of the catalog.
+    """Return the configuration that was read from a file, or that of a dense catalog decoder.
 
-    Raises InputError of an encoder, and where the catalog does not hold enough of a model to build.
+    Raises InputError for an encoder, and if the catalog does not know enough of a model to build
+    it.
     """
     if model.encoder:
         hint = "its needs are computed: `planner size`"
@@ -103,21 +105,21 @@ _TARGETS: Final[Mapping[str, str | list[str]]] = {
 }
 _DROPOUT: Final = 0.05
 _SPREAD: Final = 0.02
-"""Standard deviation of random weights."""
+"""The standard deviation of random weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """What was seen."""
+    """What was observed."""
 
     gpu: str
     """The product, as its driver calls it; empty on a CPU."""
     framework: str
     """The packages that trained, with versions."""
     allocated_bytes: int | None
-    """The allocator's peak; None where the run did not fit, and on a CPU."""
+    """The allocator's peak; None if the run did not fit, and on a CPU."""
     seconds_per_step: float | None
-    """Median of all steps but the first; None where the run did not fit."""
+    """The median of all steps but the first; None if the run did not fit."""
 
 
 def observe(
@@ -130,8 +132,8 @@ def observe(
 ) -> TrainingRun:
     """Take `steps` optimizer steps, and one before them, of a model of this configuration.
 
-    `config` is a Hugging Face configuration, `rank` that of an adapter. Raises InputError where
-    packages or a GPU are missing, or the configuration is none that they know.
+    `config` is a Hugging Face configuration, `rank` that of an adapter. Raises InputError if
+    packages or a GPU are missing, or if they do not know the configuration.
     """
     try:
         import peft  # noqa: PLC0415 - an extra
@@ -204,7 +206,7 @@ def _model(config: Mapping[str, Any], tune: Tune, rank: int, device: str) -> Any
 
 
 def _quantize(model: Any, tune: Tune, device: str) -> None:  # noqa: ANN401
-    """Put quantized matrices in the place of others, each filled as soon as it is there."""
+    """Replace matrices by quantized ones, each filled as soon as it exists."""
     import bitsandbytes as bnb  # noqa: PLC0415
     import torch  # noqa: PLC0415
 
@@ -250,7 +252,7 @@ def _train(
     steps: int,
     device: str,
 ) -> tuple[int | None, float]:
-    """Peak bytes and median seconds of a step."""
+    """Return the peak bytes and median seconds of a step."""
     import torch  # noqa: PLC0415
 
     trained = [one for one in model.parameters() if one.requires_grad]

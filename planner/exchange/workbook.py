@@ -30,7 +30,7 @@ from planner.inputs.text import ILLEGAL_CHARACTER, character_name, did_you_mean,
 
 _LARGEST_INFLATED_BYTES = 128 * 2**20
 _MOST_CELLS = 2_000_000
-"""Up to the last row and column in use: every cell of them is looked at."""
+"""Up to the last row and column in use: every cell of them is examined."""
 _AREA = re.compile(
     rb"""<(?:[\w.-]+:)?(?:mergeCell|hyperlink)\b[^>]*?\bref\s*=\s*"""
     rb"""["']\$?([A-Z]{1,3})\$?(\d{1,9}):\$?([A-Z]{1,3})\$?(\d{1,9})["']""",
@@ -38,16 +38,16 @@ _AREA = re.compile(
 )
 """What openpyxl spreads over every cell of an area as it reads."""
 _MOST_NAMED = 8
-"""Hidden rows or columns that are named one by one."""
+"""The most hidden rows or columns that are named one by one."""
 _ACTIVE = ("vbaproject.bin", "externallinks/", "activex/", "connections.xml")
 
 
 def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
-    """Read one sheet, the only visible one unless it is named.
+    """Read one sheet: by default the only visible one.
 
-    Formulas are never worked out: what counts is the value that was saved beside them. Raises
-    InputError, cell by cell, for formulas without one, dates, error values and merged cells, and
-    for a file that is no plain workbook: too large when unpacked, with macros or links to others.
+    Formulas are never computed: the value that was saved with them counts. Raises InputError,
+    cell by cell, for formulas without one, dates, error values and merged cells, and for a file
+    that is no plain workbook: too large when unpacked, with macros or links to others.
     """
     shown_as = str(path)
     content = read_bytes(path, shown_as)
@@ -90,7 +90,7 @@ def workbook_grid(path: Path, sheet: str | None = None) -> Grid:
 
 
 def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[GridCell, ...]]) -> Iterator[str]:
-    """Rows and columns that hold something and are not shown, by hand or by a filter."""
+    """Return rows and columns with content that are not shown, hidden by hand or by a filter."""
     filled = [
         coordinate_to_tuple((cell.address or "").rpartition("!")[2])
         for row in rows
@@ -121,7 +121,7 @@ def _hidden_parts(sheet: Worksheet, rows: Sequence[tuple[GridCell, ...]]) -> Ite
 
 @contextmanager
 def _readable(shown_as: str) -> Iterator[None]:
-    """Whatever openpyxl and zipfile stumble over: damage, a password, another method."""
+    """Handle whatever openpyxl and zipfile stumble over: damage, a password, another method."""
     try:
         yield
     except MemoryError:
@@ -170,7 +170,7 @@ def _require_small(cells: int, row: int, column: int, shown_as: str) -> None:
 def _rows(
     values: Worksheet, formulas: Worksheet, shown_as: str, findings: list[Finding]
 ) -> Iterator[tuple[GridCell, ...]]:
-    """The cells of a sheet; what is wrong with them becomes findings."""
+    """Yield the cells of a sheet; what is wrong with them becomes findings."""
     merged = {
         (row, column): str(area)
         for area in values.merged_cells.ranges
@@ -194,7 +194,7 @@ def _rows(
 def _fault(
     shown: SheetCell | MergedCell, written: SheetCell | MergedCell, area: str | None
 ) -> tuple[str, str] | None:
-    """What is wrong with a cell, and what mends it."""
+    """Say what is wrong with a cell, and what mends it."""
     value: Any = shown.value
     if area is not None:
         return f"is merged with others ({area})", "split the cells and fill each"
@@ -211,7 +211,7 @@ def _fault(
 
 
 def _text(value: object) -> str:
-    """A value as a person would write it: whole numbers without a fraction, others exact."""
+    """Return a value as a person would write it: whole numbers without a fraction, others exact."""
     if value is None:
         return ""
     if isinstance(value, bool):

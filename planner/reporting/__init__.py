@@ -1,1 +1,1 @@
-"""The report room: it shows plans, sizings and facts, and works out no more than their sums."""
+"""Shows plans, sizings and facts; it computes no more than sums of what it shows."""

@@ -26,13 +26,13 @@ SPARE = ""
 """Stands for a job on the GPUs of a node that is kept empty."""
 
 PAPER = 78
-"""Characters of a line that reads on paper, too."""
+"""Characters of a line that can be read on paper, too."""
 NODE_WORDS = {
     "": "blank=not in service",
     "off": "off=switched off for the quarter",
     "sold": "sold=gone from then on",
 }
-"""What stands in the map of nodes in place of GPUs, and what it means."""
+"""Words that stand in the node map in place of GPUs, and their meanings."""
 _FREE, _SEVERAL, _KEPT, _GAP, _IN_USE = "·", "+", "-", "  ", "nodes in use"
 
 Tone = Literal["plain", "strong", "warning", "faint"]
@@ -41,7 +41,7 @@ Tone = Literal["plain", "strong", "warning", "faint"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number, or a day, that leads back to plan.json."""
+    """A number or a day that leads back to plan.json."""
 
     value: Fraction | date
     """In the unit of plan.json: cents, W, MB."""
@@ -49,7 +49,7 @@ class Figure:
     sum: str
     """The sum over plan.json that gives it, in the words of `planner.planning.traced_figures`."""
     trace: str
-    """Anchor of the paragraph that says how the figures of this sum came about."""
+    """The anchor of the paragraph that explains how such figures come about."""
 
     @property
     def text(self) -> str:
@@ -67,10 +67,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """A field that the inputs do not fill: somebody must, nothing is invented."""
+    """A field that the inputs do not fill: somebody must, since nothing is invented."""
 
     note: str = ""
-    """Who or what fills it, where that is known."""
+    """Who or what fills it, if that is known."""
 
     @property
     def text(self) -> str:
@@ -82,7 +82,7 @@ Cell = str | Figure | Link | Blank
 
 
 def cell_text(cell: Cell) -> str:
-    """The words of a cell."""
+    """Return the words of a cell."""
     return cell if isinstance(cell, str) else cell.text
 
 
@@ -121,7 +121,7 @@ class Column:
     title: str
     align: Literal["left", "right"] = "left"
     wraps: bool = False
-    """Whether its cells may break between words where the page is narrow."""
+    """Whether its cells may break between words if the page is narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +131,13 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     footer: tuple[Cell, ...] = ()
-    """Last row, set apart: sums."""
+    """The last row, set apart: sums."""
     caption: str = ""
-    """What the table shows, where the heading above does not say it."""
+    """What the table shows, if the heading above does not say it."""
 
 
 ColumnKind = Literal["text", "name", "number"]
-"""Of a column: words that may break, a name that must not, figures at the right."""
+"""The kind of a column: words that may break, a name that must not, figures at the right."""
 
 
 def table(
@@ -171,7 +171,7 @@ def table(
 def columns_for(
     keys: Iterable[tuple[str, Key]], cell: Callable[[Any, Key], Cell], kind: ColumnKind = "number"
 ) -> tuple[tuple[str, ColumnKind, Getter[Any]], ...]:
-    """Columns of a table that differ in a key alone, such as a quarter: titles with their keys."""
+    """Return columns that differ only in a key, such as a quarter: titles with their keys."""
 
     def of(key: Key) -> Getter[Any]:
         return lambda row: cell(row, key)
@@ -180,13 +180,13 @@ def columns_for(
 
 
 def rest(left: int, noun: str, where: str) -> Iterator[Paragraph]:
-    """`… 3 more rows, all of them in plan.json`; nothing where none is left out."""
+    """Return `… 3 more rows, all of them in plan.json`, or nothing if no row is left out."""
     if left > 0:
         yield Paragraph(f"… {count_of(left, f'more {noun}')}{where}", tone="faint")
 
 
 def titled(sections: Iterable[tuple[str, Iterable[Block]]], level: int = 2) -> tuple[Block, ...]:
-    """Sections one after the other, each under its title; those without content are left out."""
+    """Yield sections one after another, each under its title; empty ones are left out."""
     told = ((title, tuple(blocks)) for title, blocks in sections)
     return tuple(
         block for title, blocks in told if blocks for block in (Heading(title, level), *blocks)
@@ -202,14 +202,14 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Lines whose spacing means something."""
+    """Lines whose spacing matters."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Details that a reader opens where the page can do that."""
+    """Details that a reader opens, if the page can do that."""
 
     title: str
     anchor: str
@@ -231,7 +231,7 @@ class Chart:
 
     title: str
     says: str
-    """What it shows, in words: for who cannot see it."""
+    """What it shows, in words, for those who cannot see it."""
     categories: tuple[str, ...]
     series: tuple[Series, ...]
     unit: str
@@ -252,48 +252,48 @@ class NodeMap:
     title: str
     says: str
     columns: tuple[str, ...]
-    """Quarters, those that look alike together."""
+    """Quarters; those that look alike are together."""
     in_use: tuple[str, ...]
     """How many nodes are in use in each column."""
     rows: tuple[tuple[str, tuple[HeldGpus | str, ...]], ...]
-    """Name of the node or nodes; by column who holds what, or a word: empty where the node is not
-    in service."""
+    """The name of the node or nodes; for each column, who holds what, or a word; empty if the
+    node is not in service."""
     numbers: Mapping[str, int]
     """The number that stands for each job."""
     told: Mapping[str, str]
-    """What is said of a job where its GPUs are pointed at."""
+    """What is shown when a job's GPUs are pointed at."""
     spanning: frozenset[str]
-    """Jobs with units that sit on several nodes at once."""
+    """Jobs with units on several nodes at once."""
     key: Table
     """Which number is which job."""
 
 
 End = tuple[float, str]
-"""A value, and how a reader sees it; infinite where there is none."""
+"""A value, and how a reader sees it; infinite if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tornado:
-    """What a value comes to where one thing is moved either way: a bar for each, to both sides."""
+    """What a value becomes if one thing is moved in either direction: a bar to both sides."""
 
     title: str
     says: str
     rows: tuple[tuple[str, End, End], ...]
     """What is moved, and the two ends."""
     middle: End
-    """Where nothing is moved."""
+    """The value if nothing is moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """The share of cases at or below each value, a curve for each way to act."""
+    """The share of cases at or below each value, with a curve for each way to act."""
 
     title: str
     says: str
     curves: tuple[tuple[str, tuple[float, ...]], ...]
-    """Name and sorted values."""
+    """Names and sorted values."""
     marks: tuple[tuple[float, float, str], ...]
-    """Values of the first curve, with the share that lies at or below them, and their words."""
+    """Values of the first curve, the share that lies at or below them, and their words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,19 +305,19 @@ class Bar:
     last: int
     name: str
     number: int
-    """By which it is coloured, as on the node map."""
+    """The number that decides its colour, as on the node map."""
     when: str
-    """From when to when, in words."""
+    """Start and end, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gantt:
-    """Runs as bars over time, in groups that have a head: their node."""
+    """Runs as bars over time, in groups with a head: their node."""
 
     title: str
     says: str
     cells: int
-    """Cells that time is divided into."""
+    """The cells into which time is divided."""
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
 
 
@@ -327,7 +327,7 @@ Document = tuple[Block, ...]
 
 
 def whole(told: Callable[P, Iterator[Block]]) -> Callable[P, Document]:
-    """Of a function that yields blocks one that gives the document of them."""
+    """Turn a function that yields blocks into one that returns their document."""
 
     @wraps(told)
     def document(*args: P.args, **kwargs: P.kwargs) -> Document:
@@ -337,7 +337,7 @@ def whole(told: Callable[P, Iterator[Block]]) -> Callable[P, Document]:
 
 
 def beneath(document: Document) -> Document:
-    """The same as a part of a section: every heading a level lower."""
+    """Return blocks as a part of a section: every heading is a level lower."""
     return tuple(
         replace(block, level=block.level + 1) if isinstance(block, Heading) else block
         for block in document
@@ -345,10 +345,10 @@ def beneath(document: Document) -> Document:
 
 
 def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
-    """The same for a page without pictures, folds and forms: their words and tables remain.
+    """Return blocks for a page without pictures, folds and forms: their words and tables remain.
 
-    A chart leaves nothing, as its figures stand in the table beside it. `page` is the width in
-    characters that a map of nodes may take.
+    A chart leaves nothing, since its figures are in the table beside it. `page` is the width in
+    characters that a node map may take.
     """
     plain: list[Block] = []
     for block in document:
@@ -379,9 +379,9 @@ def in_words(document: Iterable[Block], page: int = PAPER) -> Document:
 
 
 def _map_in_letters(picture: NodeMap, page: int) -> Document:
-    """A line for each node with a letter for each job, then what each sign stands for.
+    """Draw a line for each node with a letter for each job, then explain the letters.
 
-    As many quarters stand side by side as the page holds, the next ones below.
+    As many quarters stand side by side as fit the page, the next ones below.
     """
     by_column = zip(*(row for _, row in picture.rows), strict=True)
     held: list[HeldGpus] = [

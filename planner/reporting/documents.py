@@ -58,14 +58,14 @@ from planner.reporting.traced import (
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much of a large portfolio is shown; plan.json always has all."""
+    """How much of a large portfolio is shown; plan.json always has everything."""
 
     jobs: int
     map_lines: int
     """Lines of the node map per quarter."""
     notes: int
     whole: bool
-    """Whether sources of prices and rules, and every file are written out."""
+    """Whether sources of prices and rules, and every file, are written out."""
 
 
 SCREEN = Detail(jobs=60, map_lines=40, notes=20, whole=False)
@@ -92,7 +92,7 @@ _UNEXPLAINED = ("short", "jobs", "traffic", "cost")
 
 
 def _report(detail: Detail) -> dict[str, Section]:
-    """Every section of the report by its key; what is not read is not drawn."""
+    """Yield every section of the report by its key; a section that is not read is not drawn."""
     lines, notes, whole = detail.map_lines, detail.notes, detail.whole
     return {
         "changes": ("Changes to the scenario", lambda one: proof.changes_section(one.plan.changes)),
@@ -145,16 +145,16 @@ def _opening(plan: Plan) -> Iterator[Block]:
 
 
 def plan_document(plan: Plan, detail: Detail) -> Document:
-    """The whole report."""
+    """Return the whole report."""
     traced = TracedPlan(plan)
     parts = ((title, told(traced)) for title, told in _report(detail).values())
     return (*_opening(plan), *titled(parts))
 
 
 def brief_document(plan: Plan, detail: Detail) -> Document:
-    """What a person wants first: the ask, orders, who runs where, the cost, and three warnings.
+    """Return what a person wants first: the ask, orders, placement, cost, three warnings.
 
-    Without what explains how a part is to be read, and without the lines below a bill.
+    Without explanations of how to read a part, and without the lines below a bill.
     """
     traced = TracedPlan(plan)
     sections = _report(replace(detail, notes=_WARNINGS_IN_BRIEF))
@@ -173,13 +173,13 @@ def brief_document(plan: Plan, detail: Detail) -> Document:
 
 
 def drawn_document(plan: Plan) -> Document:
-    """A plan as one looks at it on a screen: its report drawn, and every figure with its sum."""
+    """Return a plan for a screen: its report with pictures, and every figure with its formula."""
     sections = {**_report(FULL), "how": ("How figures come about", proof.how_section)}
     return (*_opening(plan), *numbered_sections(plan, sections))
 
 
 def jobs_document(plan: Plan) -> Document:
-    """Jobs with what each runs on, and what one unit would add on the next best GPU type."""
+    """List jobs with what each runs on, and what a unit would add on the next best GPU type."""
 
     def next_best(job: PlannedJob) -> Alternative | None:
         taken = dict(job.gpu_types)
@@ -211,7 +211,7 @@ def jobs_document(plan: Plan) -> Document:
 # Page 1
 
 _MOST_QUARTERS = 8
-"""A table of more of them counts years."""
+"""With more quarters, a table counts years."""
 _JOBS_NAMED = 8
 _CASE = (
     ("Requested by", "owner"),
@@ -219,11 +219,11 @@ _CASE = (
     ("Benefit", "benefit"),
     ("If the need is not met", "if_not_met"),
 )
-"""What a scenario says of itself for those who approve, by the name of its key."""
+"""What a scenario says of itself for those who approve, by key."""
 
 
 def decision_section(traced: TracedPlan) -> Iterator[Block]:
-    """All that a decision needs, on one sheet of paper."""
+    """Show all that a decision needs, on one sheet of paper."""
     plan = traced.plan
     yield Paragraph(purchases.ask_sentence(plan), tone="strong")
     yield Paragraph(options.why_recommended(traced))
@@ -244,9 +244,9 @@ def decision_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _nodes_by_site(traced: TracedPlan) -> Table:
-    """Nodes by site: owned, added, rented, retired, and what stands there at the end.
+    """Count nodes by site: owned, added, rented, retired, and at the end.
 
-    Nodes that come by the hour are no part of it.
+    Nodes by the hour are not part of it.
     """
     last, sites = traced.plan.quarters[-1], traced.capacity.sites
 
@@ -283,7 +283,7 @@ def _nodes_by_site(traced: TracedPlan) -> Table:
 
 
 def _paid(traced: TracedPlan) -> Table:
-    """Money by quarter, or by year where there are many, down to the net present cost."""
+    """Show money by quarter, or by year if there are many, down to the net present cost."""
     costs, accounts = traced.plan.costs, traced.accounts
     when = [(label, (place,)) for place, label in enumerate(traced.plan.quarters)]
     if len(when) > _MOST_QUARTERS:
@@ -320,7 +320,7 @@ def _paid(traced: TracedPlan) -> Table:
 
 
 def _case(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """Who asks for what, and why, as the scenario says."""
+    """Say who asks for what, and why, as the scenario states it."""
     plan = traced.plan
     running = [job for job in plan.jobs if job.ways or job.on_apis]
     teams = {job.team for job in running if job.team}
@@ -356,7 +356,7 @@ _EXCLUDED = (
 def justification_document(
     plan: Plan, beside: RelatedResults = ALONE, edition: Edition = "full"
 ) -> Document:
-    """The procurement justification with what is known beside the plan."""
+    """Return the procurement justification with what is known beside the plan."""
     _, *about, _ = _opening(plan)
     shown = _JUSTIFICATION_IN_SHORT if edition == "short" else tuple(_JUSTIFICATION)
     sections = {key: _JUSTIFICATION[key] for key in shown}
@@ -371,7 +371,7 @@ def justification_document(
 def quarterly_document(
     plan: Plan, beside: RelatedResults = ALONE, edition: Edition = "full"
 ) -> Document:
-    """The capacity plan for a quarter; against the last one, where that is known."""
+    """Return the capacity plan for a quarter, compared with the last one if that is known."""
     shown = _QUARTERLY_IN_SHORT if edition == "short" else tuple(_QUARTERLY)
     sections = {key: _QUARTERLY[key] for key in shown}
     span = quarter_span(plan.quarters[0], plan.quarters[-1])
@@ -383,7 +383,7 @@ def quarterly_document(
 
 
 def _need(traced: TracedPlan) -> Iterator[Block]:
-    """Who needs what, how far it goes beyond what is owned, and what that is known from."""
+    """Say who needs what, how far it exceeds what is owned, and the evidence."""
     if shared := [job.name for job in traced.plan.jobs if job.replicas]:
         yield Paragraph(f"Of {', '.join(shared)}, as many run as take the traffic.", tone="faint")
     yield jobs.demand_table(traced)
@@ -403,7 +403,7 @@ def _existing(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _options(traced: TracedPlan) -> Iterator[Block]:
-    """What else there is, what other GPU types would add, and the rules against some."""
+    """Show the alternatives, what other GPU types would add, and the rules against some."""
     yield from options.options_section(traced)
     yield Heading("Why not other GPU types", 3)
     yield from jobs.gpu_types_section(traced)
@@ -487,7 +487,7 @@ def _resources(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _orders(traced: TracedPlan) -> Iterator[Block]:
-    """What is acquired at which price, who orders it, and what is let go."""
+    """Show what is acquired at which price, who orders it, and what is released."""
     yield from purchases.bill_section(traced, full=False)
     if traced.orders:
         yield Fields((("Orders placed, by whom and when", Blank()),))

@@ -57,23 +57,23 @@ _LEFT, _RIGHT = {"align": "left"}, {"align": "right", "indent": 1}
 
 
 def number(figure: Figure) -> float | None:
-    """The figure in the unit that a reader sees; None for a day."""
+    """Return the figure in the unit that a reader sees; None for a day."""
     value = figure.value
     return None if isinstance(value, date) else float(seen(value, figure.style))
 
 
 class Looks:
-    """Makes each format once."""
+    """Creates each cell format once."""
 
     def __init__(self, book: Workbook) -> None:
         self._make: Callable[..., Format] = cache(lambda **properties: book.add_format(properties))
 
     def of(self, name: str, *, right: bool = False, **more: object) -> Format:
-        """The format of one of `_LOOKS`, with more properties."""
+        """Return the format of one of `_LOOKS`, with more properties."""
         return self._make(**_LOOKS[name], **(_RIGHT if right else _LEFT), **more)
 
     def figure(self, style: Style, *, strong: bool = False) -> Format:
-        """A number of this style."""
+        """Return the format of a number of this style."""
         excel = WRITTEN[style].excel
         return self.of("figure", right=style != "day", num_format=excel, bold=strong)
 
@@ -89,7 +89,7 @@ class Looks:
 
 
 def _print_setup(sheet: Worksheet) -> None:
-    """One page wide on A4, with page numbers."""
+    """Set one page wide on A4, with page numbers."""
     sheet.set_landscape()
     sheet.set_paper(_A4)
     sheet.fit_to_pages(1, 0)
@@ -100,26 +100,26 @@ def _print_setup(sheet: Worksheet) -> None:
 
 _WIDE, _NARROW = 36, 11
 _PAGE_COLUMNS = 8
-"""Columns over which running text goes."""
+"""The columns that running text spans."""
 _LONGEST_TEXT = 32_000
 """Excel cuts a cell at 32,767 characters."""
 _FROZEN_WITHIN = 8
 _FROZEN_FROM = 15
-"""Rows of a first table from which its head stays in sight."""
+"""If the first table has this many rows, its head stays in sight."""
 _LINE, _HIGHEST = 15, 409
 _DEFAULT_WIDTH = 8.43
 _BOLDER = 1.15
 _FILLED = 0.9
-"""Share of a line that words fill, as they break between them."""
+"""The share of a line that words fill, since they break between words."""
 _TERM = re.compile(r" ([+-]) ")
 _HEIGHT_ROWS = 18
 _CHART_KINDS = {"bar": {"type": "column", "subtype": "stacked"}, "line": {"type": "line"}}
-"""What Excel calls them, those below first."""
+"""Excel's names for them, those below first."""
 _COLOURS = ("#0B62A8", "#D97400", "#00805A", "#A83E8D", "#6D5BD0", "#8A6D00", "#C2382E", "#2F7F8F")
 
 
 class ListedFigure(NamedTuple):
-    """A figure of the workbook and where it stands."""
+    """A figure of the workbook, and where it stands."""
 
     sheet: str
     cell: str
@@ -145,9 +145,9 @@ class Sheet:
         self._formulas: dict[_Place, str] = {}
         self._strong: set[_Place] = set()
         self._tables: list[tuple[int, int]] = []
-        """Row of the head, and rows, of each table."""
+        """The row of the head, and the rows, of each table."""
         self._needed: dict[tuple[int, int], float] = {}
-        """Characters of the text in a cell; column -1: over the page."""
+        """Characters of the text in a cell; column -1: across the page."""
 
     def draw(self, blocks: Sequence[Block]) -> None:
         """Write blocks below what is there."""
@@ -187,7 +187,7 @@ class Sheet:
                     self.draw(in_words((block,)))
 
     def finish(self) -> list[ListedFigure]:
-        """Write the figures, sums as formulas where their terms stand here; tell where all are."""
+        """Write the figures, with formulas whose terms are on this sheet; return where all are."""
         places = {figure.sum: place for place, figure in reversed(self._figures.items())}
         for place, figure in self._figures.items():
             strong = place in self._strong
@@ -210,7 +210,7 @@ class Sheet:
         ]
 
     def _set_sizes(self) -> None:
-        """Columns as wide as their words, rows as high as their lines: not every program fits."""
+        """Set columns as wide as their words, and rows as high as their lines."""
         widths = {column: min(max(w, _NARROW), _WIDE) for column, w in self._widths.items()}
         for column, width in widths.items():
             self._sheet.set_column(column, column, width)
@@ -232,7 +232,7 @@ class Sheet:
         self._sheet.write_string(self._row, column, clean, look)  # what begins with `=` stays text
 
     def _text(self, text: str, look: str = "words", *, strong: bool = False) -> None:
-        """Write text over the page."""
+        """Write text across the page."""
         made = self._looks.of(look, bold=strong)
         self._sheet.merge_range(self._row, 0, self._row, _PAGE_COLUMNS - 1, "", made)
         self._write(0, text, made)
@@ -240,7 +240,7 @@ class Sheet:
         self._row += 1
 
     def _live(self, here: _Place, figure: Figure, places: dict[str, _Place]) -> str | None:
-        """`=B4-C4`, where every term of a sum stands on this sheet in the same unit."""
+        """Return `=B4-C4` if every term of a sum stands on this sheet in the same unit."""
         terms = _TERM.split(figure.sum)
         if len(terms) == 1:
             return None
@@ -278,7 +278,7 @@ class Sheet:
         self._row += 2
 
     def _sum_of_column(self, first: _Place, here: _Place) -> None:
-        """A footer that is the sum of all cells above it becomes one that Excel adds up."""
+        """Let Excel add up a footer that is the sum of all cells above it."""
         above = [self._figures.get(_Place(row, here.column)) for row in range(first.row, here.row)]
         values = [number(one) if one else None for one in above]
         summed = self._figures.get(here)
@@ -344,11 +344,11 @@ _SUMS = "Where figures come from"
 _LONGEST_NAME = 31
 _FORBIDDEN = re.compile(r"[\[\]:*?/\\']")
 _MADE = datetime(2000, 1, 1, tzinfo=UTC)
-"""Excel wants a day; a real one would make two workbooks of one plan differ."""
+"""Excel wants a creation date; a real one would make two workbooks of one plan differ."""
 
 
 def render(document: Document, title: str) -> bytes:
-    """The workbook; the last sheet lists every figure with its sum over plan.json."""
+    """Return the workbook; the last sheet lists every figure with its formula over plan.json."""
     paper = io.BytesIO()
     options = {
         "in_memory": True,
@@ -376,7 +376,7 @@ def render(document: Document, title: str) -> bytes:
 
 
 def _name(heading: str, taken: set[str]) -> str:
-    """A name that Excel allows, and no other sheet has."""
+    """Return a name that Excel allows, and that no other sheet has."""
     name = _FORBIDDEN.sub(" ", heading)[:_LONGEST_NAME].strip()
     number = 2
     while name.lower() in taken:

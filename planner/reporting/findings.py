@@ -1,6 +1,6 @@
-"""Draws what went wrong, in plain text: place, message, the line with a caret, and a hint.
+"""Draws errors in plain text: place, message, the line with a caret, and a hint.
 
-It loads neither rich nor any other room, so that a refusal is as fast as the reading of the file.
+It imports neither rich nor any other room, so that a refusal is as fast as reading the file.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class Styler:
     colour: bool = False
     unicode: bool = True
     width: int = _WIDEST_SOURCE_LINE
-    """Cells of a line; a longer line of a file is shown around the mistake alone."""
+    """Cells of a line; a longer line of a file is shown around the mistake only."""
 
     def red(self, text: str) -> str:
-        """An error word."""
+        """Style an error word."""
         return self._paint("1;31", text)
 
     def cyan(self, text: str) -> str:
-        """A hint word or a place in a file."""
+        """Style a hint word or a place in a file."""
         return self._paint("36", text)
 
     def finish(self, lines: Sequence[str]) -> str:
-        """The lines as one text in what the output can show."""
+        """Join the lines into a text that the output can show."""
         text = "\n".join(lines) + "\n"
         return text if self.unicode else ascii_only(text)
 
@@ -53,7 +53,7 @@ class Styler:
 
 
 def render_error(error: PlannerError, pen: Styler) -> str:
-    """Any error a user can cause, as they read it."""
+    """Return any error that a user can cause, as they read it."""
     if isinstance(error, InputError):
         return render_findings(error.findings, pen)
     word, headline = "error", str(error)
@@ -82,7 +82,7 @@ def render_error(error: PlannerError, pen: Styler) -> str:
 
 
 def _unverified(error: CheckError) -> tuple[str, str]:
-    """What failed the check, and what to do about it."""
+    """Say what failed the check, and what to do about it."""
     ending = "it is neither printed nor written"
     hint = "this is a fault of the planner, not of your files: report it with the scenario"
     if error.file:
@@ -93,7 +93,7 @@ def _unverified(error: CheckError) -> tuple[str, str]:
 
 
 def render_findings(findings: Sequence[Finding], pen: Styler) -> str:
-    """Each mistake with its place, as many as anybody reads, then how many there are."""
+    """Draw each mistake with its place, as many as anybody reads, then count the rest."""
     lines: list[str] = []
     for finding in findings[:_MOST_SHOWN]:
         lines += [*_finding(finding, pen), ""]
@@ -115,7 +115,7 @@ def _finding(finding: Finding, pen: Styler) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """The text with endless words, and itself, cut off: nobody reads them."""
+    """Return the text with very long words, and itself, cut off."""
     text = _LONG_WORD.sub(lambda word: f"{word[0][:_CONTEXT_BEFORE]}…", text)
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
@@ -133,7 +133,7 @@ def _source(finding: Finding, source_line: str, pen: Styler) -> list[str]:
 
 
 def _cut(line: str, column: int, widest: int) -> tuple[str, str]:
-    """What stands before and from the column on, a long line shortened around it."""
+    """Return what stands before and after a column, with a long line shortened around it."""
     before, rest = line[:column], line[column:]
     if len(line) > widest:
         context = min(_CONTEXT_BEFORE, widest // 2)

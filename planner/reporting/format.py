@@ -1,4 +1,4 @@
-"""How numbers, dates and names are written; the same in every output, whatever the locale."""
+"""Formats numbers, dates and names: the same in every output, whatever the locale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.inputs.text import count_of, usd
 __all__ = ["count_of", "usd"]  # as they are told elsewhere; and all that is defined here
 
 _LONG_HOURS = 72
-"""From so many on, hours are told as days."""
+"""From here on, hours are shown as days."""
 _CODE_BEGINS, _CODE_ENDS = "\x0e", "\x0f"
 _CODE = re.compile(f"{_CODE_BEGINS}(.*?){_CODE_ENDS}")
 
@@ -70,7 +70,7 @@ Style = Literal[
 
 
 def in_usd(cents: float | None) -> float | None:
-    """US dollars; None stays None."""
+    """Convert cents to US dollars; None stays None."""
     return None if cents is None else cents / 100
 
 
@@ -78,7 +78,7 @@ class WrittenStyle(NamedTuple):
     """How a figure of one style is written."""
 
     per: int | Fraction
-    """How much of plan.json is one of what a reader sees: 100 cents."""
+    """How much of plan.json makes one of what a reader sees: 100 cents."""
     text: Callable[[Fraction], str]
     """What a reader sees, in words."""
     excel: str
@@ -94,19 +94,19 @@ def seen(value: Fraction, style: Style) -> Fraction:
 
 @lru_cache(maxsize=4096, typed=True)  # each document draws the same figure three times
 def styled(value: Fraction | date, style: Style) -> str:
-    """A figure in the unit of plan.json, as a reader sees it."""
+    """Return a figure of plan.json as a reader sees it."""
     if isinstance(value, date):
         return value.isoformat()
     return WRITTEN[style].text(seen(value, style))
 
 
 def dollars(cents: int) -> str:
-    """Whole dollars without the sign, half to even: `1,234,568`."""
+    """Format whole dollars without the sign, half to even: `1,234,568`."""
     return _rounded(Fraction(cents, 100), 0)
 
 
 def money_short(cents: int) -> str:
-    """For a sentence: `$2.41 M` from a million on, whole dollars below."""
+    """Format money for a sentence: `$2.41 M` from a million on, whole dollars below."""
     for size, suffix in ((10**11, "B"), (10**8, "M")):
         if abs(cents) >= size:
             return f"{'-' if cents < 0 else ''}${_rounded(Fraction(abs(cents), size), 2)} {suffix}"
@@ -115,7 +115,7 @@ def money_short(cents: int) -> str:
 
 
 def record(one: object, columns: str) -> dict[str, Any]:
-    """Figures of a value by the names of its fields; a column in `_usd` is a field in cents."""
+    """Return a value's figures by field name; a column in `_usd` comes from a field in cents."""
     return {
         name: in_usd(getattr(one, f"{name.removesuffix('_usd')}_cents"))
         if name.endswith("_usd")
@@ -125,7 +125,7 @@ def record(one: object, columns: str) -> dict[str, Any]:
 
 
 def numbers(values: Iterable[int]) -> str:
-    """Numbers in order, those in a row by their ends: `0–3, 6`."""
+    """List numbers in order, successive ones by their ends: `0–3, 6`."""
     runs: list[list[int]] = []
     for value in sorted(values):
         if runs and value == runs[-1][-1] + 1:
@@ -136,17 +136,17 @@ def numbers(values: Iterable[int]) -> str:
 
 
 def percent(share: float | Decimal, digits: int = 1) -> str:
-    """A share as per cent: `93.8 %`."""
+    """Format a share: `93.8 %`."""
     return f"{float(share) * 100:,.{digits}f} %"
 
 
 def signed_percent(share: float | Decimal) -> str:
-    """A change as per cent: `+20.0 %`, `-3.1 %`."""
+    """Format a change: `+20.0 %`, `-3.1 %`."""
     return f"{'-' if share < 0 else '+'}{percent(abs(float(share)))}"
 
 
 def gap_percent(gap: float) -> str:
-    """A gap, which is often tiny: `0 %`, `0.0042 %`, `< 0.0001 %`, `1.3 %`."""
+    """Format a gap, which is often tiny: `0 %`, `0.0042 %`, `< 0.0001 %`, `1.3 %`."""
     if gap == 0:
         return "0 %"
     if 0 < gap < 1e-6:
@@ -155,7 +155,7 @@ def gap_percent(gap: float) -> str:
 
 
 def memory(megabytes: int) -> str:
-    """Memory or storage from MB: `53 MB`, `30.4 GB`, `640 GB`, `12.5 TB`."""
+    """Format memory or storage in MB: `53 MB`, `30.4 GB`, `640 GB`, `12.5 TB`."""
     if 0 < megabytes < 1000:
         return f"{megabytes} MB"
     if megabytes >= 10_000_000:
@@ -164,17 +164,17 @@ def memory(megabytes: int) -> str:
 
 
 def gigabytes(megabytes: int) -> str:
-    """The bare figure for a column in GB: `30.4`."""
+    """Format the bare figure for a column in GB: `30.4`."""
     return _trimmed(Fraction(megabytes, 1000), 1)
 
 
 def gibibytes(megabytes: int) -> str:
-    """The bare figure for a column in GiB, as drivers and frameworks count: `28.3`."""
+    """Format the bare figure for a column in GiB, the unit of drivers and frameworks: `28.3`."""
     return _rounded(Fraction(megabytes * 1_000_000, 2**30), 1)
 
 
 def hours(value: float | None) -> str:
-    """Hours: `3.4 h`, `1,204 h`; a dash where there are none."""
+    """Format hours: `3.4 h`, `1,204 h`; a dash if there are none."""
     if value is None:
         return "–"
     if 0 < value < 0.05:
@@ -183,7 +183,7 @@ def hours(value: float | None) -> str:
 
 
 def figure(value: object) -> str:
-    """Any figure of a sum: at most six decimals, thousands separated, no trailing zeros."""
+    """Format any figure: at most six decimals, separated thousands, no trailing zeros."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -197,7 +197,10 @@ def figure(value: object) -> str:
 
 
 def with_unit(value: object, unit: str) -> str:
-    """A figure with its unit in the right number: `1 GPU of 80 GB`, `2 GPUs of 80 GB`, `0.5 GB`."""
+    """Format a figure with its unit in the right number.
+
+    `1 GPU of 80 GB`, `2 GPUs of 80 GB`, `0.5 GB`.
+    """
     noun, space, rest = unit.partition(" ")
     if value == 1 and not isinstance(value, bool):
         noun = _ONE_OF.get(noun, noun)
@@ -205,16 +208,16 @@ def with_unit(value: object, unit: str) -> str:
 
 
 def copies_of(number: int, amount: int, prefill: int = 0) -> str:
-    """`3 × 2`: three copies of two; just `2` where there is one copy.
+    """Format copies: `3 × 2` is three copies of two; just `2` if there is one copy.
 
-    `3 × (1+3)`: of the four GPUs of each, one only takes prompts in.
+    `3 × (1+3)`: of the four GPUs of each, one only processes prompts.
     """
     told = f"({prefill:,}+{amount - prefill:,})" if prefill else f"{amount:,}"
     return told if number == 1 else f"{number:,} × {told}"
 
 
 def cells_of(text: str) -> int:
-    """Cells that a terminal takes for the text: two for a wide letter, none for an accent."""
+    """Return the terminal cells of a text: two for a wide letter, none for an accent."""
     return sum(
         0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
         for char in text
@@ -222,41 +225,41 @@ def cells_of(text: str) -> int:
 
 
 def filled(text: str, cells: int) -> str:
-    """The text with spaces after it, so many cells wide."""
+    """Return the text with spaces after it, so many cells wide."""
     return text + " " * (cells - cells_of(text))
 
 
 def shortened(text: str, most: int) -> str:
-    """The text if it has at most so many characters, else its beginning and `…`."""
+    """Return the text if it has at most so many characters, else its beginning and `…`."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def range_of(values: Iterable[int]) -> str:
-    """Smallest to largest: `2–4`, or `3` where all are alike."""
+    """Format smallest to largest: `2–4`, or `3` if all are alike."""
     found = sorted(values)
     return f"{found[0]:,}" if found[0] == found[-1] else f"{found[0]:,}–{found[-1]:,}"
 
 
 def listed(items: Sequence[str], conjunction: str = "and") -> str:
-    """A list as a sentence reads: `a`, `a and b`, `a, b and c`."""
+    """Join a list as in a sentence: `a`, `a and b`, `a, b and c`."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} {conjunction} {items[-1]}"
 
 
 def duration(hours: float) -> str:
-    """`14 h`, and from three days on `3.5 d`."""
+    """Format a duration: `14 h`, and from three days on `3.5 d`."""
     return f"{hours:,.0f} h" if hours < _LONG_HOURS else f"{hours / 24:,.1f} d"
 
 
 def moments(quarter: str, hours: tuple[int, int]) -> str:
-    """`4 Jan 08:00 – 5 Jan 22:00`: from one hour of a quarter to another."""
+    """Format a time span in a quarter: `4 Jan 08:00 – 5 Jan 22:00`."""
     start = Quarter.parse(quarter)
     return " – ".join(f"{at.day} {at:%b} {at:%H:%M}" for at in map(start.at, hours))
 
 
 def quarter_span(first: str, last: str) -> str:
-    """Quarters from first to last: `2027Q1`, `2027Q1–Q3`, `2027Q3–2028Q1`."""
+    """Format a span of quarters: `2027Q1`, `2027Q1–Q3`, `2027Q3–2028Q1`."""
     if first == last:
         return first
     year, _, number = last.partition("Q")
@@ -264,7 +267,7 @@ def quarter_span(first: str, last: str) -> str:
 
 
 def quarter_runs(all_quarters: Sequence[str], chosen: Iterable[str]) -> str:
-    """Some of the horizon's quarters, runs drawn together: `2027Q1–Q2, 2027Q4`."""
+    """Format some of the horizon's quarters, joining successive ones: `2027Q1–Q2, 2027Q4`."""
     wanted = set(chosen)
     runs: list[tuple[str, str]] = []
     previous: str | None = None
@@ -278,29 +281,29 @@ def quarter_runs(all_quarters: Sequence[str], chosen: Iterable[str]) -> str:
 
 
 def code(text: str) -> str:
-    """What is typed as it stands, or looked up: `planner size`, a key.
+    """Mark what is typed as it stands, or looked up: `planner size`, a key.
 
-    Between backticks, and in a type of its own where the page has one. A backtick in any other
-    words, a name say, is no more than that.
+    It is put between backticks, and in a font of its own if the page has one. A backtick in any
+    other words, such as a name, has no meaning.
     """
     return f"{_CODE_BEGINS}{text}{_CODE_ENDS}"
 
 
 def with_code(text: str) -> str:
-    """A warning of a plan, in which keys of the scenario stand between backticks, with them marked.
+    """Return a warning with the scenario keys in it, which stand between backticks, marked as code.
 
-    What else stands between backticks may be a part of a name, and stays as it is.
+    What else stands between backticks may be part of a name, and stays as it is.
     """
     return _QUOTED.sub(f"{_CODE_BEGINS}\\1{_CODE_ENDS}", text)
 
 
 def code_and_words(text: str) -> list[str]:
-    """The text in parts: words and code in turn, words first."""
+    """Split the text into words and code in turn, words first."""
     return _CODE.split(text)
 
 
 def visible(text: str) -> str:
-    """The text with control characters written out, so that no name steers a terminal."""
+    """Return the text with control characters written out, so that no name steers a terminal."""
     if text.isprintable():
         return text
     return "".join(
@@ -310,12 +313,12 @@ def visible(text: str) -> str:
 
 
 def ascii_only(text: str) -> str:
-    """The text for an ASCII output: `×` becomes `x`, foreign letters are escaped."""
+    """Return the text for an ASCII output: `×` becomes `x`, foreign letters are escaped."""
     return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
 
 
 def _rounded(value: Fraction, digits: int) -> str:
-    """Half to even, with thousands separated; never `-0`."""
+    """Round half to even, with separated thousands; never `-0`."""
     number = round(value * 10**digits)
     sign = "-" if number < 0 else ""
     whole, rest = divmod(abs(number), 10**digits)
@@ -332,7 +335,7 @@ def _signed(text: str) -> str:
 
 
 _DIME = Fraction(1, 10)
-"""Dollars from which on the price of one unit is told to the cent, and below to a hundredth."""
+"""From this price of a unit on, dollars are shown to the cent; below, to a hundredth of one."""
 WRITTEN: Mapping[Style, WrittenStyle] = {
     "usd": WrittenStyle(100, lambda dollars: _rounded(dollars, 0), "#,##0"),
     "thousands": WrittenStyle(100_000, lambda thousands: _rounded(thousands, 0), "#,##0"),

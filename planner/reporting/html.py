@@ -1,6 +1,6 @@
-"""Draws a document as one HTML file: no network, no code from data, the same bytes every time.
+"""Draws a document as one HTML file: no network, no code from data, reproducible bytes.
 
-The page may show pictures that stand in files beside it, and may be printed as a PDF.
+The page may show pictures from files beside it, and may be printed as a PDF.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _SHORT, _LONG = 18, 80
 """Characters of a text that stays on one line, and of one that has a wide column."""
 _LINE = Markup("\n")
 Links = Mapping[str, str]
-"""Addresses, by the anchors in whose place they are led to."""
+"""Addresses, by the anchors that they replace."""
 _NO_LINKS: Links = MappingProxyType({})
 
 
 def render(document: Document, title: str) -> str:
-    """The document as a page that ends with a line feed."""
+    """Return the document as a page that ends with a line feed."""
     sections = [one for one in document if isinstance(one, Heading) and one.level == 2]
     page = Markup(_file("page.html")).format(
         title=visible(title),
@@ -68,7 +68,7 @@ def render(document: Document, title: str) -> str:
 
 
 def fragment(document: Document, title: str) -> str:
-    """The document as a part of another page: its style reaches nothing else there."""
+    """Return the document as a part of another page; its style reaches nothing else there."""
     own = _OF_PAGE.sub(":scope", style())
     scoped = Markup(f"@scope (.gpu-fit-planner){{{own}}}")
     return str(
@@ -82,7 +82,7 @@ def fragment(document: Document, title: str) -> str:
 
 
 def part(document: Document, title: str, links: Mapping[str, str]) -> tuple[str, str]:
-    """The document, and a list of its sections, for a page that has `style` and `script`.
+    """Return the document, and a list of its sections, for a page that has `style` and `script`.
 
     What leads to an anchor that is in `links` leads to its address there.
     """
@@ -92,12 +92,12 @@ def part(document: Document, title: str, links: Mapping[str, str]) -> tuple[str,
 
 
 def style() -> str:
-    """How every page looks."""
+    """Return the style of every page."""
     return _file("page.css")
 
 
 def script() -> str:
-    """Sorts and filters tables, and tells the sum of a figure."""
+    """Return the script that sorts and filters tables, and shows the formula of a figure."""
     return _file("page.js")
 
 
@@ -107,12 +107,12 @@ def _file(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """As a content security policy names what may run."""
+    """Return a digest as a content security policy names what may run."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _tag(name: str, *inner: str, **attributes: str) -> Markup:
-    """An element; words are escaped, what is drawn already is not, empty attributes are left out.
+    """Return an element; words are escaped, markup is not, empty attributes are left out.
 
     Names of attributes are written `aria_label` and `class_`.
     """
@@ -129,21 +129,21 @@ def _shown(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As plain text: pieces that are joined to Markup would be escaped once more."""
+    """Return plain text: pieces that are joined to Markup would be escaped once more."""
     return str(escape(text)) if _MARKED.search(text) else text
 
 
 @lru_cache(maxsize=10_000)
 def _prose(text: str) -> Markup:
-    """Words, and code as such."""
+    """Return words, with code marked as such."""
     parts = enumerate(map(_shown, code_and_words(text)))
     return Markup("".join(f"<code>{part}</code>" if place % 2 else part for place, part in parts))
 
 
 def _addresses(document: Document, links: Links = _NO_LINKS) -> Links:
-    """Where each anchor of the document is, and those in `links`.
+    """Return where each anchor of the document is, and those in `links`.
 
-    What leads to any other, which stands in another edition alone, is drawn without a link.
+    What leads to any other anchor, which only another edition has, is drawn without a link.
     """
     found = {}
     for block in document:
@@ -160,7 +160,7 @@ def _contents(sections: list[Heading]) -> Markup:
 
 
 def _blocks(blocks: Document, title: str, links: Links) -> Markup:
-    """Blocks below a title, each on a line of its own."""
+    """Return blocks below a title, each on a line of its own."""
     pieces = []
     for block in blocks:
         if isinstance(block, Heading):
@@ -246,7 +246,7 @@ def _table(table: Table, title: str, links: Links) -> Markup:
 
 
 def _row(row: tuple[Cell, ...], columns: tuple[Column, ...], links: Links) -> Markup:
-    """A row of a table."""
+    """Return a row of a table."""
     cells = (
         f"<td{_look(cell, column)}>{_cell(cell, links)}</td>"
         for cell, column in zip(row, columns, strict=False)
@@ -255,7 +255,7 @@ def _row(row: tuple[Cell, ...], columns: tuple[Column, ...], links: Links) -> Ma
 
 
 def _look(cell: Cell, column: Column) -> str:
-    """How a cell is drawn: to the right, or as text that may wrap, with room for its length."""
+    """Say how a cell is drawn: at the right, or as text that may wrap, with room for its length."""
     if column.align == "right":
         return ' class="r"'
     length = len(cell if isinstance(cell, str) else cell.text)
@@ -281,7 +281,7 @@ def _cell(cell: Cell, links: Links) -> Markup:
 
 
 def _plain(figure: Figure) -> str:
-    """The whole value, to sort by and to check: in the unit of plan.json."""
+    """Return the whole value, for sorting and checking: in the unit of plan.json."""
     value = figure.value
     if isinstance(value, date):
         return value.isoformat()
@@ -291,10 +291,10 @@ def _plain(figure: Figure) -> str:
 def illustrated(
     name: str, document: Document, pictures: Mapping[str, Picture], title: str
 ) -> dict[str, str]:
-    """`name.md`, `name.html` and an SVG file for each picture, which both show.
+    """Return `name.md`, `name.html` and an SVG file for each picture, which both show.
 
-    The pictures, by their file names, stand below the opening of the document on the page, and at
-    the end of the Markdown.
+    The pictures, by their file names, stand below the opening of the document on the page, and
+    at the end of the Markdown.
     """
     shown = "".join(f"\n{markdown.picture(one.title, file)}\n" for file, one in pictures.items())
     return {
@@ -305,7 +305,7 @@ def illustrated(
 
 
 def with_pictures(document: Document, pictures: Mapping[str, Picture]) -> Document:
-    """The document with pictures below its opening, and an anchor at each heading."""
+    """Return the document with pictures below its opening, and an anchor at each heading."""
     first = next(
         (place for place, one in enumerate(document) if isinstance(one, Heading) and place),
         len(document),
@@ -320,7 +320,10 @@ def with_pictures(document: Document, pictures: Mapping[str, Picture]) -> Docume
 
 
 def printer() -> Callable[[str], bytes]:
-    """Prints a page as a PDF; raises InputError where WeasyPrint or its libraries are missing."""
+    """Return a function that prints a page as a PDF.
+
+    Raises InputError if WeasyPrint or its libraries are missing.
+    """
     try:
         from weasyprint import HTML  # noqa: PLC0415 - an extra, and slow to load
     except (ImportError, OSError):
@@ -339,5 +342,5 @@ def printer() -> Callable[[str], bytes]:
 
 
 def _fetch(url: str) -> NoReturn:
-    """A page needs nothing that is not in it."""
+    """Refuse: a page needs nothing that is not in it."""
     raise ValueError(url)

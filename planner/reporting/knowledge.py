@@ -1,4 +1,4 @@
-"""What the planner knows, for a reader: the catalog, the rule book, and what solvers answer."""
+"""Shows what the planner knows: the catalog, the rule book, and what solvers answer."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _NONE = "–"
 _ABOUT_THE_WHOLE = ("source", "basis", "note")
 
 _Fact = tuple[str, str, SourcedFigure[Any] | None]
-"""Name, value, and the figure behind it where it is one."""
+"""The name, the value, and the figure behind it if it is one."""
 
 
 def entry_ids(catalog: Catalog) -> tuple[str, ...]:
-    """Every id that can be shown, sorted."""
+    """Return every id that can be shown, sorted."""
     return tuple(sorted({*catalog.gpus, *catalog.nodes, *catalog.models}))
 
 
 def catalog_document(catalog: Catalog, kinds: tuple[str, ...]) -> Document:
-    """Lists of the chosen kinds, in their order."""
+    """List the chosen kinds, in their order."""
     draw = {"gpus": _gpus, "nodes": _nodes, "models": _models, "prices": _prices}
     return (
         *(block for kind in kinds for block in draw[kind](catalog)),
@@ -69,7 +69,7 @@ def _starred(value: object, basis: str) -> str:
 
 
 def _figures(**columns: str) -> tuple[tuple[str, ColumnKind, Getter[tuple[str, Any]]], ...]:
-    """Columns of an entry's figures, by where each stands in it."""
+    """Return columns of an entry's figures, by where each stands in it."""
 
     def cell(row: tuple[str, Any], place: str) -> str:
         fact = attrgetter(place)(row[1])
@@ -144,7 +144,7 @@ def _prices(catalog: Catalog) -> tuple[Block, ...]:
 
 
 def entry_document(catalog: Catalog, id_: str) -> Document:
-    """A GPU type, node type or model, whole, and a node type's prices; KeyError if unknown."""
+    """Show a GPU type, node type or model, and a node type's prices; KeyError if unknown."""
     kinds: tuple[tuple[str, Mapping[str, BaseModel]], ...] = (
         ("GPU type", catalog.gpus),
         ("Node type", catalog.nodes),
@@ -162,7 +162,7 @@ def entry_document(catalog: Catalog, id_: str) -> Document:
 
 
 def _facts(catalog: Catalog, entry: BaseModel) -> Iterator[Block]:
-    """Each fact with its own source, or all with the one that the whole entry names."""
+    """Yield each fact with its own source, or all with the one that the whole entry names."""
     facts = [fact for fact in _walk("", entry) if fact[0] not in _ABOUT_THE_WHOLE]
     whole, own = getattr(entry, "source", None), getattr(entry, "note", None)
     yield table(
@@ -182,7 +182,7 @@ def _facts(catalog: Catalog, entry: BaseModel) -> Iterator[Block]:
 
 
 def _walk(prefix: str, entry: BaseModel) -> Iterator[_Fact]:
-    """Name, value and, where it is one, the figure behind it."""
+    """Yield the name, the value and, if it is one, the figure behind it."""
     for field in type(entry).model_fields:
         value = getattr(entry, field)
         name = f"{prefix}{field}"
@@ -207,7 +207,7 @@ def _label(name: str) -> str:
 
 
 def rules_document(rules: Iterable[Rule]) -> Document:
-    """All rules, a line each; those with errata are marked."""
+    """List all rules, a line each; those with errata are marked."""
     return (
         table(
             rules,
@@ -223,7 +223,7 @@ def rules_document(rules: Iterable[Rule]) -> Document:
 
 @whole
 def rule_document(rule: Rule) -> Iterator[Block]:
-    """One rule: what it says, when, who says so, worked cases, errata, and where it is wrong."""
+    """Show one rule: formula, conditions, sources, worked cases, errata, and its limits."""
     trust = "" if rule.basis == "published" else f", basis: {rule.basis}"
     unit = f"   [{rule.gives_unit}]" if rule.gives_unit else ""
     statement = f"if {rule.formula}" if rule.formula else "holds whenever it applies"
@@ -279,7 +279,7 @@ def _example(rule: Rule, example: Example) -> str:
 
 
 def examples_document(results: Sequence[ExampleResult]) -> Document:
-    """What failed, then one sentence that counts."""
+    """Show what failed, then a sentence that counts."""
     failed = [result for result in results if not result.passed]
     rules = len({result.rule for result in results})
     if not failed:
@@ -296,7 +296,7 @@ def examples_document(results: Sequence[ExampleResult]) -> Document:
 
 
 def doctor_document(examined: Sequence[Examined]) -> Document:
-    """One row for each solver and case, then what follows from it."""
+    """Show one row for each solver and case, then the conclusion."""
     deciding = [one for one in examined if one.decides]
     solver, lies = deciding[0].solver, any(one.wrong for one in deciding)
     verdict = f"{solver} gives the right answer to each; plans may rest on it."

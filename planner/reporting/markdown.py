@@ -1,4 +1,4 @@
-"""Draws a document as Markdown: for a forge and an editor, or as a comment on a pull request."""
+"""Draws a document as Markdown: for a forge and an editor, or as a pull-request comment."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _NO_CODE = re.compile(r"[\\`|]|^\s|\s$")
 _EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _MENTION = re.compile(r"(?<![\w.])@(?=\w)")
 _REFERENCE = re.compile(r"#(?=\d)")
-"""GitHub takes `#12` for an issue, and tells that issue of it."""
+"""GitHub takes `#12` for an issue, and mentions this there."""
 _BLOCK_START = re.compile(r"^(\s*\d*)([#>+=-]|(?<=\d)[.)])(?=\s|$|[#=-])")
 
 
 def render(document: Iterable[Block]) -> str:
-    """The document as Markdown text that ends with a line feed."""
+    """Return the document as Markdown text that ends with a line feed."""
     return "\n\n".join(_block(block) for block in in_words(document)) + "\n"
 
 
 def picture(title: str, file: str) -> str:
-    """A picture in a file beside the document, with its title for who cannot see it."""
+    """Return a picture in a file beside the document, with its title as alternative text."""
     return f"![{_text(title)}]({file})"
 
 
@@ -70,13 +70,13 @@ def _block(block: Block) -> str:
 
 
 def _opening(raw: str) -> str:
-    """Text that begins a line: no name or sign can open a block of another kind."""
+    """Return text that begins a line, so that no name or sign opens a block of another kind."""
     return _BLOCK_START.sub(r"\1\\\2", _text(raw))
 
 
 @lru_cache(maxsize=10_000)
 def _text(raw: str) -> str:
-    """Words as they are, and code as such where no name in it stands against that."""
+    """Return words as they are, and code as such unless a name in it prevents that."""
     return "".join(
         f"`{part}`" if place % 2 and not _NO_CODE.search(part) else _words(part, place % 2 * "`")
         for place, part in enumerate(code_and_words(raw))
@@ -84,7 +84,7 @@ def _text(raw: str) -> str:
 
 
 def _words(raw: str, around: str) -> str:
-    """Show the text as it is: no name can open markup, HTML, a table cell or a mention."""
+    """Return the text as it is: no name can open markup, HTML, a table cell or a mention."""
     text = visible(f"{around}{raw}{around}")
     if not _MARKED.search(text):
         return text
@@ -94,14 +94,14 @@ def _words(raw: str, around: str) -> str:
 
 
 MOST_BYTES = 65_000
-"""GitHub takes 65,536 characters, of at least a byte each; the rest is left for who adds a line."""
+"""GitHub takes 65,536 characters, of at least a byte each; the rest is left for additions."""
 _ROWS = (1000, 300, 100, 30, 10, 3, 0)
-"""Of each table, at most: the first with which all fits."""
+"""The most rows of each table: the first of these with which everything fits."""
 _LONGEST_TITLE = 200
 
 
 def comment(document: Document, opened: Container[str], whole: str) -> str:
-    """The document as Markdown of at most `MOST_BYTES`; sections titled as in `opened` are open.
+    """Return the document as Markdown of at most `MOST_BYTES`; sections in `opened` are open.
 
     `whole` says where the rows stand that are cut off.
     """
@@ -132,7 +132,7 @@ def _drawn(
 
 
 def _cut(block: Block, most: int, whole: str) -> Iterator[Block]:
-    """The block with its first rows, and how many more there are."""
+    """Return the block with its first rows, and how many more there are."""
     left = 0
     if isinstance(block, Table):
         left, block = len(block.rows) - most, replace(block, rows=block.rows[:most])

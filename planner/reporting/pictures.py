@@ -1,6 +1,6 @@
 """Every kind of picture as SVG: within a page, or in a file of its own with its words inside.
 
-Names from a scenario are text nodes of an XML tree and so cannot open markup.
+Names from a scenario are text nodes of an XML tree, and so cannot open markup.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HEAD = 34
 
 
 TO = "data-to"
-"""Attribute of what leads somewhere, where the page says whither."""
+"""The attribute of what leads somewhere, if the page says where."""
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 720, 78, 12, 26, 220
 _LEGEND_ROW, _LEGEND_COLUMN, _MARK = 18, 170, 100
@@ -55,7 +55,7 @@ _LOOKS = {
         for number, colour in enumerate(_COLOURS[:3])
     },
 }
-"""How each class looks where no style sheet reaches into a picture; where one does, it decides."""
+"""How each class looks if no style sheet reaches into a picture; if one does, it decides."""
 _TEXT = {"font-size": "12", "font-family": "system-ui, 'DejaVu Sans', sans-serif"}
 
 
@@ -72,20 +72,20 @@ def put(parent: Element, tag: str, text: str = "", /, **attributes: object) -> E
 
 
 def canvas(across: int, down: int, **attributes: str) -> Element:
-    """An empty picture, hidden from screen readers: its words stand in the caption."""
+    """Return an empty picture, hidden from screen readers: its words are in the caption."""
     size = {"viewBox": f"0 0 {across} {down}", "aria-hidden": "true"}
     return Element("svg", {**size, **_TEXT, **attributes})
 
 
 def colour_class(number: int) -> str:
-    """The class of a number's colour."""
+    """Return the class of a number's colour."""
     return f"k{number % len(_COLOURS)}"
 
 
 def coloured(
     parent: Element, number: int, left: float, top: float, width: float, height: float
 ) -> Element:
-    """A band in a number's colour; one stripe at its foot for each time that colour was taken."""
+    """Draw a band in a number's colour, with a stripe for each time that colour was used before."""
     band = put(
         parent, "rect", class_=colour_class(number), x=left, y=top, width=width, height=height
     )
@@ -105,11 +105,11 @@ class _Drawn:
     end: Fraction
     says: str
     label: str = ""
-    """What stands over it."""
+    """The label above it."""
 
 
 def _bars_of(chart: Chart) -> Iterator[_Drawn]:
-    """Stacked from zero both ways, or each from where the last one ended."""
+    """Yield bars stacked from zero both ways, or each from where the last one ended."""
     bars = [series for series in chart.series if series.form == "bar"]
     totals = {place for place, _ in chart.marks}
     running = Fraction(0)
@@ -132,7 +132,7 @@ def _bars_of(chart: Chart) -> Iterator[_Drawn]:
 
 
 def chart_svg(chart: Chart) -> Element:
-    """Bars by category under lines, with their legend; of a waterfall far above zero the top."""
+    """Draw bars by category under lines, with a legend; of a waterfall far from zero, the top."""
     bars, places = list(_bars_of(chart)), range(len(chart.categories))
     lines = [series for series in chart.series if series.form == "line"]
     reached = [Fraction(0), *(bar.end for bar in bars)]
@@ -214,7 +214,7 @@ def _value(figure: Figure) -> Fraction:
 
 
 def _tick(span: Fraction) -> Fraction:
-    """A round distance between the lines of the grid."""
+    """Return a round distance between grid lines."""
     raw = span / _TICKS
     power = Fraction(10) ** floor(log10(raw))
     return next(power * step for step in (1, 2, 5, 10) if power * step >= raw)
@@ -227,7 +227,7 @@ _WIDEST = 1000
 
 
 def gantt(picture: Gantt) -> Element:
-    """A bar for each thing under the head of its group, its name beside it or inside."""
+    """Draw a bar for each thing under the head of its group, its name beside it or inside."""
     rows = sum(1 + len(bars) for _, bars in picture.groups)
     labels = _width(bar.label for _, bars in picture.groups for bar in bars) + 12
     right = labels + _CELL * picture.cells
@@ -263,7 +263,7 @@ def _width(names: Iterable[str]) -> int:
 
 
 def node_map_svg(picture: NodeMap) -> Element:
-    """Rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
+    """Draw rows of nodes under their quarters; jobs are numbered as in the list of jobs."""
     gpus = max(
         (len(held) for _, cells in picture.rows for held in cells if isinstance(held, tuple)),
         default=1,
@@ -324,13 +324,13 @@ _NO_PLAN = 6
 """The colour of an end that has no value."""
 _BEYOND = 40
 _LONGEST = 32
-"""Characters of a name, so that it ends before the bars; what they say has all of it."""
+"""The most characters of a name, so that it ends before the bars; the tooltip has all of it."""
 _WORD = 6.6
-"""Width of a character, for what must not overlap."""
+"""The width of a character, for what must not overlap."""
 
 
 def tornado(picture: Tornado) -> Element:
-    """Bars to both sides of one value, row by row; none for what moves nothing."""
+    """Draw bars to both sides of one value, row by row; none for what moves nothing."""
     moving = [
         (number, row)
         for number, row in enumerate(picture.rows, 1)
@@ -360,7 +360,7 @@ def tornado(picture: Tornado) -> Element:
 
 
 def bands(picture: Bands) -> Element:
-    """Curves that rise from no case to all cases, the values of interest marked on the first."""
+    """Draw curves that rise from no case to all cases, with values of interest on the first."""
     svg = canvas(_PLOT_WIDTH, _PLOT_BOTTOM + 46)
     x = _scale([value for _, values in picture.curves for value in values], _PLOT_LEFT, _PLOT_RIGHT)
     top = 26
@@ -397,7 +397,7 @@ def bands(picture: Bands) -> Element:
 
 
 def _scale(values: Iterable[float], first: float, last: float) -> Callable[[float], float]:
-    """From the least value at the first place to the greatest; what is infinite at the last."""
+    """Map values from the least at the first place to the greatest; infinite ones to the last."""
     every = list(values)
     known = [value for value in every if isfinite(value)]
     end = last - _BEYOND * (len(known) < len(every))
@@ -419,9 +419,9 @@ _DRAW: dict[type[Picture], Callable[..., Element]] = {
 
 
 def drawn(picture: Picture, links: Mapping[str, str] = MappingProxyType({})) -> str:
-    """For a page: its words stand in the caption there.
+    """Return the picture for a page, whose caption has its words.
 
-    `links` are addresses by what parts of it may lead to. They are for a mouse alone: what a
+    `links` are addresses by what parts of it may lead to. They are for a mouse only: what a
     picture shows stands in a table, too, with links for the keyboard.
     """
     return tostring(_linked(_DRAW[type(picture)](picture), links), encoding="unicode")
@@ -439,7 +439,7 @@ def _linked(tree: Element, links: Mapping[str, str]) -> Element:
 
 
 def picture_file(picture: Picture) -> str:
-    """For a file: no script, no font, its title and words inside, on white paper."""
+    """Return the picture for a file: no script, no font, its title and words inside, on white."""
     inner = _linked(_DRAW[type(picture)](picture), {})
     _, _, across, down = map(float, inner.attrib["viewBox"].split())
     svg = Element(

@@ -31,7 +31,7 @@ from planner.reporting.format import ascii_only, visible
 _STYLES = {"plain": "", "strong": "bold", "warning": "yellow", "faint": "dim"}
 _GAP = 2
 _NARROWEST_WORDS = 14
-"""Cells that a wrapping column keeps on a narrow page, unless all its words are shorter."""
+"""The least cells of a wrapping column on a narrow page, unless its words are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class TerminalOptions:
     unicode: bool = True
 
     def text(self, raw: str) -> str:
-        """The text as this output can show it."""
+        """Return the text as this output can show it."""
         clean = visible(raw)
         return clean if self.unicode else ascii_only(clean)
 
 
 def render(document: Iterable[Block], look: TerminalOptions) -> str:
-    """The document as text that ends with a line feed."""
+    """Return the document as text that ends with a line feed."""
     paper = io.StringIO()
     console = Console(
         file=paper,
@@ -107,7 +107,7 @@ def _wrapped(line: str, width: int, indent: str = "") -> list[str]:
 
 
 def _draw_table(console: Console, table: Table, look: TerminalOptions) -> None:
-    """Columns, or a small block for each row where the page is too narrow for them."""
+    """Draw columns, or a small block for each row if the page is too narrow."""
     titles = [look.text(column.title) for column in table.columns]
     rows = [
         [look.text(cell_text(cell)) for cell in row]

@@ -36,24 +36,24 @@ _NO_TITLES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class RelatedResults:
-    """Results about the same question as a plan's, as far as there are any."""
+    """Results about a plan's question, as far as there are any."""
 
     plans: Mapping[str, Plan] = field(default_factory=lambda: MappingProxyType({}))
-    """Other plans by name, to stand among the options."""
+    """Other plans by name, to show among the options."""
     alternatives: Alternatives | None = None
     sensitivity: Sensitivity | None = None
     comparison: Comparison | None = None
-    """The last plan against this one."""
+    """The last plan compared with this one."""
     risk: Risk | None = None
     changed: tuple[str, ...] = ()
-    """What of the inputs of the plan is not as it was when it was made, a sentence each."""
+    """Inputs of the plan that have changed since it was made, one sentence each."""
 
 
 ALONE = RelatedResults()
 
 
 def anchor_of(place: int) -> str:
-    """Of the section that stands in a place, from 0."""
+    """Return the anchor of a section by its position, from 0."""
     return f"section-{place + 1}"
 
 
@@ -78,12 +78,12 @@ _LEADS = {
     r"^jobs.*units|\.asked": "how-need",
     r"node_types|^sites": "how-site",
 }
-"""The paragraph on how a figure comes about, by what its sum over plan.json holds."""
+"""The paragraph that explains a figure, by what its formula over plan.json contains."""
 
 
 @lru_cache(maxsize=10_000)
 def _leads_to(sum_: str) -> str:
-    """Of costs and orders the paragraph on the one that it is of, if it is of one."""
+    """Return the paragraph on the one cost or order that the figures belong to, if it is one."""
     trace = next((to for pattern, to in _LEADS.items() if re.search(pattern, sum_)), "how-use")
     lines = set(re.findall(r"(?:costs|acquisitions)\[(\d+|\*)\]", sum_))
     alone = trace in ("how-cost", "how-bill") and len(lines) == 1 and "*" not in lines
@@ -91,17 +91,17 @@ def _leads_to(sum_: str) -> str:
 
 
 class TracedFile:
-    """Figures of a file; their sums begin with its name, and lead to the anchor `trace`."""
+    """Figures of a file; their formulas begin with its name, and lead to the anchor `trace`."""
 
     def __init__(self, found: Frozen, file: str, trace: str) -> None:
         self.read = FigureReader(found)
         self._prefix = f"{file}: " if file else ""
         self._trace = trace
         self.traces: set[str] = set()
-        """Anchors that figures have led to so far."""
+        """Anchors to which figures have led so far."""
 
     def figure(self, traced: TracedFigure, style: Style, trace: str = "") -> Figure:
-        """A figure for a table."""
+        """Return a figure for a table."""
         trace = trace or self._trace or _leads_to(traced.sum)
         self.traces.add(trace)
         return Figure(traced.value, style, self._prefix + traced.sum, trace)
@@ -126,21 +126,21 @@ class TracedFile:
     def figures(
         self, stem: str, *columns: tuple[str, str]
     ) -> Iterator[tuple[str, ColumnKind, Callable[[object], Figure]]]:
-        """Columns with their titles: of what the row completes to an entry, the named figure."""
+        """Return columns with their titles: the named figures of the entry that a row completes."""
         for title, name in columns:
             yield title, "number", self.each(f"{stem}.{name}")
 
     def day(self, iso: str, place: str, trace: str = "") -> Figure:
-        """A day that stands at a place of the file."""
+        """Return a day that stands at a place of the file."""
         stands = self.figure(TracedFigure(NOTHING.value, place), "day", trace)
         return replace(stands, value=date.fromisoformat(iso))
 
 
 class TracedPlan(TracedFile):
-    """A plan, the books kept of it, and the titles of the document's sections by their keys.
+    """A plan, its accounts, and the titles of the document's sections by their keys.
 
-    `name` is that of another plan than the one that the document is about, `beside` what is known
-    of the same question.
+    `name` is that of another plan than the one that the document is about; `beside` is what is
+    known of the same question.
     """
 
     def __init__(
@@ -157,19 +157,19 @@ class TracedPlan(TracedFile):
         self.capacity = Capacity(plan, self.read)
 
     def section(self, key: str) -> str:
-        """`section 10`, `appendix A`: where the document tells of it, or that another does."""
+        """Return `section 10` or `appendix A`; if the document lacks it, say where it is."""
         number = self._titles.get(key, "").partition(".")[0]
         if not number:
             return "the full edition"
         return f"{'section' if number.isdecimal() else 'appendix'} {number}"
 
     def link(self, text: str, key: str) -> Link:
-        """Words, and the section that they lead to."""
+        """Return words, and the section to which they lead."""
         place = list(self._titles).index(key) if key in self._titles else -1
         return Link(f"{text}, {self.section(key)}", anchor_of(place))
 
     def asked(self, job: int, quarter: int) -> TracedFigure:
-        """Units that a job asks for, also where it gives way, and those that APIs answer."""
+        """Return the units that a job asks for, including those that give way and those on APIs."""
         stem, apis = self._asked[job], range(len(self.plan.jobs[job].on_apis))
         on_apis = (f"jobs[{job}].on_apis[{api}][1][{quarter}]" for api in apis)
         places = [f"{stem}[{quarter}]", *(on_apis if stem.startswith("jobs") else ())]
@@ -188,28 +188,31 @@ class TracedPlan(TracedFile):
 
     @cached_property
     def quarters(self) -> range:
-        """Their places."""
+        """The indices of the quarters."""
         return range(len(self.plan.quarters))
 
     @cached_property
     def bill(self) -> tuple[tuple[int, Acquisition], ...]:
-        """Lines of the bill with their places in plan.json: by quarter, kind and offer."""
+        """The acquisitions with their places in plan.json: by quarter, kind and offer."""
         lines = enumerate(self.plan.acquisitions)
         return tuple(sorted(lines, key=lambda line: (line[1].quarter, line[1].kind, line[1].offer)))
 
     @cached_property
     def orders(self) -> tuple[tuple[int, Acquisition], ...]:
-        """The same by the day on which each must be ordered."""
+        """The acquisitions by the day on which each must be ordered."""
         return tuple(sorted(self.bill, key=lambda line: (line[1].order_by, line[1].offer)))
 
     def order_by(self, line: int) -> Figure:
-        """The day on which a line of the bill must be ordered, by its place in plan.json."""
+        """Return the day on which an acquisition must be ordered, by its place in plan.json."""
         day = self.plan.acquisitions[line].order_by
         return self.day(day, f"acquisitions[{line}].order_by")
 
     @cached_property
     def committed(self) -> tuple[tuple[str, Figure], ...]:
-        """What reservations cost after the horizon, as a field; none where they end within it."""
+        """Return what reservations cost after the horizon, as a field.
+
+        Nothing if they end in it.
+        """
         after = self.read.sum("acquisitions[*].committed_cents")
         charged = any(line.name == "commitments" for line in self.plan.costs)
         where = "as commitments in the cost" if charged else "in no cost of this plan"
@@ -218,7 +221,7 @@ class TracedPlan(TracedFile):
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
-        """Quarters that a table has columns for: all, or the first and the last of each year."""
+        """The quarters with columns in tables: all, or the first and the last of each year."""
         if len(self.quarters) <= _QUARTERS_SHOWN:
             return tuple(self.quarters)
         return tuple(sorted({0, *(year.quarters[-1] for year in self.accounts.years)}))
@@ -226,7 +229,7 @@ class TracedPlan(TracedFile):
     def by_quarter(
         self, of: Callable[[Any, int], TracedFigure]
     ) -> Iterator[tuple[str, ColumnKind, Callable[[Any], Cell]]]:
-        """Columns of counts, one for each quarter that is shown, of a row and that quarter."""
+        """Return columns of counts, one for each quarter shown, from a row and that quarter."""
 
         def cell(row: object, quarter: int) -> Cell:
             return self.figure(of(row, quarter), "count")
@@ -235,18 +238,18 @@ class TracedPlan(TracedFile):
         yield from columns_for(((labels[quarter], quarter) for quarter in self.columns), cell)
 
     def job(self, place: int) -> Link:
-        """The job that stands in a place, and where it is told of."""
+        """Return the job at a place, with a link to where it is shown."""
         name = self.plan.jobs[place].name
         return Link(name, self.job_anchor[name])
 
     @cached_property
     def job_anchor(self) -> dict[str, str]:
-        """Where each job is told of."""
+        """Where each job is shown."""
         return {job.name: f"job-{place}" for place, job in enumerate(self.plan.jobs, 1)}
 
 
 Section = tuple[str, "Callable[[TracedPlan], Iterable[Block]]"]
-"""Its title, and what it tells; left out where that is nothing."""
+"""A title and its content; left out if that is empty."""
 
 
 def numbered_sections(

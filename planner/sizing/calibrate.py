@@ -1,7 +1,7 @@
-"""Compares predictions with measured runs, and learns by how much to move them.
+"""Compares predictions with measured runs, and learns by how much to correct them.
 
-The shipped model is not thrown away for a handful of runs: it counts as so many runs that came
-out exactly as predicted, and measured runs are averaged with these.
+The shipped model is not discarded for a handful of runs: it counts as so many runs that came out
+exactly as predicted, and measured runs are averaged with these.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def compare(
 
 
 def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> Reasoning:
-    """What rules say of a serving run on its own GPUs and under its own load."""
+    """Return what rules say of a serving run on its own GPUs and under its own load."""
     replica = sizer.situation(run.job(percentile), run.gpu_type, run.gpus)
     if run.load == "batch":  # whose prompts are all taken in by one pass
         return replica.within({"prefill_launch_s": Known(0, "s", "measured")})
@@ -67,7 +67,7 @@ def replica_of(run: ServingMeasurement, sizer: Sizer, percentile: int = 50) -> R
 
 
 def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:
-    """What is expected of a run under its own load; `replica` is it on its own GPUs."""
+    """Return what is expected of a run under its own load; `replica` is it on its own GPUs."""
     if run.load != "open":
         return replica.number
     loaded = Replica(replica)
@@ -78,13 +78,13 @@ def expected_of(run: ServingMeasurement, replica: Reasoning) -> Figures:
 
 
 def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBook) -> Calibration:
-    """Average measured runs with the shipped model: tuning runs by method, serving runs by model.
+    """Average measured runs with the shipped model: tuning by method, serving by model.
 
-    Where the model counts as k runs, n runs of a group with mean ratio r give the factor
-    `(k × p + n × r) / (k + n)`; p is what the runs of the other groups say in the same way.
-    Of serving runs, some of which are far off, it is the median of all these instead.
-    First tokens of a model come later by the median of its runs, in decoding steps.
-    Raises InputError where no run can be compared.
+    If the model counts as k runs, n runs of a group with mean ratio r give the factor `(k × p +
+    n × r) / (k + n)`; p is what the runs of the other groups say in the same way. For serving
+    runs, some of which are far off, it is the median of all these instead. First tokens of a
+    model come later by the median of its runs, in decoding steps. Raises InputError if no run
+    can be compared.
     """
     tuned = [run for run in runs if isinstance(run, Measurement)]
     served = [run for run in runs if isinstance(run, ServingMeasurement)]
@@ -112,7 +112,7 @@ def calibrate(runs: MeasuredRuns, sizer: Sizer, catalog: Catalog, rules: RuleBoo
 
 
 def _slower(run: Measurement, sizer: Sizer) -> Fraction | None:
-    """Measured over expected time of a tuning run's steps; None where either is unknown."""
+    """Return measured over expected time of a tuning run's steps; None if either is unknown."""
     if run.gpu_type is None or run.tokens_per_second_per_gpu is None:
         return None
     on = sizer.situation(run.job, run.gpu_type, run.gpus, run.fabric_gb_per_s)
@@ -121,7 +121,7 @@ def _slower(run: Measurement, sizer: Sizer) -> Fraction | None:
 
 
 def _served_slower(run: ServingMeasurement, sizer: Sizer) -> Fraction | None:
-    """Measured over expected time of a serving run, the mean of what its tokens and rate say."""
+    """Return measured over expected time of a serving run: the mean over its tokens and rate."""
     replica = replica_of(run, sizer)
     found = []
     expected_ms = expected_of(run, replica)("tpot_ms")
@@ -149,7 +149,7 @@ def _first_tokens(runs: Iterable[ServingMeasurement], sizer: Sizer) -> tuple[Fir
 
 def _factors(fact: str, ratios: Sequence[tuple[str, Fraction]], weight: Fraction) -> Factors:
     def together(before: Fraction, weight: Fraction, ratios: list[Fraction]) -> Fraction:
-        """What was believed before, counted as `weight` runs, together with the runs."""
+        """Combine what was believed before, counted as `weight` runs, with the runs."""
         if fact == SERVING_TIMES:
             return median([before] * ceil(weight) + ratios)
         return (before * weight + sum(ratios, Fraction(0))) / (weight + len(ratios))

@@ -1,4 +1,4 @@
-"""What measured runs say of predictions, and by how much they move them."""
+"""What measured runs say of predictions, and by how much they correct them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _MB_PER_GB: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPair:
-    """One tuning run beside the peak that is predicted of it, like against like."""
+    """One tuning run beside the peak that is predicted for it, of the same kind."""
 
     run: Measurement
     memory: Memory | None
-    """All that is predicted of it; None where the run says too little."""
+    """All that is predicted of it; None if the run says too little."""
     card_gb: Fraction | None = None
-    """Memory of the run's GPU as its driver reports it, GB of 10^9 bytes, where it is known."""
+    """The memory of the run's GPU as its driver reports it, in GB of 10^9 bytes, if it is known."""
 
     @property
     def predicted_gb(self) -> Fraction | None:
-        """The predicted figure of the kind that was measured, GB of 10^9 bytes per GPU.
+        """Return the prediction of the measured kind, in GB of 10^9 bytes per GPU.
 
-        What is held as cache never exceeds the card: the allocator gives it back before it fails.
+        Cache never exceeds the card: the allocator gives it back before it fails.
         """
         if self.memory is None or self.run.kind is None:
             return None
@@ -49,7 +49,7 @@ class MeasuredPair:
 
     @property
     def ratio(self) -> Fraction | None:
-        """Measured over predicted; None where either is missing."""
+        """Return measured over predicted; None if either is missing."""
         if self.run.peak_gb is None or not self.predicted_gb:
             return None
         return self.run.peak_gb / self.predicted_gb
@@ -57,15 +57,15 @@ class MeasuredPair:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredGroup:
-    """By how much the runs of one method or model move its predictions."""
+    """How far the runs of one method or model correct its predictions."""
 
     name: str
     runs: int
     """Runs with a figure that could be compared."""
     ratio: Fraction
-    """Measured over predicted: the mean, of serving runs the median."""
+    """Measured over predicted: the mean; for serving runs, the median."""
     factor: Fraction
-    """What predictions are multiplied by."""
+    """The factor for predictions."""
 
 
 PEAKS: Final = "memory_calibration"
@@ -91,15 +91,15 @@ class Factors:
     groups: tuple[MeasuredGroup, ...]
     """By method or model, sorted; only those with runs."""
     elsewhere: Fraction
-    """The factor for a group of which no run was measured."""
+    """The factor for a group without measured runs."""
 
     @property
     def what(self) -> str:
-        """What is multiplied, in words."""
+        """Return what is multiplied, in words."""
         return _MOVED[self.fact]
 
     def group(self, name: str | None) -> MeasuredGroup | None:
-        """The runs of a method or model; None where there are none."""
+        """Return the runs of a method or model; None if there are none."""
         return next((one for one in self.groups if one.name == name), None)
 
 
@@ -111,7 +111,7 @@ class FirstTokens:
     runs: int
     """Runs with a time to the first token."""
     delay_steps: Fraction
-    """Decoding steps: the median of the runs, and of the shipped model, which expects none."""
+    """In decoding steps: the median of the runs, and of the shipped model, which expects none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +119,13 @@ class Calibration:
     """What measured runs say about the predictions."""
 
     factors: tuple[Factors, ...]
-    """Of each figure that some run tells."""
+    """One for each figure that some run tells."""
     first_tokens: tuple[FirstTokens, ...] = ()
-    """By model, sorted; other models are as expected, as it is the engine's settings that delay."""
+    """By model, sorted. Other models are as expected, since the delay comes from the engine's
+    settings."""
 
     def facts(self, job: Job) -> dict[str, Known]:
-        """What rules know of the measured runs that speak for a job."""
+        """Return what rules know of the measured runs that speak for a job."""
         known = {
             factors.fact: Known(group.factor if group else factors.elsewhere, "ratio", "measured")
             for factors, group in self._for(job)
@@ -135,7 +136,7 @@ class Calibration:
         return known
 
     def told(self, job: Job) -> tuple[str, ...]:
-        """By how much measured runs move what is expected of a job, in sentences."""
+        """Say in sentences how far measured runs correct what is expected of a job."""
         said = []
         for factors, group in self._for(job):
             factor = group.factor if group else factors.elsewhere

@@ -22,7 +22,7 @@ _PHASES: Final = {
     "step": "step_gb_per_gpu",
     "save": "save_gb_per_gpu",
 }
-"""Tuning: what is live at once in each phase; the largest, and what is beside it, is the peak."""
+"""Tuning: what is live at once in each phase; the peak is the largest, plus what is always live."""
 
 _PARTS: Final = {
     "paged states": "paged_on_gpu_gb",
@@ -33,7 +33,7 @@ _PARTS: Final = {
     "activations": "activation_gb_per_gpu",
     "CUDA graphs": "graphs_gb_per_gpu",
 }
-"""Tuning: what is beside any phase. Serving: what is live all the time; the sum is the peak."""
+"""Tuning: what is live in every phase. Serving: what is live all the time; the peak is the sum."""
 
 _PEAKS: Final = {
     "peak_mb": "peak_gb_per_gpu",
@@ -45,7 +45,7 @@ _PEAKS: Final = {
     "reserved_mb": "reserved_gb_per_gpu",
     "nvidia_smi_mb": "nvidia_smi_gb_per_gpu",
 }
-"""Figures of `Memory`, per GPU, by the results that they are."""
+"""Figures of `Memory`, per GPU, by the results of rules that give them."""
 
 _NEEDED: Final = (
     "gpus",
@@ -111,7 +111,7 @@ class Tries:
 
     @cached_property
     def by_peak(self) -> bool:
-        """Whether the job says enough to tell the peak of memory per GPU, which then decides."""
+        """Return whether the job says enough for the peak of memory per GPU, which then decides."""
         if self._like is not None:
             return self._like.by_peak
         return self._situation(None, 1, 1, None).derive("peak_gb_per_gpu") is not None
@@ -130,7 +130,7 @@ class Tries:
         return self._situation(gpu, gpus, (enough or gpus) if self.by_peak else None, enough)
 
     def counted(self, needed: int) -> int:
-        """The number of GPUs that a job takes which needs so many, as the rules allow it."""
+        """Return the number of GPUs that rules allow a job which needs so many."""
         if self._like is not None:
             return self._like.counted(needed)
         if needed not in self._known:
@@ -179,7 +179,7 @@ class Placement(NamedTuple):
     trace: Trace
 
     def updated(self, **told: object) -> Placement:
-        """The same where the candidate has other figures."""
+        """Return the placement with other figures of its candidate."""
         return self._replace(candidate=self.candidate.model_copy(update=told))
 
 
@@ -190,14 +190,14 @@ class _Settled(NamedTuple):
     too_small: Derivation | None
     """What was missing at the largest count on which the peak did not fit."""
     raised_by: str
-    """What a count above the need for memory is owed to; empty: to nothing."""
+    """What requires a count above the need for memory; empty: nothing."""
 
 
 class Counter:
     """Finds the smallest GPU count that every rule allows."""
 
     def __init__(self, rules: RuleBook, exclusions: tuple[Rule, ...]) -> None:
-        """`exclusions` are those that hold in this scenario, the waived ones left out."""
+        """`exclusions` are those that hold in this scenario, without the waived ones."""
         counted = rules.depending_on(_COUNT)
         limits = [rule for rule in exclusions if counted & rule.asks]
         self._eligibility = tuple(rule for rule in exclusions if rule not in limits)
@@ -211,7 +211,7 @@ class Counter:
         self._local = rules.depending_on(GPU_FACTS | _COUNT)
 
     def refuse(self, gpu_type: str, situation: Reasoning) -> list[Rejection]:
-        """Every rule that keeps the job off this GPU type, whatever the count."""
+        """Return every rule that keeps the job off this GPU type, whatever the count."""
         return [
             _rejection(gpu_type, rule, situation)
             for rule in self._eligibility
@@ -219,14 +219,15 @@ class Counter:
         ]
 
     def hangs_on_gpu(self, rule: Rule) -> bool:
-        """Whether a rule says one thing on one GPU type and another on the next."""
+        """Return whether a rule says one thing on one GPU type and another on the next."""
         return bool(self._local & (rule.asks | {*PLACEHOLDER.findall(rule.message or "")}))
 
     def place(self, gpu_type: str, gpu: Mapping[str, Known], job: Tries) -> Placement | Rejection:
         """Size a job on one GPU type.
 
-        Where the peak of memory is known, one count after another is tried until it fits; else the
-        rules give the count. One that a rule refuses, or that is too slow, gives way to the next.
+        If the peak of memory is known, one count after another is tried until it fits; otherwise
+        the rules give the count. A count that a rule refuses, or that is too slow, gives way to
+        the next.
         """
         first, passed_over = self._first(gpu, job)
         found = self._settled(gpu_type, gpu, job, first)
@@ -237,14 +238,14 @@ class Counter:
         return _placement(gpu_type, found)
 
     def fewest(self, gpu: Mapping[str, Known], job: Tries) -> int | None:
-        """GPUs of the smallest count of one type on which a job may run; None if on none."""
+        """Return the smallest count of one type on which a job may run; None if there is none."""
         found = self._settled("", gpu, job, self._first(gpu, job)[0])
         return None if isinstance(found, Rejection) else ceil(_number(found.at, "gpus"))
 
     def place_on(
         self, gpu_type: str, gpu: Mapping[str, Known], job: Tries, gpus: int
     ) -> Placement | Rejection | None:
-        """Size a job on exactly so many GPUs of a type; None where it takes another count."""
+        """Size a job on exactly so many GPUs of a type; None if it takes another count."""
         first = job.counted(gpus) if job.by_peak else None
         found, is_last = next(self._attempts(gpu_type, gpu, job, first))
         if isinstance(found, Rejection):
@@ -254,9 +255,9 @@ class Counter:
     def place_faster(
         self, placed: Placement, gpu: Mapping[str, Known], job: Tries
     ) -> Iterator[Placement]:
-        """Twice as many GPUs, and so on, as far as the rules allow and the run gets shorter.
+        """Yield twice as many GPUs, and so on, while rules allow it and the run gets shorter.
 
-        Of a run within a week nobody gains by that: others have the GPUs after it.
+        For a run within a week this gains nothing: others have the GPUs after it.
         """
         one = placed.candidate
         while one.planned_hours is not None and one.planned_hours > WEEK_HOURS:
@@ -270,7 +271,7 @@ class Counter:
             yield faster
 
     def _first(self, gpu: Mapping[str, Known], job: Tries) -> tuple[int | None, int | None]:
-        """The count to begin with, and the one before it; None where rules give the count.
+        """Return the first count and the one before it; None if rules give the count.
 
         Counts whose need, alike on every GPU type, is more than this one offers are passed over.
         """
@@ -307,10 +308,10 @@ class Counter:
         gpus: int | None,
         enough: int | None = None,
     ) -> Iterator[tuple[_Settled | Rejection, bool]]:
-        """What comes of one count after another, and whether it is the last word on the job.
+        """Yield the outcome of one count after another, and whether it is final for the job.
 
-        `gpus` is the first of them; None: the one that rules give. `enough` is the smallest count
-        that fits; larger ones are owed to something else.
+        `gpus` is the first of them; None: the one that rules give. `enough` is the smallest
+        count that fits; larger ones have another cause.
         """
         objection: Rejection | None = None
         too_small: Derivation | None = None
@@ -387,7 +388,7 @@ def _placement(gpu_type: str, found: _Settled) -> Placement:
 
 
 def memory_at(situation: Reasoning) -> Memory | None:
-    """Gather what the rules say at a number of GPUs; None where they cannot tell the peak."""
+    """Gather what the rules say at a number of GPUs; None if they cannot tell the peak."""
     peaks = {name: _mb(situation, result) for name, result in _PEAKS.items()}
     if peaks["peak_mb"] is None:
         return None
@@ -405,7 +406,7 @@ def _mb(situation: Reasoning, result: str) -> int | None:
 
 
 def _asked(job: Tries) -> tuple[str, ...]:
-    """Results without which there is no candidate for this job."""
+    """Return the results without which there is no candidate for this job."""
     by_peak = (_FREE,) if job.by_peak else ()
     by_load = () if job.job.derive("requests_per_second") is None else (_REPLICAS,)
     allowed = job.job.number("window_hours")
@@ -414,7 +415,7 @@ def _asked(job: Tries) -> tuple[str, ...]:
 
 
 def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
-    """What one GPU of the count tried last would have to hold."""
+    """Say what one GPU of the last count would have to hold."""
     rule = free.rule
     need, offer = (float(_number(at, name)) for name in ("needed_gb_per_gpu", "usable_gb_per_gpu"))
     gpus = ceil(_number(at, "gpus"))
@@ -428,7 +429,7 @@ def _too_small(gpu_type: str, free: Derivation, at: Reasoning) -> Rejection:
 
 
 def _decided_by(at: Reasoning) -> str:
-    """Which layer set the count."""
+    """Return which layer set the count."""
     needed = at.number("gpus_needed")
     derivation = at.derive("gpus")
     if derivation is None or derivation.rule is None or needed is None or at.number("stated_gpus"):

@@ -25,7 +25,7 @@ from planner.sizing.count import Counter, Placement, Tries
 from planner.sizing.engine import Known, Reasoning
 
 Figures = Callable[[str], Exact | float | None]
-"""Gives the figure of a name; None where it is unknown."""
+"""Returns the figure of a name; None if it is unknown."""
 
 _HIGH: Final = "in_flight_high"
 _PLANNED: Final = "planned_requests_per_second"
@@ -38,16 +38,16 @@ _TOLD: Final = {
 }
 
 _ALONE: Final = Fraction(1, 128)
-"""Requests in flight on the average with which each is alone; a mean is a multiple of it."""
+"""The mean number of requests in flight at which each is alone; other means are multiples of it."""
 _BELOW: Final = 1e-9
-"""Share of a figure that is more than floating point can be off."""
+"""A share of a figure that exceeds any error of floating point."""
 _MANY: Final = 1000
-"""Engines that never let a prompt wait."""
+"""So many engines never let a prompt wait."""
 _TOO_SLOW: Final = "job.latency"
 
 
 class Replica:
-    """One situation of a replica, in which the requests that it has are given in turn."""
+    """One situation of a replica, in which the number of its requests varies."""
 
     def __init__(
         self,
@@ -55,18 +55,18 @@ class Replica:
         results: tuple[str, ...] = (_RATE, _PLANNED, _HIGH, *_TOLD),
         varied: str = "in_flight",
     ) -> None:
-        """`results` are what may be asked for where `varied` is given."""
+        """`results` are what may be asked for once `varied` is given."""
         self.situation = situation
         self._results, self._varied = results, varied
         self._estimators: dict[tuple[str, ...], Callable[[dict[str, Exact | float]], None]] = {}
         self._estimated: dict[tuple[tuple[str, Exact | float], ...], Figures] = {}
 
     def exactly(self, **given: Exact | float) -> Figures:
-        """What the rules say with these figures."""
+        """Return what the rules say with these figures."""
         return self._with(given).number
 
     def estimated(self, **given: Exact | float) -> Figures:
-        """The same to a dozen digits: the results alone."""
+        """Return the results alone, to a dozen digits."""
         key = tuple(given.items())
         if key not in self._estimated:
             self._estimated[key] = self._estimate(given)
@@ -101,7 +101,7 @@ class Replica:
         return self._with({self._varied: 1}).formulas(self._results)
 
     def in_flight_at(self, requests_per_second: Exact, most: Exact) -> Exact:
-        """Requests in flight where it takes so many per second; `most` if it cannot."""
+        """Return the requests in flight if it takes so many per second; `most` if it cannot."""
         asked = float(requests_per_second)
 
         def excess(mean: float) -> float:  # of as much as is asked, there is none too little
@@ -110,7 +110,7 @@ class Replica:
         return min(_most_in_flight(most, excess) + _ALONE, most)
 
     def rate_with_room(self, places: int) -> Exact | float:
-        """The rate up to which requests hardly ever wait for one of so many places."""
+        """Return the rate up to which requests hardly ever wait for one of so many places."""
 
         def excess(mean: float) -> float:
             high = self.estimated(in_flight=mean)(_HIGH)
@@ -121,7 +121,7 @@ class Replica:
     def latency_at(
         self, in_flight: Exact | float, *, exactly: bool = False
     ) -> dict[str, Exact | float | None]:
-        """What users wait at the percentile with so many requests in flight on the average.
+        """Return what users wait at the percentile, given the mean of requests in flight.
 
         Tokens come as slowly as with the requests that the percentile allows for.
         """
@@ -140,7 +140,7 @@ class Replica:
 
 
 def _most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
-    """Requests that the memory of an engine holds, `most` at most; `alone` it holds one of them."""
+    """Return the requests that an engine's memory holds, at most `most`; `alone` it holds one."""
     offered = alone.number("usable_gb_per_gpu")
     if offered is None:
         return 1
@@ -154,12 +154,12 @@ def _most_held(engine: Reasoning, alone: Reasoning, most: int) -> int:
 
 
 def _most_in_flight(most: Exact, excess: Callable[[float], float]) -> Fraction:
-    """The largest mean up to `most` without an excess, as `_most_of`."""
+    """Return the largest mean up to `most` without an excess, as `_most_of`."""
     return _most_of(int(most / _ALONE), lambda parts: excess(parts * float(_ALONE))) * _ALONE
 
 
 def _most_of(most: int, excess: Callable[[int], float]) -> int:
-    """The largest figure up to `most` without an excess, which grows with it; 0 if there is none.
+    """Return the largest figure up to `most` without an excess, which grows with it; 0: none.
 
     By regula falsi (Illinois), with a bisection in each third step.
     """
@@ -183,7 +183,7 @@ def _most_of(most: int, excess: Callable[[int], float]) -> int:
 
 
 class _Split(NamedTuple):
-    """Engines of one replica by what they do."""
+    """The engines of one replica by what they do."""
 
     prefill: int
     decode: int
@@ -211,9 +211,9 @@ class Endpoint:
         self._most = int(job.number("concurrency_at_most") or 1)
 
     def place(self, gpu_type: str, gpu: Mapping[str, Known]) -> tuple[Placement, ...] | Rejection:
-        """Candidates on one GPU type by GPUs of a replica, none of them no better than another.
+        """Return the candidates on one GPU type by GPUs of a replica, without dominated ones.
 
-        One at least; with more GPUs, a replica holds and takes more requests, or answers sooner.
+        At least one; with more GPUs, a replica holds and takes more requests, or answers sooner.
         """
         found: list[Placement] = []
         objection: Rejection | None = None
@@ -244,7 +244,7 @@ class Endpoint:
         )
 
     def _first(self, gpu_type: str, gpu: Mapping[str, Known]) -> Rejection:
-        """Why there is no candidate at all, in the words of whatever refuses one request."""
+        """Say why there is no candidate at all, in the words of whatever refuses one request."""
         found = self._counter.place(gpu_type, gpu, self._alone)
         if isinstance(found, Rejection):
             return found
@@ -263,7 +263,7 @@ class Endpoint:
         return Rejection(gpu_type=gpu_type, rule=rule, message=message)
 
     def _counts(self, gpu: Mapping[str, Known]) -> Iterator[int]:
-        """GPUs of a replica that may be tried: as many as share its layers within a node."""
+        """Return the GPU counts to try: as many as can share a replica's layers within a node."""
         tries = self._alone
         if self._serve.gpus_per_replica is not None:
             yield self._serve.gpus_per_replica
@@ -282,7 +282,10 @@ class Endpoint:
             gpus = larger
 
     def _forms(self, gpu: Mapping[str, Known]) -> Iterator[tuple[int, _Split | None]]:
-        """GPUs of an engine, and engines of a replica, one that does all if None; fewest first."""
+        """Yield GPUs of an engine and engines of a replica, fewest first.
+
+        None: one that does all.
+        """
         counts = self._counts(gpu)
         if self._serve.disaggregated is None:
             yield from ((gpus, None) for gpus in counts)
@@ -291,7 +294,7 @@ class Endpoint:
         yield from sorted(forms, key=lambda form: (form[0] * sum(form[1]), form))
 
     def _splits(self, gpu: Mapping[str, Known], gpus: int) -> Iterator[_Split]:
-        """Divisions of so many engines of a replica within a node: the one that takes the most."""
+        """Return divisions of so many engines within a node: the one that takes most."""
         stated = self._serve.disaggregated
         if stated is not None and stated.prefill_engines and stated.decode_engines:
             yield _Split(stated.prefill_engines, stated.decode_engines)
@@ -312,7 +315,7 @@ class Endpoint:
     def _on(
         self, gpu_type: str, gpu: Mapping[str, Known], gpus: int, split: _Split | None
     ) -> Placement | Rejection:
-        """The candidate on so many GPUs for each engine of a replica."""
+        """Return the candidate on so many GPUs for each engine of a replica."""
         held = self._held(gpu, gpus)
         if not held:
             return self._first(gpu_type, gpu)
@@ -338,15 +341,15 @@ class Endpoint:
         return placed.updated(**told, prefill_gpus=gpus * split.prefill)
 
     def _held(self, gpu: Mapping[str, Known], gpus: int) -> int:
-        """The most requests that a replica has memory for; 0: not for one."""
+        """Return the most requests for which a replica has memory; 0: not even one."""
         if self._serve.concurrency is not None:
             return self._serve.concurrency
         return _most_held(self._engine.on(gpu, gpus), self._alone.on(gpu, gpus), self._most)
 
     def _taken(self, replica: Replica, held: int) -> Exact:
-        """The most requests in flight with which a replica keeps to what is asked; 0: with none.
+        """Return the most requests in flight with which a replica keeps its targets; 0: none.
 
-        Where a wait is asked for, no more than leave it a place among those that it holds.
+        If a wait is limited, no more than leave it a free place among those that it holds.
         """
         if not self._targets:
             return held
@@ -393,7 +396,7 @@ class Endpoint:
         )
 
     def _at(self, held: int, in_flight: Exact | None, split: _Split | None) -> Tries:
-        """The job where a replica holds so many requests, and takes as many as are in flight."""
+        """Return the job with so many requests held, and so many in flight."""
         key = (held, in_flight, split)
         if key not in self._tries:
             facts = {} if self._serve.concurrency is not None else {"concurrency": _requests(held)}
@@ -407,7 +410,7 @@ class Endpoint:
         return self._tries[key]
 
     def _loaded(self, placed: Placement, replica: Replica, held: int, taken: Exact) -> Placement:
-        """The candidate with its replicas by quarter, and what its users will see."""
+        """Return the candidate with its replicas by quarter, and what its users will see."""
         situation = placed.situation
         planned = situation.number(_PLANNED)
         if planned is None:
@@ -436,7 +439,7 @@ class Endpoint:
 
 
 def _nearer(objection: Rejection | None, placed: Rejection) -> Rejection:
-    """The one that misses its targets by less; the later where it is not about these."""
+    """Return the one that misses its targets by less; the later if it is not about these."""
     if objection is None or not objection.missed or not placed.missed:
         return placed
     return min(placed, objection, key=lambda one: one.times_as_long)
@@ -447,7 +450,7 @@ def _requests(count: Exact) -> Known:
 
 
 def _as_good_beside_others(other: Candidate, candidate: Candidate) -> bool:
-    """Whether as many of another as have its GPUs take as much, and no more of a host."""
+    """Return whether as many of another as have its GPUs take as much, and no more of a host."""
     times = candidate.gpus // other.gpus
     return (
         times > 0
@@ -458,13 +461,13 @@ def _as_good_beside_others(other: Candidate, candidate: Candidate) -> bool:
 
 
 def _as_good(other: Candidate, candidate: Candidate) -> bool:
-    """Whether another candidate takes no more of anything, in pieces that are no larger."""
+    """Return whether another candidate takes no more of anything, in pieces that are no larger."""
     return other.gpus <= candidate.gpus and other.takes_no_more(
         candidate, "gpus", "cpus", "memory_mb"
     )
 
 
 def _ms(figure: Exact | float, above: Exact | float = 0) -> str:
-    """Without decimals from 10 ms on, rounded up where it would read as what it is above."""
+    """Format ms: without decimals from 10 ms on, rounded up if it would read as its limit."""
     told = f"{float(figure):,.0f}" if figure >= 10 else f"{float(figure):.2g}"
     return f"{ceil(10 * figure) / 10:,.1f}" if above and told == _ms(above) else told

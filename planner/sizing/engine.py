@@ -35,11 +35,11 @@ from planner.inputs.rules.rule import (
 )
 
 ASSUMED: Final = "assumed"
-"""Origin of a value that nobody stated."""
+"""The origin of a value that nobody stated."""
 
 
 class Known(NamedTuple):
-    """A value with its unit and where it comes from."""
+    """A value with its unit and its origin."""
 
     value: Value
     unit: str
@@ -62,7 +62,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class DerivationStep:
-    """One line of a sum: which rule, what went in, what came out, who says so."""
+    """One line of a derivation: the rule, its inputs, its result and its sources."""
 
     __pydantic_config__: ClassVar[ConfigDict] = Frozen.model_config
 
@@ -76,7 +76,7 @@ class DerivationStep:
 
     @property
     def worked(self) -> str:
-        """The same with figures in: `((10 × 2) + (2 × 0.125)) × 1.5`."""
+        """The formula with figures: `((10 × 2) + (2 × 0.125)) × 1.5`."""
         figures = {one.name: one.value for one in self.inputs if isinstance(one.value, float)}
         return with_figures(self.formula, figures)
 
@@ -85,7 +85,7 @@ class DerivationStep:
 class Derivation:
     """A value and how it came about; a plain fact has no rule.
 
-    Never changed once made; not declared frozen, which would cost every sizing a tenth.
+    It never changes; it is not declared frozen, which would cost every sizing a tenth.
     """
 
     known: Known
@@ -98,7 +98,7 @@ class Derivation:
 
     @cached_property
     def step(self) -> DerivationStep:
-        """As a reader sees it; only of what a rule gave."""
+        """Return the step as a reader sees it; only for what a rule gave."""
         if self.rule is None:
             raise LookupError(self.known)
         return DerivationStep(
@@ -117,7 +117,7 @@ def _quantity(name: str, known: Known) -> Quantity:
 
 
 def walk(roots: Iterable[Derivation | None]) -> tuple[Derivation, ...]:
-    """Every derivation below these, once, what is needed before what needs it.
+    """Yield every derivation below these once, what is needed before what needs it.
 
     A situation derives each name once, so identity tells whether one was seen.
     """
@@ -138,7 +138,7 @@ def walk(roots: Iterable[Derivation | None]) -> tuple[Derivation, ...]:
 
 
 class Trace(Sequence[DerivationStep]):
-    """Steps that are written when somebody reads them: few of the candidates that are sized are."""
+    """Steps that are written when somebody reads them, which happens for few candidates."""
 
     def __init__(
         self, before: tuple[Derivation, ...], roots: tuple[Derivation | None, ...]
@@ -152,12 +152,12 @@ class Trace(Sequence[DerivationStep]):
 
     @cached_property
     def rules(self) -> frozenset[str]:
-        """Ids of the rules that spoke."""
+        """Return the ids of the rules that were applied."""
         return frozenset(one.rule.id for one in self._walked if one.rule is not None)
 
     @cached_property
     def assumed(self) -> frozenset[str]:
-        """What the job leaves open and the steps below the roots fill in."""
+        """Return what the job leaves open and the steps below the roots fill in."""
         return frozenset(text for one in walk(self._roots) for text in one.assumed)
 
     @cached_property
@@ -171,28 +171,28 @@ class Trace(Sequence[DerivationStep]):
     def __getitem__(self, index: slice) -> tuple[DerivationStep, ...]: ...
 
     def __getitem__(self, index: int | slice) -> DerivationStep | tuple[DerivationStep, ...]:
-        """Give one step, or some."""
+        """Return one step, or some."""
         return self._steps[index]
 
     def __len__(self) -> int:
-        """How many steps there are."""
+        """Return how many steps there are."""
         return len(self._steps)
 
     def __eq__(self, other: object) -> bool:
-        """Equal to any sequence of the same steps."""
+        """Return whether it equals any sequence of the same steps."""
         return isinstance(other, Sequence) and self._steps == tuple(other)
 
     def __hash__(self) -> int:
-        """As the steps."""
+        """Return the hash of the steps."""
         return hash(self._steps)
 
 
 class _Open(NamedTuple):
-    """A rule that the facts of the outermost situation leave open, and what they settled of it."""
+    """A rule that the outermost facts leave open, and what they settled of it."""
 
     rule: Rule
     conditions: Sequence[tuple[str, Callable[[Value | None], bool]]]
-    """What is still to be decided: names, and what tells whether their value will do."""
+    """What remains to be decided: names, and tests of their values."""
     assumed: Sequence[str]
     """What nobody stated and the settled conditions rest on."""
 
@@ -203,7 +203,7 @@ class _Changes(NamedTuple):
     results: frozenset[str]
     """Names that may have another value."""
     switched: frozenset[str]
-    """Of these, those that another rule may give."""
+    """Those of them that another rule may give."""
 
 
 _NO_CHANGES: Final = _Changes(frozenset(), frozenset())
@@ -219,7 +219,7 @@ class _OpenRules:
         self._changes: dict[frozenset[str], _Changes] = {}
 
     def open(self, rule: Rule) -> _Open | None:
-        """What is left of a rule; None if a fact silences it."""
+        """Return what is left of a rule; None if a fact rules it out."""
         if rule.id not in self._opened:
             conditions: list[tuple[str, Callable[[Value | None], bool]]] = []
             assumed: list[str] = []
@@ -236,14 +236,14 @@ class _OpenRules:
         return self._opened[rule.id]
 
     def giving(self, name: str) -> tuple[_Open, ...]:
-        """Rules that give `name` and that no fact silences."""
+        """Return the rules that give `name` and that no fact rules out."""
         if name not in self._givers:
             opened = map(self.open, self._book.by_result.get(name, ()))
             self._givers[name] = tuple(one for one in opened if one is not None)
         return self._givers[name]
 
     def changed_by(self, facts: frozenset[str]) -> _Changes:
-        """What comes out otherwise where more is known."""
+        """Return the results that change if more is known."""
         if facts not in self._changes:
             results = self._book.depending_on(facts, self.open)
             switched = (
@@ -256,16 +256,17 @@ class _OpenRules:
 
 
 _Gathered = tuple[tuple[tuple[str, Known], ...], tuple[Derivation, ...], tuple[str, ...]]
-"""Inputs of a rule, what they rest on and what they assume."""
+"""The inputs of a rule, what they rest on and what they assume."""
 
 _Formulas = tuple[dict[str, Expression], dict[str, float]]
 """Formulas by their results, and figures."""
 
 
 class Reasoning:
-    """What is known in one situation, and what the rules make of it.
+    """What is known in one situation, and what the rules derive from it.
 
-    Situations nest: all that holds for a job holds for it on every GPU type, and is derived once.
+    Situations nest: all that holds for a job holds for it on every GPU type, and is derived
+    once.
     """
 
     def __init__(
@@ -281,13 +282,13 @@ class Reasoning:
         self._book = book
 
     def within(self, facts: Mapping[str, Known]) -> Reasoning:
-        """Reason on with more facts; they may settle what was derived, not restate a fact."""
+        """Return a situation with more facts; they may decide what was open, not restate a fact."""
         return Reasoning(self._book, facts, self)
 
     def derive(self, name: str) -> Derivation | None:
-        """Find a value: a fact, else what the one rule that speaks gives; None where unknown.
+        """Return a value: a fact, or what the one applicable rule gives; None if unknown.
 
-        Raises InputError where two rules claim the same value, or a formula cannot be computed.
+        Raises InputError if two rules claim the same value, or a formula cannot be computed.
         """
         if name not in self._derived:
             parent = self._parent
@@ -298,17 +299,17 @@ class Reasoning:
         return self._derived[name]
 
     def value(self, name: str) -> Value | None:
-        """Just the value, None where unknown."""
+        """Return just the value; None if unknown."""
         derivation = self.derive(name)
         return None if derivation is None else derivation.known.value
 
     def number(self, name: str) -> Exact | None:
-        """A value that must be a number, None where unknown."""
+        """Return a value that must be a number; None if unknown."""
         value = self.value(name)
         return None if isinstance(value, str | bool) else value
 
     def holds(self, rule: Rule) -> bool:
-        """Whether an exclusion or warning applies: it speaks, and its formula comes out true."""
+        """Return whether an exclusion or warning applies: its conditions and its formula hold."""
         if rule.id not in self._held:
             parent = self._parent
             if parent is not None and self._changes.results.isdisjoint(rule.asks):
@@ -323,7 +324,7 @@ class Reasoning:
         return self._held[rule.id]
 
     def fill(self, message: str) -> str:
-        """Write a message with its {facts} filled in."""
+        """Return a message with its {facts} filled in."""
 
         def put(name: str) -> str:
             value = self.value(name)
@@ -332,10 +333,11 @@ class Reasoning:
         return PLACEHOLDER.sub(lambda match: put(match[1]), message)
 
     def formulas(self, results: Iterable[str]) -> _Formulas | None:
-        """Formulas that give these results from what is known here, as far as they are known.
+        """Return formulas that give these results from what is known here, as far as known.
 
-        In the order in which they need each other, with the figures that they take from around.
-        None where rules switch with what is known here, which no fixed list of them can tell.
+        In the order in which they need each other, with the figures that they take from outside.
+        None if the choice of rules depends on what varies, so that no fixed list of formulas
+        exists.
         """
         formulas: dict[str, Expression] = {}
         fixed: dict[str, float] = {}
@@ -400,7 +402,7 @@ class Reasoning:
         return self._apply(speaking[0]) if speaking else None
 
     def applicable(self, name: str) -> tuple[Rule, ...]:
-        """Rules that give `name` and speak here; a fallback only where it is alone."""
+        """Return the rules that give `name` and apply here; a fallback only if it is alone."""
         return tuple(one.rule for one in self._speaking(name))
 
     def _speaking(self, name: str) -> tuple[_Open, ...]:
@@ -418,7 +420,7 @@ class Reasoning:
         return all(holds(self.value(name)) for name, holds in opened.conditions)
 
     def _largest_floor(self, name: str, speaking: Sequence[_Open]) -> Derivation | None:
-        """Several floors may hold at once, the largest counts; anything else is a contradiction."""
+        """Return the largest of several floors; any other conflict is an error."""
         if any(one.rule.kind != "floor" for one in speaking):
             clash = " and ".join(one.rule.id for one in speaking)
             raise InputError(
@@ -479,7 +481,7 @@ def _left_open(name: str, known: Known) -> str:
 
 
 def _told(value: Value) -> str:
-    """Round as one would in a sentence: `4,096`, `1,185.3`, `28.6`, `0.125`."""
+    """Round a number as one would in a sentence: `4,096`, `1,185.3`, `28.6`, `0.125`."""
     if isinstance(value, str | bool):
         return value_text(value)
     if value.denominator == 1:
@@ -515,7 +517,7 @@ class ExampleResult:
     """The example's sentence, or what is missing."""
     passed: bool
     message: str
-    """What was expected and what came out; empty where it passed."""
+    """What was expected and what came out; empty if it passed."""
 
 
 def run_examples(rules: RuleBook) -> list[ExampleResult]:
@@ -546,7 +548,7 @@ def _run(rules: RuleBook, rule: Rule, example: Example) -> ExampleResult:
 
 
 def _outcome(rules: RuleBook, rule: Rule, example: Example) -> Value | None:
-    """What a rule gives for an example; None if it does not speak or lacks a figure.
+    """Return what a rule gives for an example; None if it does not apply or lacks a figure.
 
     Facts that a condition fixes need not be repeated in the example.
     """

@@ -10,7 +10,7 @@ from planner.sizing.candidate import Candidate, Evidence, EvidenceOf, Rests
 from planner.sizing.engine import Reasoning
 
 _TOKENS: Final = "tokens_on_gpu"
-"""By which a figure of tuning grows, beside the model; of a replica, its requests at once."""
+"""What a tuning figure grows with, beside the model; for a replica, its requests at once."""
 
 
 _STARTED: Final = "vllm"
@@ -20,7 +20,7 @@ _STARTED: Final = "vllm"
 def evidence_of(
     candidate: Candidate, at: Reasoning, neighbours: Sequence[Neighbours]
 ) -> tuple[Evidence, ...]:
-    """Say of the memory of a candidate, then of its hours or its rate, what they rest on."""
+    """Say what the memory of a candidate rests on, and then its hours or its rate."""
     kind = at.value("kind")
     if kind == "fixed" or (candidate.decided_by == "stated" and candidate.memory is None):
         return (Evidence(figure="memory", rests="stated"),)
@@ -70,7 +70,7 @@ def _from(
     size: float,
     load: float | None,
 ) -> Evidence:
-    """Groups of this figure and method: on such GPUs, and on any."""
+    """Return groups of this figure and method: on such GPUs, and on any."""
 
     def says(rests: Rests, groups: Iterable[Neighbours]) -> Evidence:
         weighed = [(one.runs, float(one.error)) for one in groups]

@@ -1,4 +1,4 @@
-"""Sizes jobs by the rules: the ways to run each on every GPU type, and why on no other."""
+"""Sizes jobs by the rules: the ways to run each on every GPU type, and what rules out others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ LENGTH_UNKNOWN = (
     "holds its GPUs all quarter: neither `tune.dataset_tokens` nor `run.hours` says how long a run "
     "takes"
 )
-"""Of a tuning job: what a plan says of all such jobs at once, with what that may cost."""
+"""A note on tuning jobs of unknown length, which a plan gives once for all of them, with the
+cost."""
 
 _PEAK_NEEDS = ("batch", "sequence")
 _SERVE_APART = ("replicas", "whole_gpu", "load")
@@ -87,7 +88,7 @@ class Sizer:
         self._sizings: dict[Hashable, Sizing] = {}
 
     def _parts_of(self, gpu_type: str) -> Iterator[tuple[str, Mapping[str, Known]]]:
-        """Facts of the parts of a GPU type that policies allow, smallest first; last, shared."""
+        """Return facts of a GPU type's allowed parts, smallest first, shared ones last."""
         if self._policies.mig != "never":
             profiles = self._catalog.gpus[gpu_type].mig_profiles
             for name in sorted(
@@ -111,9 +112,9 @@ class Sizer:
         """Size one job on every GPU type that is considered.
 
         `origins` names the rule behind figures that were derived rather than stated; `peaks` are
-        requests per second of a serving job at the peak of each quarter, the highest that the job
-        states if left out.
-        Raises InputError for an unknown model, or where rules contradict each other.
+        requests per second of a serving job at the peak of each quarter, by default the highest
+        that the job states. Raises InputError for an unknown model, or if rules contradict each
+        other.
         """
         runs = () if job.run is None else (job.run,)
         listed = None if job.gpu_types is None else tuple(sorted(set(job.gpu_types)))
@@ -124,15 +125,15 @@ class Sizer:
         return self._sizings[key]
 
     def memory(self, job: Job, gpus: int) -> Memory | None:
-        """Peak of each GPU on so many of any type; None where the job says too little for it."""
+        """Return the peak of each of so many GPUs of any type; None if the job says too little."""
         return memory_at(Tries(self.reasoning(job)).at(gpus))
 
     def situation(
         self, job: Job, gpu_type: str, gpus: int, fabric_gb_per_s: Decimal | None = None
     ) -> Reasoning:
-        """The job on so many GPUs of a type, whatever counts the rules would choose.
+        """Return the job on so many GPUs of a type, whatever counts the rules would choose.
 
-        `fabric_gb_per_s`: what joins their nodes, if it is not what the catalog has.
+        `fabric_gb_per_s` joins their nodes, if it is not what the catalog has.
         """
         gpu = self._gpus.get(gpu_type) or gpu_facts(gpu_type, self._catalog)
         if fabric_gb_per_s is not None:
@@ -147,7 +148,7 @@ class Sizer:
         peaks: tuple[Fraction, ...] | None = None,
         chosen: Collection[str] = (),
     ) -> Reasoning:
-        """What is known of a job before a GPU type is chosen, without what is `chosen` then."""
+        """Return what is known of a job before a GPU type and other choices are made."""
         facts = self._settings | job_facts(job, self._catalog)
         facts |= run_facts(job)
         if busiest := max(job.peaks(None) if peaks is None else peaks, default=None):
@@ -210,7 +211,7 @@ class Sizer:
     def _on(
         self, gpu_type: str, job: Job, variant: _Variant
     ) -> tuple[list[Placement], list[Rejection]]:
-        """Ways to run on one GPU type with the parts that are refused, or why there is none."""
+        """Return the ways to run on one GPU type with its refused parts, or why there is none."""
         gpu = self._gpus[gpu_type]
         refused = self._barred(gpu_type, job)
         refused += self._counter.refuse(gpu_type, variant.reasoning.within(gpu))
@@ -230,9 +231,9 @@ class Sizer:
     def _on_parts(
         self, gpu_type: str, variant: _Variant
     ) -> tuple[list[Placement], list[Rejection]]:
-        """Candidates on parts, smallest first, and what speaks against the other parts.
+        """Return candidates on parts, smallest first, and what speaks against the other parts.
 
-        A partition is passed over where a smaller one does as well, and one of all slices where a
+        A partition is passed over if a smaller one does as well, and one of all slices if a
         whole GPU may stand beside partitioned ones.
         """
         placed: list[Placement] = []
@@ -265,7 +266,7 @@ class Sizer:
     def _better(
         self, gpu_type: str, profile: str, candidate: Candidate, smaller: Sequence[Placement]
     ) -> str | None:
-        """What else would make a plan of every plan that has this partition, at no more cost."""
+        """Return what could replace this partition in every plan at no more cost."""
         gpu = self._catalog.gpus[gpu_type]
         here = gpu.mig_profiles[profile]
         if self._policies.mig == "same-node" and here.memory_slices == gpu.memory_slices:
@@ -285,7 +286,7 @@ class Sizer:
         return None
 
     def _barred(self, gpu_type: str, job: Job) -> list[Rejection]:
-        """What the scenario itself says against a GPU type."""
+        """Return what the scenario itself says against a GPU type."""
         policies = self._policies
         listed, allowed = job.gpu_types, policies.allowed_gpu_types
         found = []
@@ -336,7 +337,7 @@ class Sizer:
     def _cramped(
         self, job: Job, peaks: tuple[Fraction, ...], placements: Sequence[Placement]
     ) -> Iterator[str]:
-        """A stated concurrency with which a load takes far more GPUs, on each GPU type."""
+        """Warn of a stated concurrency with which a load takes far more GPUs, on each GPU type."""
         serve = job.serve
         if serve is None or not peaks or serve.concurrency is None or not placements:
             return
@@ -356,7 +357,7 @@ class Sizer:
 
 
 def _fewest_gpus(candidates: Iterable[Candidate]) -> dict[str, int]:
-    """GPUs that a unit takes at its peak on each GPU type, whole ones, at the least."""
+    """Return the fewest whole GPUs that a unit takes at its peak on each GPU type."""
     fewest: dict[str, int] = {}
     for one in candidates:
         if one.partition is None:
@@ -388,7 +389,7 @@ class _Variant:
         self.reasoning = job.within(facts) if facts else job
         self.tries = Tries(self.reasoning)
         self.told: dict[str, Any] = dict(chosen)
-        """What a candidate says of it: passes only where there are several."""
+        """What a candidate says of it: passes only if there are several."""
         if chosen.get("gradient_accumulation") == 1:
             self.told = {}
         self._counter = counter
@@ -397,7 +398,7 @@ class _Variant:
             self._endpoint = Endpoint(counter, self.reasoning, stated.serve, peaks)
 
     def place(self, way: str, facts: Mapping[str, Known]) -> tuple[Placement, ...] | Rejection:
-        """Candidates on whole GPUs of a type, or on a part of one."""
+        """Return candidates on whole GPUs of a type, or on a part of one."""
         if self._endpoint is not None:
             return self._endpoint.place(way, facts)
         found = self._counter.place(way, facts, self.tries)
@@ -405,10 +406,10 @@ class _Variant:
 
 
 def _choices(job: Job) -> list[dict[str, int]]:
-    """What may be chosen for a job, the usual first; one that is empty where nothing is.
+    """Return what may be chosen for a job, the usual first; one empty choice if nothing is open.
 
-    Of serving, the widths that it lists. Of tuning, in how many passes an optimizer step takes its
-    batch, where neither these nor the sequences of one are stated.
+    For serving, the widths that it lists. For tuning, the passes of an optimizer step, if
+    neither these nor the sequences of one are stated.
     """
     tune, serve = job.tune, job.serve
     passes = {"micro_batch", "gradient_accumulation"}
@@ -421,9 +422,9 @@ def _choices(job: Job) -> list[dict[str, int]]:
 
 
 def _any_as_good(found: Sequence[Placement], placed: Placement, *, mixed: bool) -> bool:
-    """Whether a wider width takes no more whole GPUs, in pieces that are no larger.
+    """Return whether a wider width takes no more whole GPUs, in pieces that are no larger.
 
-    Of replicas that share traffic with others, each has to take as much.
+    Replicas that share traffic with others must each take as much.
     """
     candidate = placed.candidate
     return _is_whole(candidate) and any(
@@ -445,9 +446,9 @@ def _warned(rule: Rule, situation: Reasoning) -> str:
 
 
 def _specification(job: Job) -> tuple[object, ...]:
-    """What sizing depends on: neither how many, nor when, nor whose.
+    """Return what sizing depends on: neither how many, nor when, nor whose.
 
-    A default that a job states is no assumption, so that it is told from one that is left open.
+    A default that a job states is no assumption, so it is told apart from one that is left open.
     """
     if job.tune is not None:
         tune = job.tune

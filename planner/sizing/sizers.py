@@ -1,4 +1,4 @@
-"""All jobs of a scenario, sized, with the deployments that they ask for; alike jobs once."""
+"""Sizes all jobs of a scenario and the deployments that they ask for; like jobs once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.sizing.engine import Derivation, Reasoning
 from planner.sizing.sizer import Sizer
 
 WIDEST_SERVED = 16
-"""Bits; serving rules know no wider weights, and a model tuned in fp32 is served at 16."""
+"""In bits: serving rules know no wider weights, and a model tuned in fp32 is served at 16."""
 
 
 def deployment(
@@ -53,7 +53,7 @@ def deployment(
 
 
 def _served(tune: Tune, deploy: Deploy, reasoning: Reasoning) -> tuple[Serve, dict[str, str]]:
-    """The base with its adapter beside it, or the whole model that a full fine-tune gives.
+    """Return the base with its adapter, or the whole model that a full fine-tune gives.
 
     With the rules behind what the job does not state.
     """
@@ -117,10 +117,10 @@ def size_portfolio(sizer: Sizer, scenario: ResolvedScenario) -> tuple[SizedJob, 
 
 
 _MOST = 8
-"""Sizers that are kept: variants that follow each other differ in few settings at a time."""
+"""How many sizers are kept: successive variants differ in few settings."""
 
 _APART = {"shortage": "refuse"}
-"""Policies that size no job, alike for all."""
+"""Policies that affect no sizing."""
 
 
 class Sizers:
@@ -135,9 +135,9 @@ class Sizers:
         self._kept: list[tuple[tuple[object, ...], Sizer]] = []
 
     def sizer(self, inputs: Inputs, gpu_types: tuple[str, ...] | None) -> Sizer:
-        """The sizer for these inputs and GPU types, all of the catalog if None.
+        """Return the sizer for these inputs and GPU types; None: all of the catalog.
 
-        Raises InputError where measured runs are given and none can be compared.
+        Raises InputError if measured runs are given and none can be compared.
         """
         settings, rules = inputs.settings, inputs.rules
         policies = inputs.scenario.policies.model_copy(update=_APART)
@@ -155,5 +155,5 @@ class Sizers:
         return found[1]
 
     def portfolio(self, inputs: Inputs) -> tuple[SizedJob, ...]:
-        """All jobs of these inputs, sized on the GPU types that their plan may use."""
+        """Return all jobs of these inputs, sized on the GPU types that their plan may use."""
         return size_portfolio(self.sizer(inputs, inputs.gpu_types_in_play), inputs.scenario)

@@ -25,19 +25,22 @@ _DIVIDED = {
     "gpu_bf16_tflops": "whole_gpu_bf16_tflops",
     "gpu_bandwidth_gb_per_s": "whole_gpu_bandwidth_gb_per_s",
 }
-"""Facts of a GPU that its partitions share out, and what they are called there."""
+"""Facts of a GPU that its partitions share, and what they are called there."""
 
 _PERCENTILE = 95
-"""Of the latency that is told where none is asked for."""
+"""The percentile of latency that is reported if none is asked for."""
 
 _ENGINE = "vllm"
-"""That serves where none is stated."""
+"""The engine that serves if none is stated."""
 
 GPU_FACTS = frozenset(name for name, fact in FACTS.items() if fact.origin == "gpu")
 
 
 def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
-    """What a job states, and what the catalog knows of its model; InputError if it knows none."""
+    """Return what a job states and what the catalog knows of its model.
+
+    Raises InputError if the model is unknown.
+    """
     left, tune, serve, fixed = left_open(job), job.tune, job.serve, job.fixed
     facts = {}
     if tune is not None:
@@ -75,7 +78,7 @@ def job_facts(job: Job, catalog: Catalog) -> dict[str, Known]:
 
 
 def left_open(job: Job) -> set[str]:
-    """Facts that have the usual value because the job does not state another."""
+    """Return facts that have the usual value because the job does not state another."""
     load = job.load
     by_method = {"precision"} if job.tune and job.tune.precision is None else set()
     return by_method | {
@@ -90,7 +93,7 @@ def left_open(job: Job) -> set[str]:
 
 
 def gpu_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
-    """What the catalog knows of a GPU type."""
+    """Return what the catalog knows of a GPU type."""
     gpu = catalog.gpus[gpu_type]
     nodes = [node for node in catalog.nodes.values() if node.gpu_type == gpu_type]
     most = max((node.gpus.value for node in nodes), default=None)
@@ -115,7 +118,7 @@ def gpu_facts(gpu_type: str, catalog: Catalog) -> dict[str, Known]:
 
 
 def partition_facts(gpu_type: str, profile: str, catalog: Catalog) -> dict[str, Known]:
-    """What the catalog knows of a MIG partition of a GPU type; rules say what its share is worth.
+    """Return what the catalog knows of a MIG partition; rules say what its share is worth.
 
     Memory and throughput are the partition's: those of the whole GPU are not known of it.
     """
@@ -139,7 +142,7 @@ def partition_facts(gpu_type: str, profile: str, catalog: Catalog) -> dict[str, 
 
 
 def run_facts(job: Job) -> dict[str, Known]:
-    """What a job says of the hours of its runs; nothing of a serving job, which is always on."""
+    """Return what a job says of the hours of its runs; nothing for a serving job, always on."""
     if job.serve is not None or (job.fixed is not None and job.run is None):
         return {}
     run = job.run or Run()
@@ -148,7 +151,7 @@ def run_facts(job: Job) -> dict[str, Known]:
 
 
 def setting_facts(settings: Settings, rules: RuleBook) -> dict[str, Known]:
-    """Settled settings; those that a scenario cannot set come from their policy rules."""
+    """Return settled settings; those that a scenario cannot set come from their policy rules."""
     facts = {}
     for name, fact in FACTS.items():
         if fact.origin != "setting":
@@ -205,7 +208,7 @@ def _serving_facts(serve: Serve) -> dict[str, Known]:
 
 
 def _stated(*sections: Frozen | None) -> dict[str, Plain]:
-    """What fields say that are marked as facts."""
+    """Return what fields say that are marked as facts."""
     return {
         marker.fact: figure
         for section in sections
@@ -216,7 +219,7 @@ def _stated(*sections: Frozen | None) -> dict[str, Plain]:
 
 
 def _model_facts(model_id: str, catalog: Catalog) -> dict[str, Known]:
-    """What a model states; nothing of what its kind does not have."""
+    """Return what a model states; nothing of what its kind does not have."""
     model = _known_model(model_id, catalog)
     figures = _stated(model) | {
         "model": model_id,
@@ -271,16 +274,16 @@ _STATED = {
     "sharding": "sharding {}",
     "offload": "offload {}",
 }
-"""How a run is described further, as far as the job says so."""
+"""What else is said of a run, as far as the job states it."""
 
 
 def summary(
     job: Job, weight_bits: Exact | None = None, peaks: tuple[Fraction, ...] | None = None
 ) -> str:
-    """One readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`.
+    """Return one readable line: `LoRA tuning of llama-3.1-8b, sequence 4,096, batch 8`.
 
-    `weight_bits` is the width that is served, where the job leaves it to the model; `peaks` are
-    requests per second by quarter, as the job states them if left out.
+    `weight_bits` is the width that is served, if the job leaves it to the model; `peaks` are
+    requests per second by quarter, by default as the job states them.
     """
     if job.tune is not None:
         return ", ".join(_tuning(job.tune))

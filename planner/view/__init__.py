@@ -14,10 +14,10 @@ _ADDRESS = "127.0.0.1"
 
 
 def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
-    """Serve the plans of a folder on this machine alone, and `say` the address; ends with Ctrl-C.
+    """Serve the plans of a folder on this machine only, until Ctrl-C.
 
-    A `port` of 0 is any that is free. Raises InputError where the extra is missing, for a folder
-    that is not there, and for a port that is taken.
+    `say` is called with the address. A `port` of 0 is any that is free. Raises InputError if the
+    extra is missing, for a folder that does not exist, and for a port that is taken.
     """
     try:
         import uvicorn  # noqa: PLC0415 - an extra

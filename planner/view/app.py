@@ -36,7 +36,7 @@ from planner.view.study import Study, Task, TaskKind, lines_of
 _HERE = Path(__file__).parent / "pages"
 _LARGEST_FORM_BYTES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-"""What a variant may be called: also a file and a folder of every system."""
+"""What a variant may be called: its name is also a file and a folder of every system."""
 _LOCAL = {"127.0.0.1", "localhost", "[::1]"}
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -49,12 +49,12 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _MOST_LISTED = 2000
-"""Jobs that a field proposes, and named changes and offers that a form shows."""
+"""The most jobs that a field proposes, and named changes and offers that a form shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormFields:
-    """What a browser asks: fields of the address, or of the form that it sends."""
+    """What a browser asks for: the fields of the address, or of the form that it sends."""
 
     fields: dict[str, list[str]]
 
@@ -62,7 +62,7 @@ class FormFields:
         return self.fields.get(key, [""])[-1]
 
     def all(self, key: str) -> list[str]:
-        """Every value of a field that may be given several times."""
+        """Return every value of a field that may be given several times."""
         return self.fields.get(key, [])
 
 
@@ -152,7 +152,7 @@ class Viewer:
         links: Mapping[str, str] | None = None,
         **more: Any,  # noqa: ANN401 - what the template shows
     ) -> Response:
-        """A page about a plan, with a result drawn on it."""
+        """Return a page about a plan, with a result drawn on it."""
         body, sections = result.to_part(links or {})
         about = {"of": of, "body": body, "sections": sections, **self._run_of(of), **more}
         return self._page(template, result.title, **about)
@@ -179,7 +179,7 @@ class Viewer:
     # One plan
 
     def _run_of(self, of: str) -> dict[str, Any]:
-        """Of a plan that is not kept: its run, and a name to keep it under."""
+        """Return the run of a plan that is not kept, and a name to keep it under."""
         if not of.startswith("run-"):
             return {}
         run = self.study.run(of)
@@ -202,7 +202,7 @@ class Viewer:
         return self._page_of("job.html", ask["of"], found, names=names[:_MOST_LISTED])
 
     def _document(self, ask: FormFields) -> Response:
-        """A document as `planner report` writes it: a page of its own, with its own policy."""
+        """Return a document as `planner report` writes it: a page with a policy of its own."""
         plan = self.study.open(ask["of"]).plan
         made = planner.report(plan, what_if="none", **self._beside(ask["of"], plan))
         name = "quarterly" if ask["name"] == "quarterly" else "justification"
@@ -222,7 +222,10 @@ class Viewer:
         return beside
 
     def _sought_page(self, kind: str, ask: FormFields) -> Response:
-        """What was found beside a plan, each part of which can be planned; or how to find it."""
+        """Show what was found beside a plan, each part of which can be planned.
+
+        Or how to find it.
+        """
         of, plan = ask["of"], self.study.open(ask["of"]).plan
         found = self._beside(of, plan)[kind]
         if found is None:
@@ -244,7 +247,7 @@ class Viewer:
         return self._page_of("compare.html", after, found, names=names, ask=ask)
 
     def _names(self) -> dict[str, str]:
-        """Plans that can be compared: those of the folder, and those that are not kept."""
+        """Return the plans that can be compared: those of the folder, and those not kept."""
         names = {one.name: one.folder for one in self.study.plans() if not one.broken}
         done = (one for one in self.study.runs() if one.task.kind == "plan" and one.state == "done")
         return {**names, **{run.name: f"{run.task.title} (not kept)" for run in done}}
@@ -267,14 +270,14 @@ class Viewer:
         )
 
     def _scenario(self, of: str) -> tuple[Scenario, PlanResult | None]:
-        """What a plan was made from, with the plan; or a scenario of the folder."""
+        """Return what a plan was made from, with the plan; or a scenario of the folder."""
         if of.endswith((".yaml", ".yml")):
             return planner.load(self.study.scenario_path(of)), None
         plan = self.study.open(of).plan
         return plan.scenario(), plan
 
     def _ask(self, ask: FormFields) -> Response:
-        """Plan in the background what a form asks; mistakes are told on the form."""
+        """Plan in the background what a form asks; the form shows mistakes."""
         scenario, plan = self._scenario(ask["of"])
         own = (lever for _, _, its in offers_of(scenario) for lever in its)
         levers = (*levers_of(scenario), *own)
@@ -298,7 +301,7 @@ class Viewer:
         )
 
     def _seek(self, ask: FormFields) -> Response:
-        """Begin what takes many plans: causes of a difference, alternatives, sensitivity."""
+        """Start what takes many plans: causes of a difference, alternatives, sensitivity."""
         kind, of = ask["kind"], ask["of"]
         if kind == "causes":
             names = {key: self._names().get(ask[key], ask[key]) for key in ("before", "after")}
@@ -316,7 +319,7 @@ class Viewer:
         return self._begun(task)
 
     def _source(self, name: str) -> str:
-        """A plan for another process: its path, or its text."""
+        """Return a plan for another process: its path, or its text."""
         if name.startswith("run-"):
             return str(self.study.made(name).value)
         return str(self.study.plan_path(name))
@@ -351,7 +354,7 @@ class Viewer:
         return _to(_address("run", id=run.name))
 
     def _keep(self, ask: FormFields) -> Response:
-        """Write a plan beside its scenario, and what was changed as a file that extends that."""
+        """Write a plan beside its scenario, and its changes as a file that extends the scenario."""
         run, name = self.study.made(ask["id"]), ask["name"].strip()
         if not _NAME.fullmatch(name):
             message = (
@@ -383,7 +386,7 @@ class Viewer:
 
 
 def _parts_of(kind: str, found: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
-    """Plans of what was found: where each is drawn, its name, and the settings that make it."""
+    """Return a result's plans: where each is drawn, its name, and the settings that make it."""
     if kind == "alternatives":
         for place, one in enumerate(found["others"], 2):
             if one["settings"] and one["figures"]:
@@ -406,7 +409,7 @@ def _to(address: str) -> Response:
 
 
 def _refused(request: Request) -> str:
-    """Why a request is not answered: it is not from a page of this server, on this machine."""
+    """Say why a request is refused: it is not from a page of this server, on this machine."""
     host = request.headers.get("host", "")
     if (host.rpartition(":")[0] or host) not in _LOCAL:
         return "This page answers at 127.0.0.1 alone.\n"
@@ -424,25 +427,25 @@ _SHARE = re.compile(r"([+-]?[0-9.]+)\s*(%?)")
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """A field of the form that moves figures of a scenario."""
+    """A field of the form that changes figures of a scenario."""
 
     key: str
     label: str
     unit: str
-    """Behind the field: `%`, `weeks`."""
+    """The unit behind the field: `%`, `weeks`."""
     now: str
-    """What stands there, in words."""
+    """The current value, in words."""
     changes: tuple[tuple[str, str], ...]
-    """Path and value, in which `{}` is what was entered; `{+}` is the same with its sign."""
+    """Paths and values, in which `{}` is what was entered; `{+}` is the same with its sign."""
 
     @property
     def moves(self) -> bool:
-        """Whether what is entered is added to what stands there, not put in its place."""
+        """Whether the entered value is added to the current one rather than put in its place."""
         return any("{}" not in value for _, value in self.changes)
 
 
 def levers_of(scenario: Scenario) -> tuple[Lever, ...]:
-    """The levers that move something in a scenario."""
+    """Return the levers that change something in a scenario."""
     data = _data(scenario)
     named, jobs, apis = (data.get(section, {}) for section in ("offers", "jobs", "apis"))
     offers, budget = list(named.values()), data.get("budget", {})
@@ -477,7 +480,7 @@ def levers_of(scenario: Scenario) -> tuple[Lever, ...]:
 
 
 def offers_of(scenario: Scenario) -> list[tuple[str, str, tuple[Lever, ...]]]:
-    """Each offer by itself: its name, what it is, and its levers."""
+    """Return each offer by itself: its name, what it is, and its levers."""
     found: list[tuple[str, str, tuple[Lever, ...]]] = []
     for name, offer in _data(scenario).get("offers", {}).items():
         stem, price = f"offers.{_quoted(name)}", _RENT
@@ -505,7 +508,10 @@ def _load(job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _growing(jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Growth of a job is a share, which is set as a whole: `{*}` multiplies what stands there."""
+    """Return levers for growth.
+
+    Growth of a job is a share, which is set as a whole: `{*}` multiplies the current one.
+    """
     for name, job in jobs.items():
         for held, path in ((job, ""), (_load(job), "serve.load.")):
             found = _SHARE.fullmatch(str(held.get("growth_per_quarter", "")))
@@ -529,7 +535,7 @@ def _short(value: object) -> str:
 
 
 def settings_of(levers: Iterable[Lever], form: Mapping[str, str]) -> list[str]:
-    """What the fields that are filled set, as `--set` takes it; raises InputError."""
+    """Return what the filled fields set, as `--set` takes it; raises InputError."""
     settings, wrong = [], []
     for lever in levers:
         entered = form.get(lever.key, "").strip().replace("−", "-")
@@ -558,7 +564,7 @@ def _plain(number: Decimal) -> str:
 
 
 def words_of(levers: Iterable[Lever], form: Mapping[str, str], others: Iterable[str]) -> str:
-    """A name for a variant: `Prices to buy +15 %, lead times +8 weeks`."""
+    """Return a name for a variant: `Prices to buy +15 %, lead times +8 weeks`."""
     said = []
     for lever in levers:
         if entered := form.get(lever.key, "").strip():

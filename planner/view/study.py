@@ -42,18 +42,18 @@ _Key: TypeAlias = tuple[object, ...]
 
 _PLAN = "plan.json"
 _DEPTH, _MOST_FILES = 4, 400
-"""Folders below the one that is looked at, and files of either kind that are listed."""
+"""The depth of folders that are searched, and the most files of either kind that are listed."""
 _PLANS_KEPT = 8
-"""Plans that are held ready: a large one takes a few hundred MB."""
+"""How many plans are held in memory: a large one takes a few hundred MB."""
 _LARGEST_SCENARIO_BYTES = 20_000_000
 _IS_SCENARIO = re.compile(r"^(jobs|extends)\s*:", re.MULTILINE)
 _BREAKS = (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError)
-"""What reading a file meets that is no plan."""
+"""The errors met while reading a file that is no plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlan:
-    """A plan.json at a glance, not checked before it is opened."""
+    """A plan.json at a glance; it is not checked before it is opened."""
 
     name: str
     """Its path from the folder."""
@@ -68,14 +68,14 @@ class FoundPlan:
     cost_cents: int = 0
     jobs: int = 0
     nodes: int = 0
-    """That enter service, a rented one anew in each quarter."""
+    """Nodes that enter service; a rented one counts in each quarter."""
     changes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """That say what was to be planned."""
+    """The files that said what to plan."""
 
     @property
     def folder(self) -> str:
-        """What it is called: its folder, or the file where that is the one looked at."""
+        """Its folder, or its file if that folder is the current one."""
         parent = str(Path(self.name).parent)
         return self.name if parent == "." else parent
 
@@ -99,19 +99,19 @@ class Task:
     kind: TaskKind
     title: str
     scenario: str = ""
-    """Path of what to plan; likewise `apply`, `set`, and where catalog and rules are."""
+    """The path of what to plan; `apply`, `set`, and the paths of catalog and rules likewise."""
     changes: dict[str, Any] = field(default_factory=dict)
     plans: tuple[str, ...] = ()
-    """Plans to compare, or the one whose scenario is asked more of, as paths or texts."""
+    """Plans to compare, or the one whose scenario is examined further, as paths or texts."""
     labels: tuple[str, str] = ("before", "after")
     of: str = ""
-    """The plan that what is planned is held against."""
+    """The plan with which the result is compared."""
     back: str = ""
     """The address from which this was asked."""
 
     @property
     def is_variant(self) -> bool:
-        """Whether something is changed in the scenario."""
+        """Return whether something is changed in the scenario."""
         return bool(self.changes.get("set") or self.changes.get("apply"))
 
 
@@ -125,7 +125,7 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Execution:
-    """A task on its way, and what came of it."""
+    """A task at work, and its result."""
 
     name: str
     task: Task
@@ -134,23 +134,23 @@ class Execution:
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     value: Any = None
-    """A plan.json as text; of causes, the comparison as a part of a page."""
+    """A plan.json as text; for causes, the comparison as a part of a page."""
     failure: Failure | None = None
     _process: Any = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Return whether nothing more will come of it."""
         return self.state in ("done", "failed", "cancelled")
 
     @property
     def elapsed_seconds(self) -> float:
-        """Since it was asked for, until it was over."""
+        """Return the seconds since it was asked for, until it was over."""
         return self.seconds if self.is_over else time.monotonic() - self.began
 
     def end(self, state: State, value: Any = None, failure: Failure | None = None) -> None:  # noqa: ANN401
-        """Say once what came of it, and end its process."""
+        """Record its result once, and end its process."""
         with self._lock:
             if not self.is_over:
                 self.seconds = time.monotonic() - self.began
@@ -159,7 +159,7 @@ class Execution:
                 self._process.kill()
 
     def work(self, prepare: Callable[[Execution, Any], None]) -> None:
-        """Begin in a process, unless it was cancelled, and hear from it until there is no more."""
+        """Start it in a process, unless it was cancelled, and receive messages until it ends."""
         # A copy of this process would be made beside threads that hold locks for good.
         method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
         context: Any = get_context(method)  # whose type depends on the system
@@ -205,20 +205,20 @@ class Study:
         self._numbers = count(1)
 
     def plans(self) -> list[FoundPlan]:
-        """Those of a scenario together, in the order in which they were made."""
+        """Return the plans, those of a scenario together, in the order in which they were made."""
         found = [_glance(path) for path in _files((_PLAN,))]
         return sorted(found, key=lambda one: (one.broken != "", one.scenario, one.made, one.name))
 
     def scenarios(self) -> list[str]:
-        """Paths of files with jobs, or with a base that has them."""
+        """Return the paths of files with jobs, or with a base that has them."""
         return [path.as_posix() for path in _files((".yaml", ".yml")) if _asks(path)]
 
     def scenario_path(self, name: str) -> Path:
-        """A scenario that is listed; raises InputError for any other name."""
+        """Return a listed scenario; raises InputError for any other name."""
         return _one_of(name, self.scenarios(), "scenario")
 
     def plan_path(self, name: str) -> Path:
-        """A plan that is listed; raises InputError for any other name."""
+        """Return a listed plan; raises InputError for any other name."""
         return _one_of(name, [path.as_posix() for path in _files((_PLAN,))], "plan")
 
     def open(self, name: str) -> Opened:
@@ -234,7 +234,7 @@ class Study:
         return self._kept((*_key(path), *(_key(one) for one in behind if one.is_file())), path)
 
     def _kept(self, key: _Key, source: Path | str) -> Opened:
-        """What is read of a plan, from a file or its text; once for the same key."""
+        """Return what is read of a plan, from a file or its text; once for each key."""
         with self._reading:
             if key not in self._opened:
                 with warnings.catch_warnings(record=True) as caught:
@@ -248,7 +248,7 @@ class Study:
             return self._opened[key]
 
     def start(self, task: Task) -> Execution:
-        """Begin a task, in the background."""
+        """Start a task in the background."""
         with self._lock:
             run = Execution(f"run-{next(self._numbers)}", task)
             self._runs[run.name] = run
@@ -259,32 +259,32 @@ class Study:
         return run
 
     def runs(self) -> list[Execution]:
-        """The latest first."""
+        """Return the runs, the latest first."""
         with self._lock:
             return list(reversed(self._runs.values()))
 
     def run(self, name: str) -> Execution:
-        """One by its name; raises InputError if there is none, or not any more."""
+        """Return a run by name; raises InputError if there is none, or no longer."""
         if name not in self._runs:
             raise InputError(Finding("is not there any more; plan again", path=name or "run"))
         return self._runs[name]
 
     def made(self, name: str) -> Execution:
-        """A run that has made a plan; raises InputError for any other."""
+        """Return a run that has made a plan; raises InputError for any other."""
         run = self.run(name)
         if run.task.kind != "plan" or run.state != "done":
             raise InputError(Finding("is no plan that was made here", path=name))
         return run
 
     def drop(self, name: str) -> None:
-        """Forget a run, ended if it is not over."""
+        """Forget a run, and end it if it is not over."""
         with self._lock:
             run = self._runs.pop(name, None)
         if run is not None:
             run.end("cancelled")
 
     def stop(self) -> None:
-        """End all that is at work."""
+        """End all tasks at work."""
         for run in self.runs():
             run.end("cancelled")
 
@@ -300,7 +300,7 @@ class Study:
             self._turns.release()
 
     def _check(self, run: Execution, value: Any) -> None:  # noqa: ANN401 - of any task
-        """Check a plan before it is shown; what is wrong with it is told there."""
+        """Check a plan before it is shown; the page tells what is wrong with it."""
         if run.task.kind == "plan":
             with suppress(PlannerError):
                 self._kept((run.name, 0, 0), value)
@@ -319,7 +319,7 @@ def _glance(path: Path) -> FoundPlan:
 
 
 def _files(ends: tuple[str, ...]) -> Iterator[Path]:
-    """Files of the current folder whose names end so; none that a link leads to."""
+    """Return files of the current folder with such an ending, but none behind a link."""
     count = 0
     for folder, inner, names in os.walk("."):
         here = Path(folder)
@@ -407,7 +407,7 @@ def _failure(error: PlannerError) -> Failure:
 
 
 def lines_of(error: PlannerError) -> tuple[str, ...]:
-    """What went wrong, a line for each mistake."""
+    """Return what went wrong, a line for each mistake."""
     if isinstance(error, InputError):
         return tuple(
             f"{one.headline()}{f' – {one.hint}' if one.hint else ''}" for one in error.findings
@@ -416,7 +416,7 @@ def lines_of(error: PlannerError) -> tuple[str, ...]:
 
 
 def _done(task: Task, progress: Callable[[str], None]) -> Any:  # noqa: ANN401 - of any task
-    """What comes of a task: a plan, a comparison, or files beside a plan."""
+    """Return the result of a task: a plan, a comparison, or files beside a plan."""
     if task.kind == "plan":
         return planner.plan(Path(task.scenario), progress=progress, **task.changes).to_json()
     plans = [planner.read_plan(one) for one in task.plans]

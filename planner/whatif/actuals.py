@@ -23,21 +23,21 @@ _NUMBERS = ("count", "gpu_hours", "gpus")
 _COLUMNS = ("quarter", "job", "node_type", *_NUMBERS)
 _REQUIRED = ("quarter", "count")
 _SLIP = 10
-"""More than so many times what the plans have is no difference any more, but a slip of the hand."""
+"""A figure more than this many times what the plans have is an error, not a difference."""
 _MEND = "more than ten times what is planned is taken for a slip of the hand"
 
 
 class Actual(Frozen):
-    """One line of what came: units of a job that were wanted, or its runs, or nodes in service."""
+    """One line of what happened: units of a job, its runs, or nodes in service."""
 
     quarter: Quarter
     job: Annotated[str, Field(min_length=1)] | None = None
     node_type: Annotated[str, Field(min_length=1)] | None = None
     count: Count
     gpu_hours: NotNegative | None = None
-    """That the runs of a job held in the quarter, where `count` is of runs one after the other."""
+    """The GPU-hours that a job's runs held in the quarter, if `count` is of runs in sequence."""
     gpus: PositiveCount | None = None
-    """The most that one run held."""
+    """The most GPUs that one run held."""
 
     @model_validator(mode="after")
     def _is_of_one_thing(self) -> Actual:
@@ -49,22 +49,22 @@ class Actual(Frozen):
 
 
 class PlannedAndActual(Frozen):
-    """A figure of the plan beside what came of it."""
+    """A figure of the plan beside the actual one."""
 
     quarter: str
     name: str
-    """Job or node type."""
+    """The job or node type."""
     planned: int | None
-    """Units of the forecast, or their runs, or nodes to enter service; None: not in the plan."""
+    """Units of the forecast, their runs, or nodes to enter service; None: not in the plan."""
     actual: int | None
-    """None where the file does not say."""
+    """None if the file does not say."""
 
 
 def read_actuals(path: Path, plans: Iterable[Plan]) -> tuple[Actual, ...]:
     """Read a table with the columns quarter, count, and job or node_type.
 
-    Raises InputError with all mistakes: also names and quarters that none of the plans knows, and
-    figures that cannot have come of them.
+    Raises InputError with all mistakes, including names and quarters that no plan knows, and
+    impossible figures.
     """
     known = _Known(tuple(plans))
     actuals: dict[tuple[str, str | None, str | None], Actual] = {}
@@ -89,11 +89,11 @@ def read_actuals(path: Path, plans: Iterable[Plan]) -> tuple[Actual, ...]:
 
 
 _Fault = tuple[str, str, str | None]
-"""Column, words and hint."""
+"""The column, the message and the hint."""
 
 
 class _Known:
-    """Names and quarters of the plans that are compared, and how much they have."""
+    """Names and quarters of the plans that are compared, and their figures."""
 
     def __init__(self, plans: tuple[Plan, ...]) -> None:
         self._plans = plans
@@ -104,7 +104,7 @@ class _Known:
         }
 
     def unknown(self, actual: Actual) -> Iterator[_Fault]:
-        """Names and quarters that no plan has."""
+        """Yield names and quarters that no plan has."""
         for column, known in self._names.items():
             name = getattr(actual, column)
             if name is not None and str(name) not in known:
@@ -114,7 +114,7 @@ class _Known:
                 yield column, f"no plan here knows {str(name)!r}", hint
 
     def slips(self, actual: Actual) -> Iterator[_Fault]:
-        """Figures that cannot have been, or are far beyond the plans."""
+        """Yield figures that are impossible, or far beyond the plans."""
         quarter, count, held = str(actual.quarter), actual.count, actual.gpu_hours
         if actual.node_type is not None:
             nodes = self._most(lambda plan, at: sum(pool.nodes[at] for pool in plan.pools))
@@ -144,7 +144,7 @@ class _Known:
             yield "gpu_hours", said, _MEND
 
     def _most(self, figure: Callable[[Plan, int], float], quarter: str | None = None) -> float:
-        """The greatest that a figure is in any plan, in one quarter or in all."""
+        """Return the largest figure in any plan, in one quarter or in all."""
         return max(
             (
                 figure(plan, at)
@@ -157,7 +157,7 @@ class _Known:
 
 
 def _units(name: str, plan: Plan, at: int) -> float:
-    """Units of a job in a quarter, placed or asked for, each run."""
+    """Return a job's units in a quarter, placed or asked for, run by run."""
     runs = next((one.runs for one in plan.jobs if one.name == name), 1)
     placed = [one.units[at] for one in plan.jobs if one.name == name]
     short = plan.shortage.jobs if plan.shortage else ()
@@ -167,9 +167,9 @@ def _units(name: str, plan: Plan, at: int) -> float:
 def outcomes(
     plan: Plan, actuals: Iterable[Actual]
 ) -> tuple[tuple[PlannedAndActual, ...], tuple[PlannedAndActual, ...]]:
-    """Demand of jobs, and deliveries of nodes, of the quarters of which anything is told.
+    """Return the demand of jobs and the deliveries of nodes for the quarters in the table.
 
-    What the plan has in such a quarter and the table leaves out is listed as not told.
+    What the plan has in such a quarter and the table leaves out is listed as unknown.
     """
     units = {
         (quarter, job.name): count * job.runs

@@ -1,8 +1,8 @@
 """Alternatives: plans that differ where people care, each proved for its own objective.
 
-Every one is a plan of the scenario with a few settings, so that anybody can make it again. What is
-said to be fewest, or most, is so because every plan that would have less, or more, was shown to
-cost more than the tolerance allows, or not to exist.
+Every one is a plan of the scenario with a few settings, so that anybody can make it again. A
+plan is called the one with the fewest, or most, of something only if every plan with less, or
+more, was shown to cost more than the tolerance allows, or not to exist.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Best(Frozen):
 
     value: float
     bound: float
-    """None of them has less; of headroom: none has more."""
+    """No plan has less; for headroom: none has more."""
     unit: Literal["node types", "% free", "W", "quarters waited", "moves"]
 
 
@@ -47,33 +47,33 @@ class AlternativePlan(Frozen):
 
     name: str
     objective: str
-    """What it is best in, or what it asks."""
+    """What it is best in, or what it asks for."""
     settings: tuple[Override, ...] = ()
-    """With which `planner plan` makes this plan; empty for goals that are no setting."""
+    """The settings with which `planner plan` makes it; empty for goals that are no setting."""
     figures: PlanSummary | None = None
     best: Best | None = None
-    """How good it is in that, where that is a number, and how good any could be."""
+    """How good it is in its objective, if that is a number, and how good any plan could be."""
     left_out: str | None = None
-    """Why there is no such plan here."""
+    """Why there is no such plan."""
     units_short: tuple[JobShort, ...] | None = None
-    """Doing nothing: the fewest units that the owned nodes do not hold, each quarter by itself; by
-    job, of which some are. None for others, and where the time ended before it was known."""
+    """Doing nothing: for each job, the fewest units that the owned nodes do not hold, each
+    quarter by itself. None for other alternatives, and if time ended before it was known."""
 
 
 class Alternatives(StoredResult):
     """A scenario's cheapest plan, and others."""
 
     within: float | None
-    """Share by which near-optimal plans may cost more than the cheapest; None: not asked."""
+    """The share by which near-optimal plans may cost more than the cheapest; None: not asked."""
     quarters: tuple[str, ...] = ()
-    """Labels."""
+    """The labels of the quarters."""
     cheapest: PlanSummary
     others: tuple[AlternativePlan, ...]
 
 
 NOTHING = "do nothing"
 _MOST_TRIES = 64
-"""Plans that are made for one alternative."""
+"""The most plans that are made for one alternative."""
 
 
 def find_alternatives(
@@ -120,17 +120,17 @@ _GOALS: tuple[tuple[str, str, Goal], ...] = (
         "quarters waited",
     ),
 )
-"""Alternatives that no setting makes: name, objective, and what is to be least."""
+"""Alternatives that no setting makes: the name, the objective, and what is minimized."""
 
 
 def _without(inputs: Inputs, barred: Container[str]) -> tuple[Override, ...]:
-    """Settings that take offers away."""
+    """Return settings that remove offers."""
     names = (offer.name for offer in inputs.offers if offer.name in barred)
     return tuple(Override.of(("offers", name, "maximum"), 0) for name in names)
 
 
 def keeping_owned_nodes(inputs: Inputs) -> Iterator[Override]:
-    """Settings under which every owned node is kept, and on."""
+    """Return settings with which every owned node is kept, and on."""
     for name, entry in inputs.scenario.fleet.items():
         if entry.sale is not None:
             yield Override.of(("fleet", name, "sale", "maximum"), 0)
@@ -140,7 +140,7 @@ def keeping_owned_nodes(inputs: Inputs) -> Iterator[Override]:
 
 
 def _dropping(inputs: Inputs) -> tuple[tuple[Override, ...], str]:
-    """Settings under which jobs may give way, and what they change besides, in words."""
+    """Return settings with which jobs may give way, and what else they change, in words."""
     drop = Override.of(("policies", "shortage"), "drop")
     if not inputs.scenario.running:  # of which nothing may be dropped
         return (drop,), ""
@@ -150,7 +150,7 @@ def _dropping(inputs: Inputs) -> tuple[tuple[Override, ...], str]:
 
 
 def _standard(runner: CachedRunner) -> Iterator[AlternativePlan]:
-    """What a board asks for in any case, whatever it costs."""
+    """Return what a board asks for in any case, whatever it costs."""
     inputs = runner.inputs
     drop, wherever = _dropping(inputs)
     keeping = tuple(keeping_owned_nodes(inputs))
@@ -195,7 +195,7 @@ class _Near:
     most_cents: int
 
     def _drops_more(self, figures: PlanSummary) -> bool:
-        """Whether it is cheap because it keeps fewer jobs."""
+        """Return whether it is cheap because it keeps fewer jobs."""
         return figures.given_way > self.cheapest.given_way
 
     def _affordable(self, figures: PlanSummary) -> bool:
@@ -203,14 +203,14 @@ class _Near:
         return cost is not None and cost <= self.most_cents and not self._drops_more(figures)
 
     def _ruled_out(self, figures: PlanSummary) -> bool:
-        """Whether it is proved that there is no such plan at a cost within the tolerance."""
+        """Return whether it is proved that no such plan exists within the tolerance."""
         if figures.bound_cents is None:
             return figures.result == "infeasible"
         dropped = figures.result == "proved" and self._drops_more(figures)
         return figures.bound_cents > self.most_cents or dropped
 
     def fewest_node_types(self) -> AlternativePlan:
-        """The cheapest of the plans with the fewest node types in service."""
+        """Return the cheapest of the plans with the fewest node types in service."""
         objective = "as few different servers as the tolerance allows"
         made = partial(AlternativePlan, name="fewest node types", objective=objective)
         inputs = self.runner.inputs
@@ -239,7 +239,7 @@ class _Near:
         return made(left_out=_OPEN)
 
     def single_vendor(self) -> AlternativePlan:
-        """The cheapest of the plans that acquire from one maker of servers."""
+        """Return the cheapest of the plans that acquire from one maker of servers."""
         objective = "all that is acquired is made by one vendor"
         made = partial(AlternativePlan, name="single vendor")
         inputs = self.runner.inputs
@@ -263,7 +263,7 @@ class _Near:
         return made(objective=objective, settings=settings[best], figures=plans[best])
 
     def most_headroom(self) -> AlternativePlan:
-        """The plan with the largest share of free GPUs, the same of every type on offer."""
+        """Return the plan with the largest share of free GPUs, the same for every type on offer."""
         objective = "the largest share of GPUs that no job holds, alike for every type on offer"
         made = partial(AlternativePlan, name="most headroom", objective=objective)
         inputs = self.runner.inputs
@@ -288,7 +288,7 @@ class _Near:
         return made(settings=settings, figures=figures, best=reached)
 
     def best_in(self, name: str, objective: str, goal: Goal) -> AlternativePlan:
-        """The plan with the least of what is no money and no setting."""
+        """Return the plan that is best in a goal that is neither money nor a setting."""
         made = partial(AlternativePlan, name=name, objective=objective)
         inputs = self.runner.inputs
         if goal == "moves" and not inputs.scenario.running:

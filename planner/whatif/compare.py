@@ -27,11 +27,11 @@ from planner.planning.store import Saved, carried_over, loads, read_saved
 from planner.whatif.actuals import Actual, PlannedAndActual, outcomes
 
 FORMAT = "1.0"
-"""Minor: additive. Major: readers refuse."""
+"""Minor: additive changes. Major: older readers refuse the file."""
 
 
 class SideFigures(Frozen):
-    """One side in short."""
+    """A summary of one side."""
 
     label: str
     scenario: str
@@ -49,16 +49,17 @@ class InputChange(Frozen):
     cause: str
     path: str
     before: str | None
-    """As a file would say it, or as the price book does; None where neither says anything."""
+    """As a file would say it, or as the price book does; None if neither says anything."""
     after: str | None
 
 
 class PurchaseChange(Frozen):
-    """Nodes of one offer that enter service in one quarter, or owned nodes that are let go."""
+    """Nodes of one offer that enter service in one quarter, or released owned nodes."""
 
     quarter: str
     kind: str
-    """Of the offer; `sell` or `switch off`: nodes of the fleet entry that `offer` names."""
+    """The kind of the offer; `sell` or `switch off`: nodes of the fleet entry that `offer`
+    names."""
     offer: str
     node_type: str
     site: str
@@ -68,7 +69,7 @@ class PurchaseChange(Frozen):
     """Not discounted; what a sale brings is below zero."""
     after_cents: int
     term_quarters: int | None = None
-    """Reserve: quarters that each node is held."""
+    """Reserve: the quarters for which each node is held."""
 
 
 class Amount(Frozen):
@@ -80,7 +81,7 @@ class Amount(Frozen):
     unit: str
     """`cents`, `GPUs`, `share` or `W`."""
     before: int | float | None
-    """None where that side does not have it."""
+    """None if that side does not have it."""
     after: int | float | None
 
 
@@ -90,30 +91,30 @@ class JobMove(Frozen):
     job: str
     quarters: tuple[str, ...]
     before: str | None
-    """`2 × 4 GPUs on xe9680-h200 @ main`; None where it does not run."""
+    """`2 × 4 GPUs on xe9680-h200 @ main`; None if it does not run."""
     after: str | None
 
 
 class ShortChange(Frozen):
-    """A job that gives way on one side, or otherwise than on the other."""
+    """A job that gives way on one side, or in another way than on the other."""
 
     job: str
     before: str | None
-    """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3)`; None where it is kept
+    """`dropped`, `delayed by 2 quarters`, `short of 6 of 40 units (2027Q3)`; None if it is kept
     as asked, or is no job."""
     after: str | None
     cause: str
-    """Why it gives way on the side after, else before."""
+    """Why it gives way on the side after, or else before."""
 
 
 class CauseStep(Frozen):
     """What one cause adds to the cost, given all the causes before it."""
 
     causes: tuple[str, ...]
-    """More than one where no plan exists with only some of them."""
+    """More than one if no plan exists with only some of them."""
     added_cents: int
     cost_cents: int
-    """Net present cost after this step."""
+    """The net present cost after this step."""
     status: str
     """`proved` or `not proved`: of the plan after this step."""
 
@@ -137,27 +138,27 @@ class Comparison(Frozen):
     """Sentences on inputs that could not be compared."""
     purchases: tuple[PurchaseChange, ...]
     costs: tuple[Amount, ...]
-    """Present value by kind of cost, cents; the last is the whole."""
+    """The present value by kind of cost, in cents; the last is the total."""
     waterfall: Waterfall
     short: tuple[ShortChange, ...] = ()
-    """Jobs that give way: what they add to the cost is missing on that side."""
+    """Jobs that give way: that side lacks what they would add to the cost."""
     moves: tuple[JobMove, ...]
     gpus: tuple[Amount, ...]
     """In service, by GPU type and quarter."""
     utilization: tuple[Amount, ...]
-    """GPU-hours held of those in service, by quarter."""
+    """The share of GPU-hours in service that is held, by quarter."""
     power: tuple[Amount, ...]
-    """By the nameplates of all nodes in service, by site and quarter; where sites are stated."""
+    """By the nameplates of all nodes in service, by site and quarter, if sites are stated."""
     warnings_gone: tuple[str, ...]
     warnings_new: tuple[str, ...]
     demand: tuple[PlannedAndActual, ...] = ()
-    """Units of the jobs of the plan before, beside those that came; where actuals are given."""
+    """Units of the jobs of the plan before beside the actual ones, if actuals are given."""
     deliveries: tuple[PlannedAndActual, ...] = ()
     """Nodes that were to enter service by the plan before, beside those that did."""
 
     @property
     def same(self) -> bool:
-        """Whether the plans are the same in all that is compared here."""
+        """Return whether the plans are the same in all that is compared."""
         lists = (self.inputs, self.purchases, self.costs[:-1], self.moves, self.gpus, self.power)
         figures = (self.short, self.utilization, self.warnings_gone, self.warnings_new)
         return not any((*lists, *figures)) and self.before.cost_cents == self.after.cost_cents
@@ -169,9 +170,10 @@ def compare_plans(
     planner: Callable[[Inputs], Plan] | None,
     actuals: Sequence[Actual] = (),
 ) -> Comparison:
-    """Compare two sides; `planner` makes the plans between them for the waterfall, if it is asked.
+    """Compare two sides.
 
-    `actuals` are held against the plan before.
+    `planner` makes the plans between them for the waterfall, if it is given. `actuals` are
+    compared with the plan before.
     """
     one, other = before.plan, after.plan
     demand, deliveries = outcomes(one, actuals)
@@ -244,7 +246,7 @@ def _inputs(before: Saved, after: Saved) -> Iterator[InputChange]:
 
 
 def _stated(side: Saved, path: Path, value: object) -> str | None:
-    """A value as written; a price that is not stated is that of the price book."""
+    """Return a value as written; a price that is not stated is that of the price book."""
     if value is not None:
         return flow(value)
     if side.inputs is None or len(path) != 3 or path[0] != "offers":
@@ -255,7 +257,7 @@ def _stated(side: Saved, path: Path, value: object) -> str | None:
 
 
 def _plain(value: object) -> object:
-    """A value in what a file can hold."""
+    """Return a value as a file can hold it."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, tuple | list):
@@ -266,7 +268,7 @@ def _plain(value: object) -> object:
 def _differences(
     outer: Path, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Iterator[tuple[Path, Any, Any]]:
-    """Paths with different values, at the outermost path that one side lacks."""
+    """Yield paths with different values, at the outermost path that one side lacks."""
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key), after.get(key)
         path = (*outer, key)
@@ -339,7 +341,7 @@ def _giving_way(plan: Plan) -> dict[str, ShortJob]:
 
 
 def _short(before: Plan, after: Plan) -> Iterator[ShortChange]:
-    """Jobs that do not give way alike, the most important first."""
+    """Yield jobs that do not give way alike, the most important first."""
     one, other = _giving_way(before), _giving_way(after)
     for job in sorted((one | other).values(), key=lambda job: (-job.priority, job.name)):
         old, new = (
@@ -351,7 +353,7 @@ def _short(before: Plan, after: Plan) -> Iterator[ShortChange]:
 
 
 def _gpus(plan: Plan, beside: Plan) -> _Figures:
-    """By GPU type; a type that only the other plan has is 0 in this plan's quarters."""
+    """Return the GPUs in service by type; a type that only the other plan has is 0."""
     types = {pool.gpu_type for pool in (*plan.pools, *beside.pools)}
     found = Counter({(name, quarter): 0 for name in types for quarter in plan.quarters})
     for pool in plan.pools:
@@ -378,7 +380,7 @@ def _power(plan: Plan) -> _Figures:
 
 
 def _moves(before: Plan, after: Plan) -> Iterator[JobMove]:
-    """Quarters in which a job has the same places before and the same after share a line."""
+    """Return the jobs that run elsewhere; quarters with the same change share a line."""
     one, other = _places(before), _places(after)
     quarters = [quarter for quarter in before.quarters if quarter in after.quarters]
     for job in dict.fromkeys(name for name, _ in (*one, *other)):
@@ -392,7 +394,7 @@ def _moves(before: Plan, after: Plan) -> Iterator[JobMove]:
 
 
 def _places(plan: Plan) -> dict[tuple[str, str], str]:
-    """`2 × 4 GPUs on xe9680-h100 @ main` by job and quarter; alike pieces of a job are counted."""
+    """Return `2 × 4 GPUs on xe9680-h100 @ main` by job and quarter, counting like pieces."""
     pools = {node.id: f"{node.node_type} @ {node.site}" for node in plan.nodes}
     found: dict[tuple[str, str], str] = {}
     for quarter, uses in zip(plan.quarters, plan.placements, strict=True):
@@ -409,7 +411,7 @@ def _places(plan: Plan) -> dict[tuple[str, str], str]:
 
 
 def _holding(items: Sequence[Occupant]) -> str:
-    """What one piece holds: whole GPUs, over all its nodes, or a part of one."""
+    """Say what one piece holds: whole GPUs, over all its nodes, or a part of one."""
     part = items[0].part
     if part is None:
         return count_of(sum(len(item.gpus) for item in items), "GPU")
@@ -417,7 +419,7 @@ def _holding(items: Sequence[Occupant]) -> str:
 
 
 def _without(plan: Plan, other: Plan) -> tuple[str, ...]:
-    """Warnings of one plan that the other does not have."""
+    """Return warnings of one plan that the other does not have."""
     known = {(note.text, note.origin) for note in other.warnings}
     return tuple(
         f"{note.text} ({note.origin})" if note.origin not in note.text else note.text
@@ -427,7 +429,7 @@ def _without(plan: Plan, other: Plan) -> tuple[str, ...]:
 
 
 CAUSES = ("horizon", "fleet", "demand", "offers", "catalog", "prices", "rules", "policies")
-"""In the order in which a waterfall takes them from one side to the other."""
+"""The order in which a waterfall takes causes from one side to the other."""
 
 TITLES = ("format", "name", "description", "owner", "objective", "benefit", "if_not_met")
 """Sections of a scenario that change no plan."""
@@ -446,7 +448,7 @@ _SECTIONS = {
     "teams": "policies",
     "use": "catalog",
 }
-"""Cause of each section; a key of an offer or an API that is in `_PRICES` is a price."""
+"""The cause of each section; a key of an offer or an API that is in `_PRICES` is a price."""
 
 _PRICED = ("offers", "apis")
 _PRICES = (
@@ -464,14 +466,14 @@ _PRICES = (
 
 
 def cause_of(section: str, key: str = "") -> str:
-    """The cause that a value of a section of the scenario belongs to; `key` is its last key."""
+    """Return the cause of a value in a section of the scenario; `key` is its last key."""
     if section in _PRICED and key in _PRICES:
         return "prices"
     return _SECTIONS[section]
 
 
 def facts_of(side: Saved) -> tuple[Catalog, RuleBook]:
-    """Catalog and rules of a side of which they are known."""
+    """Return the catalog and rules of a side, as far as they are known."""
     assert side.inputs is not None
     return side.inputs.catalog_of_files, side.inputs.rules
 
@@ -481,12 +483,12 @@ def _unpriced(catalog: Catalog) -> Catalog:
 
 
 def _only(offer: dict[str, Any], *, prices: bool) -> dict[str, Any]:
-    """What is said of the price, or all else."""
+    """Return what a section says of prices, or all else."""
     return {key: value for key, value in offer.items() if (key in _PRICES) == prices}
 
 
 def _parts(side: Saved) -> dict[str, Any]:
-    """What a side says, by cause."""
+    """Return what a side says, by cause."""
     parts: dict[str, Any] = {cause: {} for cause in CAUSES}
     for section, value in side.question.data.items():
         if section in _PRICED:
@@ -502,15 +504,15 @@ def _parts(side: Saved) -> dict[str, Any]:
 
 
 def differing(before: Saved, after: Saved) -> tuple[str, ...]:
-    """Causes in which the two sides differ, in order."""
+    """Return the causes in which the two sides differ, in order."""
     one, other = _parts(before), _parts(after)
     return tuple(cause for cause in CAUSES if one[cause] != other[cause])
 
 
 def mixed(before: Saved, after: Saved, taken: Collection[str]) -> Inputs:
-    """The inputs of `before`, with the parts of `after` that belong to the causes taken.
+    """Return the inputs of `before` with the parts of `after` that belong to these causes.
 
-    Raises InputError where the parts do not go together.
+    Raises InputError if the parts do not go together.
     """
 
     def side(cause: str) -> Saved:
@@ -534,11 +536,11 @@ def mixed(before: Saved, after: Saved, taken: Collection[str]) -> Inputs:
 
 
 THE_REST = "planner"
-"""Cause of a difference that no input explains: another version, or a gap that is not closed."""
+"""The cause of a difference that no input explains: another version, or an open gap."""
 
 
 def _waterfall(before: Saved, after: Saved, planner: Callable[[Inputs], Plan]) -> Waterfall:
-    """Exchange one cause after the other, planning each time.
+    """Exchange one cause after another, planning each time.
 
     A step for which no plan exists, or whose parts do not go together, is joined to the next.
     """

@@ -225,7 +225,7 @@ def _taken(plan: Plan, need: str) -> Counter[str] | None:
 K = TypeVar("K", bound="StoredResult")
 
 FORMAT = "1.0"
-"""Minor: additive. Major: readers refuse."""
+"""Minor: additive changes. Major: older readers refuse the file."""
 
 
 class StoredResult(Frozen):

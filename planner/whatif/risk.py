@@ -449,7 +449,7 @@ def _bad_cases(futures: int) -> int:
 
 
 FORMAT = "3.0"
-"""Minor: additive. Major: readers refuse."""
+"""Minor: additive changes. Major: older readers refuse the file."""
 
 _PERCENTILES = (5, 25, 50, 75, 95)
 _CONFIDENCE = 1.96

@@ -32,11 +32,11 @@ _FINANCE = {
     "support_share_per_year": ("support", "{percent} of the price a year"),
     "useful_life_years": ("useful life", "{value} years"),
 }
-"""Settings of cost that are estimates: their names for people, and how a value is written."""
+"""Cost settings that are estimates: their names for people, and how a value is written."""
 
 _TOKEN_PRICES = tuple(f"usd_per_million_{kind}_tokens" for kind in ("input", "output", "cached"))
 _SHARES = ("discount_rate_per_year", "support_share_per_year")
-"""Those that cannot be more than 1."""
+"""Settings that cannot be more than 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +46,18 @@ class UncertainFigure:
     name: str
     """For people: `price of buy-h200`."""
     unit: Literal["share", "weeks"]
-    """A figure in shares is moved by a part of its value, one in weeks by whole weeks."""
+    """A figure in shares moves by a part of its value, one in weeks by whole weeks."""
     stated: str
-    """The value as it is, where it is one value."""
+    """The current value, if it is one value."""
     moved: Callable[[Fraction], Iterable[Override]]
 
     def settings(self, by: Fraction) -> tuple[Override, ...]:
-        """What moves it by so much."""
+        """Return the settings that move it by so much."""
         return tuple(self.moved(by)) if by else ()
 
 
 def uncertain_figures(inputs: Inputs) -> Iterator[UncertainFigure]:
-    """Prices, growth, traffic, latency, lead times and settings of cost, where stated."""
+    """Return prices, growth, traffic, latency, lead times and cost settings, if stated."""
     scenario, jobs = inputs.scenario, sorted(inputs.scenario.jobs.items())
     shown = {name for name, _ in _FINANCE.values()}
     for offer in inputs.offers:
@@ -103,7 +103,7 @@ _Figures = list[tuple[tuple[str, ...], Decimal]]
 
 
 def _of_each(section: str, parts: Mapping[str, Any], keys: Iterable[str], *inner: str) -> _Figures:
-    """What parts of entries of a section state under some keys, by quarter where they do so."""
+    """Return what entries of a section state under some keys, by quarter if they do so."""
     found: _Figures = []
     for name, part in sorted(parts.items()):
         for key in keys:
@@ -118,7 +118,7 @@ def _of_each(section: str, parts: Mapping[str, Any], keys: Iterable[str], *inner
 def _moving(
     name: str, stated: str, figures: _Figures, most: Decimal | None = None
 ) -> UncertainFigure:
-    """Several figures that move together, each by the same share of its own, `most` at the most."""
+    """Return figures that move together, each by the same share of its own, at most by `most`."""
 
     def moved(by: Fraction) -> Iterator[Override]:
         for path, value in figures:
@@ -129,12 +129,12 @@ def _moving(
 
 
 def _moved(value: Decimal, by: Fraction) -> Decimal:
-    """The value moved by a share of itself, to six decimals."""
+    """Return the value moved by a share of itself, to six decimals."""
     return six_decimals(Fraction(value) * (1 + by))
 
 
 def price_at(inputs: Inputs, path: tuple[str, ...]) -> tuple[Offer, Decimal] | None:
-    """The offer whose price stands at a path, and the price: as stated, else the price book's."""
+    """Return the offer whose price stands at a path, and the price: stated, or the price book's."""
     offer = inputs.scenario.offers.get(path[1]) if path[0] == "offers" else None
     if offer is None or path[2:] != (offer.price_key,):
         return None
@@ -146,7 +146,7 @@ def price_at(inputs: Inputs, path: tuple[str, ...]) -> tuple[Offer, Decimal] | N
 def repriced(
     path: tuple[str, ...], offer: Offer, price: Decimal, moved: Callable[[Decimal], Decimal | int]
 ) -> Iterator[Override]:
-    """Overrides of the price of an offer, moved, and of its price breaks with it."""
+    """Return overrides of an offer's price, moved, and of its price breaks with it."""
     yield Override.of(path, moved(price))
     if offer.price_breaks:
         levels = tuple(
@@ -167,7 +167,7 @@ def _late(inputs: Inputs, by: Fraction) -> Iterator[Override]:
 
 
 def _longer(inputs: Inputs, by: Fraction) -> Iterator[Override]:
-    """Both lengths moved alike, as far as a stated context has room for them."""
+    """Move both lengths alike, as far as a stated context has room for them."""
     for name, job in sorted(inputs.scenario.jobs.items()):
         serve = job.serve
         if serve is None or serve.load is None:
@@ -188,17 +188,17 @@ class Moved(Frozen):
     """A plan with one figure moved."""
 
     by: float
-    """Share of the value, or weeks; negative: down."""
+    """A share of the value, or weeks; negative: down."""
     settings: tuple[Override, ...]
-    """With which `planner plan` makes this plan."""
+    """The settings with which `planner plan` makes this plan."""
     figures: PlanSummary
 
 
 class SwitchingPoint(Frozen):
-    """Between these two the recommendation changes."""
+    """The two plans between which the recommendation changes."""
 
     before: Moved
-    """Nearer to the scenario; acquires what its plan does."""
+    """The one nearer to the scenario; it acquires what the scenario's plan does."""
     after: Moved
 
 
@@ -211,17 +211,17 @@ class Swing(Frozen):
     low: Moved
     high: Moved
     turns: tuple[SwitchingPoint, ...]
-    """At most one each way: the nearest that was found."""
+    """At most one in each direction: the nearest that was found."""
 
     @property
     def spread_cents(self) -> int | None:
-        """How far apart the costs are; None where an end has no plan."""
+        """How far apart the costs are; None if one end has no plan."""
         ends = (self.low.figures.cost_cents, self.high.figures.cost_cents)
         return None if None in ends else abs((ends[1] or 0) - (ends[0] or 0))
 
     @property
     def without_plan(self) -> tuple[Moved, ...]:
-        """Where there is no plan: the least move that was tried, at most one each way."""
+        """The least move tried that leaves no plan, at most one in each direction."""
         tried = (self.low, self.high, *(turn.after for turn in self.turns))
         gone = [one for one in tried if one.figures.cost_cents is None]
         ways = ([one for one in gone if one.by < 0], [one for one in gone if one.by > 0])
@@ -232,11 +232,11 @@ class Sensitivity(StoredResult):
     """One scenario, figure by figure: first what leaves no plan, then the widest swing."""
 
     swing: float
-    """Share by which values are moved either way."""
+    """The share by which values are moved in each direction."""
     weeks: int
-    """Weeks by which lead times are."""
+    """The weeks by which lead times are moved."""
     precision: float
-    """Turns are closed in to this share of the value."""
+    """Turning points are bracketed to this share of the value."""
     base: PlanSummary
     swings: tuple[Swing, ...]
 
@@ -247,7 +247,7 @@ def _at(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> Moved:
 
 
 def _turned(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> bool:
-    """Whether something else is recommended then, or nothing at all; equals are no turn."""
+    """Return whether something else is then recommended, or nothing at all; ties do not count."""
     settings = figure.settings(by)
     base, other = runner.one(), runner.one(settings)
     if (base.cost_cents is None, base.acquired) == (other.cost_cents is None, other.acquired):
@@ -256,12 +256,12 @@ def _turned(runner: CachedRunner, figure: UncertainFigure, by: Fraction) -> bool
 
 
 def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummary) -> bool:
-    """Whether what the scenario's plan acquires would do as well as another plan, to the cent.
+    """Return whether what the scenario's plan acquires would do as well as another plan.
 
-    `stated` and `moved` are the inputs of the two; nobody plans for this. Where another plan costs
-    no less, the two are equal, and the recommendation has not turned, whichever of them the search
-    has found. False where that is not known: where other jobs are asked for, or the plan has costs
-    that are not those of its nodes.
+    To the cent. `stated` and `moved` are the inputs of the two; nothing is planned for this. If
+    the other plan costs no less, the two are equal and the recommendation has not changed,
+    whichever of them the search found. False if that is not known: if other jobs are asked for,
+    or the plan has costs other than those of its nodes.
     """
     if base.cost_cents is None or other.cost_cents is None:
         return False
@@ -283,7 +283,7 @@ def would_do(stated: Inputs, moved: Inputs, base: PlanSummary, other: PlanSummar
 
 
 def _streams(inputs: Inputs, plan: PlanSummary) -> Iterator[tuple[int, CostStream]]:
-    """Nodes, and what each of them costs: those that are owned, and those that are acquired."""
+    """Yield the costs of the owned and the acquired nodes, with the number of nodes."""
     offers = {offer.name: offer for offer in inputs.offers}
     orders: Counter[tuple[str, int]] = Counter()
     for one in plan.acquired:
@@ -296,13 +296,13 @@ def _streams(inputs: Inputs, plan: PlanSummary) -> Iterator[tuple[int, CostStrea
 
 @dataclass(slots=True)
 class _Search:
-    """Where one figure turns, in one direction: between `kept` and `turned`."""
+    """The search for one figure's turning point in one direction: between `kept` and `turned`."""
 
     figure: UncertainFigure
     kept: Fraction
     turned: Fraction
     least: Fraction
-    """The bracket is closed where it is no wider."""
+    """The bracket is closed once it is no wider."""
 
     @property
     def closed(self) -> bool:
@@ -321,11 +321,10 @@ def analyze_sensitivity(
     weeks: int = 4,
     precision: Fraction = Fraction(1, 100),
 ) -> Sensitivity:
-    """Move every uncertain figure either way, and close in on where what is acquired turns.
+    """Move every uncertain figure in each direction, and bracket where acquisitions change.
 
-    No plan counts as the widest swing.
-    Raises InputError where a moved value is one that no scenario may have, LimitError where
-    workers die.
+    No plan counts as the widest swing. Raises InputError if a moved value is one that no
+    scenario may have, and LimitError if workers die.
     """
     found = list(uncertain_figures(runner.inputs))
     reach = {one.name: Fraction(weeks) if one.unit == "weeks" else swing for one in found}
@@ -373,7 +372,10 @@ def analyze_sensitivity(
 
 
 def _rank(one: Swing, reach: Fraction) -> tuple[float, int]:
-    """First what leaves no plan, the sooner the sooner, in parts of the range; then the widest."""
+    """Sort by the least move that leaves no plan, then by the widest swing.
+
+    The move counts as a part of its range.
+    """
     nearest = min((abs(end.by) for end in one.without_plan), default=None)
     if nearest is None:
         return 2.0, -(one.spread_cents or 0)  # beyond every part of a range

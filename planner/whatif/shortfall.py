@@ -1,4 +1,4 @@
-"""What given nodes lack for the jobs of a scenario, each quarter looked at by itself."""
+"""What given nodes lack for the jobs of a scenario, each quarter considered by itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.sizing.candidate import Candidate
 from planner.whatif.results import JobShort
 
 _FIRST = 101
-"""The priority of units that are required, before all that may be stated."""
+"""The priority of required units, above all that may be stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Commitment:
 
 
 def commitments(plan: Plan) -> tuple[Commitment, ...]:
-    """All that a plan acquires for whole quarters."""
+    """Return all that a plan acquires for whole quarters."""
     nodes = Counter(
         (node.entry, node.node_type, node.site, node.in_service)
         for node in plan.nodes
@@ -52,12 +52,12 @@ def commitments(plan: Plan) -> tuple[Commitment, ...]:
 
 
 def short_quarters(request: Request, committed: Sequence[Commitment]) -> tuple[str, ...]:
-    """Quarters in which owned and committed nodes do not hold all jobs, policies kept.
+    """Return the quarters in which owned and committed nodes do not hold all jobs.
 
-    Beside them, nodes that come and go within a quarter may be had as they are offered. Each
-    quarter is looked at by itself: a unit may change its GPU type between them. Nodes are ordered
-    as early as need be, and miss the quarters for which not even that is early enough.
-    Raises LimitError where the time ends before it is known.
+    Policies are kept, and nodes for hours or weeks may be had as offered. Each quarter is
+    considered by itself: a unit may change its GPU type between them. Nodes are ordered as early
+    as necessary, and miss the quarters for which even that is too late. Raises LimitError if
+    time ends before it is known.
     """
     inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
     labels = inputs.scenario.horizon.labels
@@ -85,7 +85,7 @@ def short_quarters(request: Request, committed: Sequence[Commitment]) -> tuple[s
 def _nodes_in_service(
     inputs: Inputs, committed: Sequence[Commitment], earliest: dict[str, str], quarter: str
 ) -> dict[str, FleetEntry]:
-    """Everything in service in a quarter."""
+    """Return everything in service in a quarter."""
     fleet = {
         name: entry.model_copy(update={"retires": None, "may_switch_off": False, "sale": None})
         for name, entry in inputs.scenario.fleet.items()
@@ -99,11 +99,11 @@ def _nodes_in_service(
 
 
 def units_short(request: Request) -> tuple[JobShort, ...] | None:
-    """The fewest units, the highest priority first, that the owned nodes do not hold.
+    """Return the fewest units that the owned nodes do not hold, the highest priority first.
 
-    Each quarter is looked at by itself, as if nothing ran yet, and so is each unit: of a job, some
-    may run. A deployment whose model is not tuned for want of room has nothing to serve. None where
-    the time, in seconds for each quarter, ends before it is known.
+    Each quarter is considered by itself, as if nothing ran yet, and so is each unit: some units
+    of a job may run. A deployment whose model is not tuned for want of room has nothing to
+    serve. None if time, in seconds for each quarter, ends before it is known.
     """
     inputs, jobs = request.inputs, request.sizers.portfolio(request.inputs)
     kept: dict[str, list[int]] = {job.name: [] for job in jobs}
@@ -127,7 +127,7 @@ def units_short(request: Request) -> tuple[JobShort, ...] | None:
 def _units_without_room(
     request: Request, active: tuple[SizedJob, ...], fleet: dict[str, FleetEntry], place: int
 ) -> Counter[str]:
-    """By job: units that have no room in a quarter."""
+    """Return, for each job, the units that have no room in a quarter."""
     every = Counter({job.name: job.units[0] for job in active})
     if not active or not fleet:
         return every
@@ -161,7 +161,7 @@ def _units_without_room(
 def _active_jobs(
     jobs: Sequence[SizedJob], units: Sequence[int], place: int
 ) -> tuple[SizedJob, ...]:
-    """Jobs with so many units in one quarter, those that have any, sized for it alone."""
+    """Return the jobs with units in one quarter, sized for that quarter alone."""
     found = []
     for job, count in zip(jobs, units, strict=True):
         if count:
@@ -172,7 +172,7 @@ def _active_jobs(
 
 
 def _in_quarter(candidate: Candidate, place: int) -> Candidate:
-    """The same for a horizon of this quarter alone."""
+    """Return the horizon of this quarter alone."""
     serving = candidate.serving
     if not candidate.replicas_by_quarter and not serving:
         return candidate
@@ -185,7 +185,7 @@ def _in_quarter(candidate: Candidate, place: int) -> Candidate:
 def _one_quarter(
     inputs: Inputs, fleet: dict[str, FleetEntry], place: int, offered: Container[str] = ()
 ) -> Inputs:
-    """One quarter in which these nodes, and offers, are all there is."""
+    """Return the problem of one quarter in which these nodes and offers are all there is."""
     scenario = inputs.scenario
     horizon = scenario.horizon
     now = horizon.model_copy(update={"first_quarter": horizon.first_quarter + place, "quarters": 1})
@@ -202,7 +202,7 @@ def _one_quarter(
 def _units_to_serve(
     inputs: Inputs, job: SizedJob, kept: Mapping[str, Sequence[int]], place: int
 ) -> int:
-    """Units of a deployment for whose model a run was kept before; of other jobs all."""
+    """Return the units of a deployment whose model was tuned before; of other jobs all."""
     tuned = inputs.scenario.jobs[job.derived_from].tune if job.derived_from else None
     if job.derived_from is None or tuned is None or tuned.deploy is None:
         return job.units[place]

@@ -41,7 +41,7 @@ class Combinations(Frozen):
     apply: Annotated[tuple[tuple[VariationName, ...], ...], Field(min_length=1)] = ((),)
     """Lists of overrides and scenarios; `[]` is the scenario as it is."""
     set: Annotated[dict[str, Several], Field(default_factory=dict)]
-    """Dotted paths, each with the values that it takes."""
+    """Dotted paths, each with its values."""
 
 
 class Single(Frozen):
@@ -68,18 +68,18 @@ class SweepFile(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class SweepGrid:
-    """A sweep file, read."""
+    """A sweep file that was read."""
 
     document: YamlDocument
     scenario: FilePath
     rows: tuple[Variant, ...]
     names: tuple[tuple[Path, str], ...]
-    """Overrides and scenarios that it names, each with its place."""
+    """The overrides and scenarios that it names, each with its place."""
 
     def variants(self, planner: VariantPlanner, base: Variant = AS_STATED) -> dict[str, Variant]:
-        """The rows by their keys, all on top of a base; of rows that ask the same, the first.
+        """Return the rows by their keys, all on top of a base; the first of rows that ask the same.
 
-        Raises InputError, each mistake with its place in the file of the sweep, or where that is
+        Raises InputError, each mistake with its place in the file of the sweep or, if that is
         the cause, in the files of the scenario.
         """
         findings = list(unknown_names(self.document, planner, self.names))
@@ -98,7 +98,7 @@ class SweepGrid:
 def unknown_names(
     document: YamlDocument, planner: VariantPlanner, names: Iterable[tuple[Path, str]]
 ) -> Iterator[Finding]:
-    """Of names with their places in a file, those of no scenario or override."""
+    """Return those names, with their places in a file, that are no scenario or override."""
     known = planner.question.layers.names
     for place, name in names:
         if name not in known:
@@ -110,7 +110,7 @@ def unknown_names(
 def read_grid(
     path: FilePath, text: str | None = None, scenario: FilePath | None = None
 ) -> SweepGrid:
-    """Read the file of a sweep; raises InputError with all its mistakes.
+    """Read a sweep file; raises InputError with all its mistakes.
 
     `text` stands in for the file, and `scenario` for the one that it names.
     """
@@ -151,7 +151,7 @@ _HINT = "name another `--out`, or throw them away with `--force`"
 
 
 class SweepRow(NamedTuple):
-    """What was asked, and what it comes to."""
+    """What was asked, and its result."""
 
     variant: Variant
     figures: PlanSummary
@@ -161,7 +161,7 @@ class _Line(Frozen):
     """One line of the results."""
 
     key: str
-    """Of everything that the figures depend on."""
+    """The key of everything that the figures depend on."""
     apply: tuple[str, ...]
     settings: tuple[str, ...]
     """As they were asked for then; nothing is read from them."""
@@ -176,11 +176,11 @@ def run_sweep(
     force: bool = False,
     progress: Callable[[int, int, int], None],
 ) -> tuple[SweepRow, ...]:
-    """Plan the variants that the results in the folder do not have yet; all their rows, in order.
+    """Plan the variants that the results in the folder lack; return all rows in order.
 
-    `progress` is told how many rows are done, how many of these were found, and how many there
-    are. Raises what planning a whole sweep can: LimitError, InputError where a file cannot be
-    written, or without `force` would lose rows that are not asked for.
+    `progress` is called with the rows done, those of them that were found, and the total. Raises
+    LimitError, and InputError if a file cannot be written, or if it would lose rows that are not
+    asked for without `force`.
     """
     file = out / RESULTS
     kept_lines = [row for _, row in _read(file) if row is not None]
@@ -210,14 +210,14 @@ class VariantRuns:
     """Plans many variants, each once, and keeps the results in folders."""
 
     start: Callable[[VariantPlanner], AbstractContextManager[Executor]]
-    """Begins the executor of a planner."""
+    """Starts the executor of a planner."""
     progress: Callable[[int, int, int], None]
-    """Is told what `sweep` tells."""
+    """Called with what `run_sweep` reports."""
 
     def figures(
         self, planner: VariantPlanner, asked: Sequence[Variant], out: FilePath, *, force: bool
     ) -> list[PlanSummary]:
-        """What variants come to, in their order; raises what a sweep raises."""
+        """Return the results of variants, in order; raises what a sweep raises."""
         keys = [planner.key(one) for one in asked]
         with self.start(planner) as executor:
             variants = dict(zip(keys, asked, strict=True))
@@ -233,7 +233,7 @@ def _line(key: str, variant: Variant, figures: PlanSummary) -> str:
 
 
 def _lines(asked: Mapping[str, Variant], found: Mapping[str, PlanSummary]) -> str:
-    """Rows that are done, in order, with the words in which they are asked for now."""
+    """Return finished rows in order, with the words in which they are asked for now."""
     return "".join(_line(key, one, found[key]) for key, one in asked.items() if key in found)
 
 

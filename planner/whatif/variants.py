@@ -40,18 +40,18 @@ from planner.whatif.shortfall import Commitment, short_quarters
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is asked of a scenario: its overrides and scenarios by name, then further overrides."""
+    """A variant of a scenario: its overrides and scenarios by name, then further overrides."""
 
     apply: tuple[str, ...] = ()
     settings: tuple[Override, ...] = ()
 
     @property
     def label(self) -> str:
-        """As a person would say it on the command line."""
+        """Return its name as a person would type it on the command line."""
         return ", ".join((*self.apply, *map(str, self.settings))) or "as it is"
 
     def with_more(self, other: Variant) -> Variant:
-        """Both: the other's overrides and settings come later, and win."""
+        """Return both together: the other's overrides and settings come later, and win."""
         return Variant((*self.apply, *other.apply), (*self.settings, *other.settings))
 
 
@@ -61,7 +61,7 @@ AS_STATED = Variant()
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """All that a worker must be told."""
+    """All that a worker needs to know."""
 
     scenario: Path
     catalog: tuple[Path, ...] = ()
@@ -69,9 +69,9 @@ class WorkerConfig:
     gap: float = 1e-4
     time_limit_s: float = 60.0
     text: str | None = None
-    """What the scenario's file said, where a plan records it."""
+    """The content of the scenario's file, if a plan records it."""
     committed: tuple[Commitment, ...] | None = None
-    """Nodes of a plan: do they hold the jobs of each variant? None: nobody asks."""
+    """Nodes of a plan that are tested against the jobs of each variant; None: they are not."""
     purchases: tuple[Order, ...] | None = None
     """What is bought in each variant, whatever it asks for; None: what is best in it."""
 
@@ -95,16 +95,16 @@ class VariantPlanner:
 
     @property
     def name(self) -> str:
-        """The scenario's title, or its file's name where it has none."""
+        """Return the scenario's title, or its file's name if it has none."""
         stated = self.question.layers.composed().document.data
         return str(stated.get("name", self.config.scenario.name))
 
     def inputs(self, variant: Variant) -> Inputs:
-        """The inputs of a variant; raises InputError."""
+        """Return the inputs of a variant; raises InputError."""
         return self.question.inputs(variant.apply, variant.settings)
 
     def key(self, variant: Variant) -> str:
-        """All that the figures of a variant depend on, in short; raises InputError."""
+        """Return a digest of all that a variant's figures depend on; raises InputError."""
         if variant not in self._keys:
             inputs, config = self.inputs(variant), self.config
             files = [(file.role, file.sha256) for file in inputs.files if file.role in USED]
@@ -132,7 +132,7 @@ class VariantPlanner:
         return Request(inputs, self._sizers, self.config.gap, self.config.time_limit_s)
 
     def figures(self, variant: Variant) -> PlanSummary:
-        """What a variant comes to."""
+        """Return the result of a variant."""
         inputs = self.inputs(variant)
         figures = tried(lambda: self.plan(inputs))
         committed = self.config.committed
@@ -146,14 +146,14 @@ class VariantPlanner:
 
 
 class Executor(Protocol):
-    """Plans any number of variants; what they come to does not depend on who is in it."""
+    """Plans any number of variants; the results do not depend on who plans them."""
 
     def plan(
         self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
     ) -> None:
-        """Plan variants by their keys and hand over each as it is done.
+        """Plan variants by their keys, and yield each as it is done.
 
-        Raises LimitError where workers die again and again.
+        Raises LimitError if workers die again and again.
         """
 
 
@@ -161,13 +161,13 @@ _ROWS_OF_A_WORKER = 250
 """Workers are replaced after so many plans, so that their memory cannot grow without end."""
 
 _MOST_DEATHS = 3
-"""Workers that may die one after the other without a plan in between."""
+"""How many workers may die in sequence without a plan in between."""
 
 
 class ProcessExecutor:
     """Plans any number of variants, several at a time, until it is closed.
 
-    With one job, this process plans them itself. Where a worker dies, the others are replaced as
+    With one job, this process plans them itself. If a worker dies, the others are replaced as
     well, and what they were planning is planned again.
     """
 
@@ -185,7 +185,7 @@ class ProcessExecutor:
     def plan(
         self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
     ) -> None:
-        """As every executor does."""
+        """Plan variants as every executor does."""
         if self._jobs == 1 or (len(variants) <= 1 and self._pool is None):
             for key, variant in variants.items():
                 done(key, self._planner.figures(variant))
@@ -211,7 +211,7 @@ class ProcessExecutor:
                     ) from None
 
     def _work(self, variants: Mapping[str, Variant]) -> Iterator[tuple[str, PlanSummary]]:
-        """Figures by key, as they come."""
+        """Yield figures by key, as they come."""
         if self._pool is None:
             # A copy of this process would be made beside threads that hold locks for good.
             method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
@@ -245,7 +245,7 @@ class ProcessExecutor:
 
 
 def _start() -> None:
-    """Begin as a worker: Ctrl-C and the end of the parent end it at once and without words."""
+    """Start as a worker: Ctrl-C and the end of the parent end it at once and silently."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
@@ -261,7 +261,7 @@ def _end_with(sentinel: int) -> None:
 _ANSWER_S = 10
 """How long a scheduler may take to answer."""
 _IDLE_S = 60
-"""After so long without any worker there is no cluster."""
+"""After so long without any worker, there is no cluster."""
 _AHEAD = 3
 """Variants that wait for each thread of a worker, so that none is idle."""
 _CHANGED = "the scenario, the catalog or the rules were changed meanwhile"
@@ -274,11 +274,11 @@ _OTHER_FILES = (
 class DaskExecutor:
     """Plans any number of variants on the workers of a Dask scheduler, until it is closed.
 
-    What a worker that dies was planning is planned by another.
+    What a dying worker was planning is planned by another.
     """
 
     def __init__(self, planner: VariantPlanner, address: str) -> None:
-        """Raises InputError where no scheduler answers there, or Dask is not installed."""
+        """Connect; raises InputError if no scheduler answers there, or Dask is not installed."""
         self._config = replace(  # the same files, wherever a worker was started
             planner.config,
             scenario=planner.config.scenario.absolute(),
@@ -313,7 +313,7 @@ class DaskExecutor:
     def plan(
         self, variants: Mapping[str, Variant], done: Callable[[str, PlanSummary], None]
     ) -> None:
-        """As every executor does; LimitError also where the cluster goes away."""
+        """Plan as every executor does; raises LimitError also if the cluster goes away."""
         left = iter(variants.items())
         waiting: dict[Any, str] = {}
         try:
@@ -330,7 +330,7 @@ class DaskExecutor:
             self._client.cancel(list(waiting))
 
     def _finished(self, waiting: list[Any]) -> Iterable[Any]:
-        """Those that are done, one at least."""
+        """Return those that are done, at least one."""
         idle_s = 0
         while idle_s < _IDLE_S:
             try:
@@ -355,7 +355,7 @@ class DaskExecutor:
 
 
 async def _identity(dask: Any, address: str) -> None:  # noqa: ANN401 - Dask's
-    """Ask a scheduler who it is: Dask's client waits forever where something else listens."""
+    """Ask a scheduler for its identity: Dask's client waits forever if something else listens."""
     secured = dask.Security().get_connection_args("client")
     async with dask.rpc(address, connection_args=secured) as scheduler:
         await scheduler.identity()
@@ -370,7 +370,7 @@ _ALONE = threading.Lock()
 def _figures(
     config: WorkerConfig, key: str, variant: Variant, changed: str = _CHANGED
 ) -> PlanSummary:
-    """What a worker does; raises LimitError, with these words, where it reads something else."""
+    """Plan on a worker; raises LimitError, with these words, if it reads something else."""
     with _ALONE:
         if not _HERE or _HERE[0].config != config:
             _HERE[:] = [VariantPlanner(config)]
@@ -381,7 +381,7 @@ def _figures(
 
 
 class CachedRunner:
-    """Plans one variant of a scenario with any further settings, each once."""
+    """Plans a scenario with any further settings, each once."""
 
     def __init__(
         self,
@@ -398,11 +398,11 @@ class CachedRunner:
 
     @cached_property
     def inputs(self) -> Inputs:
-        """The inputs of what is asked; raises InputError."""
+        """Return the inputs of what is asked; raises InputError."""
         return self.planner.inputs(self._asked)
 
     def inputs_with(self, settings: tuple[Override, ...]) -> Inputs:
-        """The same with more settings; raises InputError."""
+        """Return the inputs with more settings; raises InputError."""
         return self.planner.inputs(self._with(settings))
 
     def _with(self, settings: tuple[Override, ...]) -> Variant:
@@ -413,12 +413,12 @@ class CachedRunner:
         self._figures[self.planner.key(self._asked)] = figures
 
     def one(self, settings: tuple[Override, ...] = ()) -> PlanSummary:
-        """One plan; without settings that of what is asked."""
+        """Return one plan; without settings, that of what is asked."""
         (figures,) = self.all([settings])
         return figures
 
     def all(self, wanted: Iterable[tuple[Override, ...]]) -> list[PlanSummary]:
-        """Several plans, in this order; those that there are not yet are made together."""
+        """Return several plans in this order; missing ones are made together."""
         variants = [self._with(one) for one in wanted]
         keys = [self.planner.key(variant) for variant in variants]
         fresh = {

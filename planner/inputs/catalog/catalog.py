@@ -38,7 +38,7 @@ Throughput = Annotated[PositiveNumber, Field(ge=1, le=100_000)]
 Transfer = Annotated[PositiveNumber, Field(ge=1, le=100_000)]
 """GB/s; the bounds catch TB/s and MB/s."""
 _MARKETED = (Decimal("0.8"), Decimal("1.2"))
-"""What a driver reports of a GPU's memory, over its marketing figure: 1.07 with most."""
+"""The memory that a driver reports, over its marketing figure: 1.07 for most GPUs."""
 NodeGpus = Annotated[PositiveCount, Field(le=256)]
 ModelBits = Annotated[PositiveCount, Field(le=32)]
 
@@ -424,16 +424,16 @@ class PriceBook(Frozen):
     rent: dict[str, RentPrice] = Field(default_factory=dict)
 
     def listed(self, kind: OfferKind | None, node_type: str) -> PurchasePrice | RentPrice | None:
-        """What it costs to buy or to rent a node type; None where that is not listed.
+        """Return what it costs to buy or rent a node type; None if that is not listed.
 
-        Nobody lists what it costs to reserve one.
+        No price book lists reservations.
         """
         if kind == "buy":
             return self.purchase.get(node_type)
         return self.rent.get(node_type) if kind in ("rent", "hourly") else None
 
     def usd_of(self, offer: object, key: object) -> Decimal | None:
-        """What is listed for the price that an offer, as a file states it, leaves open at a key."""
+        """Return the listed price for a key that an offer, as a file states it, leaves open."""
         if not isinstance(offer, dict) or not isinstance(offer.get("node_type"), str):
             return None
         bought = offer.get("kind") == "buy"
@@ -490,14 +490,14 @@ class Catalog(Frozen):
     """Measured runs in groups, by which a figure says what it rests on."""
 
     def source_text(self, key: str) -> str:
-        """`title (address)` of a source key, or the key itself where it is an address."""
+        """Return `title (address)` of a source key, or the key itself if it is an address."""
         source = self.sources.get(key)
         if source is None:
             return key
         return f"{source.title} ({source.url})" if source.url else source.title
 
     def model_called(self, name: str) -> str | None:
-        """The id of the model that has this name elsewhere, however it was tuned to answer.
+        """Return the id of the model with this name elsewhere, whatever its instruction tuning.
 
         `meta-llama/Llama-3.1-8B-Instruct` and `Llama 3.1 8B` are `llama-3.1-8b`.
         """
@@ -514,13 +514,13 @@ _TUNED = {"base", "chat", "hf", "instruct", "it", "meta"}
 
 @lru_cache(maxsize=4096)
 def _bare(name: str) -> str:
-    """A model's name without its owner, in one case and with one sign between its words."""
+    """Return a model's name without its owner, in one case and with one separator."""
     words = re.split(r"[-_\s]+", name.rpartition("/")[2].casefold())
     return "-".join(word for word in words if word not in _TUNED)
 
 
 _RECURRENCE = 8
-"""What the matrices of one recurrent layer hold at the most, in squares of the model's width."""
+"""The most that the matrices of one recurrent layer hold, in squares of the model's width."""
 _SLACK = Decimal("1.25")
 """What is counted beside the decoder, or rounded in a name, is less than a quarter of a model."""
 
@@ -532,14 +532,14 @@ class Counted(NamedTuple):
     most_b: Decimal
 
     def __str__(self) -> str:
-        """`70.6`, `11.2 to 37.5`, `at least 4.3`."""
+        """Format `70.6`, `11.2 to 37.5`, `at least 4.3`."""
         if not self.most_b.is_finite():
             return f"at least {self.least_b:,.4g}"
         return " to ".join(dict.fromkeys((f"{self.least_b:,.4g}", f"{self.most_b:,.4g}")))
 
 
 def shape_faults(model: Model) -> Iterator[tuple[str, str]]:
-    """Parameters that cannot be those of the shape beside them: the key, and both figures."""
+    """Yield parameters that cannot be those of the shape beside them: the key, and both figures."""
     for key, experts in (
         ("parameters_b", model.experts),
         ("active_parameters_b", model.experts_per_token),
@@ -554,10 +554,10 @@ def shape_faults(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def counted_parameters(model: Model, experts: int | None) -> Counted:
-    """Count matrices: embeddings, attention, feed-forward; of a mixture so many of its experts.
+    """Count the parameters of a shape: embeddings, attention, feed-forward, and active experts.
 
-    Where the shape leaves something open, such as whether the embeddings are one matrix or what
-    stands in a recurrent layer, the least and the most differ.
+    If the shape leaves something open, such as whether the embeddings are one matrix or what
+    stands in a recurrent layer, the result is a range.
     """
     hidden, attending = model.hidden, model.layers
     blocks = fewest = _blocks(model, experts)
@@ -576,7 +576,7 @@ def counted_parameters(model: Model, experts: int | None) -> Counted:
 
 
 def _blocks(model: Model, experts: int | None) -> int:
-    """Feed-forward blocks of all layers."""
+    """Return the feed-forward blocks of all layers."""
     matrices = (3 if model.gated_mlp else 2) * model.hidden
     dense = matrices * (model.intermediate or 0)
     if experts is None:
@@ -588,7 +588,7 @@ def _blocks(model: Model, experts: int | None) -> int:
 
 
 def _attention(model: Model) -> tuple[int, int]:
-    """The matrices of one layer: of a latent attention, its ranks are not known."""
+    """Return the attention parameters of a layer; for latent attention, the ranks are not known."""
     queries = model.hidden * model.head_dim * model.heads
     if model.kv_latent_dim is None:
         whole = 2 * (queries + model.hidden * model.head_dim * model.kv_heads)

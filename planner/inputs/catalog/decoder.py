@@ -108,7 +108,7 @@ class ModelTypes(Frozen):
     """What keys say that make a model another than its type says, wherever they mean something."""
 
     def why_not(self, name: str | None) -> str | None:
-        """Why a type has no formula; None of those that have one, and of unknown ones."""
+        """Return why a type has no formula; None for those that have one, and for unknown ones."""
         return next((why for why, names in self.refused.items() if name in names), None)
 
 
@@ -128,7 +128,7 @@ _DELTA_KEYS = ("full_attention_interval", "linear_num_value_heads", "linear_valu
 
 
 def structure_keys(kind: ModelType) -> dict[str, str]:
-    """Keys that have no meaning in this kind of model, and what they stand for."""
+    """Return keys that have no meaning in this kind of model, and what they stand for."""
     without = {
         "a mixture of experts": () if kind.experts else _EXPERT_KEYS,
         "latent attention": () if kind.latent else ("kv_lora_rank",),
@@ -140,7 +140,7 @@ def structure_keys(kind: ModelType) -> dict[str, str]:
 
 
 _CALLED = {"expert_intermediate": ("intermediate_size",)}
-"""Figures that most configurations call by the name of another."""
+"""Figures that most configurations call by another's name."""
 _AS_LLAMA = ModelType()
 
 
@@ -149,14 +149,14 @@ class ConfigSection:
     """One object of the file; what is wrong in it is gathered in `findings`, shared by all."""
 
     document: YamlDocument
-    """The file; JSON reads as YAML."""
+    """The file; JSON is read as YAML."""
     data: Mapping[str, Any]
     findings: list[Finding]
     kind: ModelType = _AS_LLAMA
     path: Path = ()
 
     def within(self, name: str) -> ConfigSection | None:
-        """Give the object of this name; None where there is none."""
+        """Return the object of this name, or None."""
         value = self.data.get(name)
         if value is None:
             return None
@@ -166,17 +166,17 @@ class ConfigSection:
         return replace(self, data=value, path=(*self.path, name))
 
     def fault(self, name: str, message: str, hint: str | None = None) -> None:
-        """Note a mistake at a key; what follows from it at the same key says nothing new."""
+        """Record a mistake at a key, but no second one at the same key."""
         path = (*self.path, name)
         if all(finding.path != dotted(path) for finding in self.findings):
             self.findings.append(self.document.finding(path, message, hint))
 
     def says(self, name: str) -> bool:
-        """Whether the key is there and means something: neither null nor false, 0 or empty."""
+        """Return whether the key is there and means something: not null, false, 0 or empty."""
         return bool(self.data.get(name))
 
     def count(self, *names: str, least: int = 1, most: int = _WIDEST) -> int:
-        """Give a whole number that must be there; where it is missing or wrong, note it."""
+        """Return a whole number that must be there; record it if it is missing or wrong."""
         found = self.optional(*names, least=least, most=most)
         if found is None:
             keys = self._keys(names)
@@ -186,7 +186,7 @@ class ConfigSection:
         return found
 
     def optional(self, *names: str, least: int = 1, most: int = _WIDEST) -> int | None:
-        """Give a whole number under the first name that has one, or what its absence stands for."""
+        """Return a whole number under the first name that has one, or the default."""
         present = [key for key in self._keys(names) if self.data.get(key) is not None]
         figures = {key: self._whole(key, least, most) for key in present}
         if len({figure for figure in figures.values() if figure is not None}) > 1:
@@ -196,17 +196,17 @@ class ConfigSection:
         return figures[present[0]] if present else self.kind.defaults.get(names[0])
 
     def _keys(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """What configurations of this type call a figure that is asked for by its usual name."""
+        """Return what configurations of this type call a figure with a usual name."""
         if len(names) > 1:
             return names
         return self.kind.names.get(names[0], _CALLED.get(names[0], names))
 
     def has(self, bias: bool | str) -> bool:
-        """Whether there is a bias, which a key may say."""
+        """Return whether there is a bias, which a key may say."""
         return self.truth(bias) if isinstance(bias, str) else bias
 
     def truth(self, name: str, *, default: bool = False) -> bool:
-        """Give a true or false."""
+        """Return a boolean."""
         value = self.data.get(name)
         if value is None:
             return default
@@ -216,7 +216,7 @@ class ConfigSection:
         return value
 
     def text_of(self, name: str) -> str | None:
-        """Give a text; None where there is none."""
+        """Return a text, or None."""
         value = self.data.get(name)
         if value is not None and not isinstance(value, str):
             self.fault(name, f"{described(value)} is not text")
@@ -224,7 +224,7 @@ class ConfigSection:
         return value
 
     def items(self, name: str, kind: type, length: int | None = None) -> list[Any] | None:
-        """Give a list whose items are all of one kind; None where there is none."""
+        """Return a list whose items are all of one kind, or None."""
         value = self.data.get(name)
         if value is None:
             return None
@@ -276,9 +276,9 @@ class Decoder(NamedTuple):
 
 
 def read_decoder(section: ConfigSection, *, tied: bool) -> Decoder:
-    """Read it; what is missing or wrong is noted in the section's findings.
+    """Read a decoder; what is missing or wrong is recorded in the section's findings.
 
-    `tied` holds where the section does not say whether embeddings are tied.
+    `tied` applies if the section does not say whether embeddings are tied.
     """
     kind = section.kind
     blocks = section.items("layers_block_type", str)
@@ -346,7 +346,10 @@ def _sort_layers(section: ConfigSection, layers: int) -> _Sorts:
 
 
 def _pattern(section: ConfigSection, layers: int) -> str | None:
-    """Nemotron-H gives each layer a letter: Mamba, attention, feed-forward or experts."""
+    """Read Nemotron-H's pattern: a letter for each layer.
+
+    Mamba, attention, feed-forward or experts.
+    """
     pattern = section.text_of("hybrid_override_pattern")
     if pattern is None:
         blocks = section.items("layers_block_type", str, layers)
@@ -361,7 +364,7 @@ def _pattern(section: ConfigSection, layers: int) -> str | None:
 
 
 def _attention_layers(section: ConfigSection, layers: int) -> int:
-    """Layers of a hybrid that attend; the others are recurrent."""
+    """Return the layers of a hybrid that attend; the others are recurrent."""
     recurrence = section.kind.recurrence
     sorts = section.items("layer_types", str, layers)
     if sorts is not None:
@@ -388,7 +391,7 @@ def _every(section: ConfigSection, layers: int, what: str) -> int:
 
 
 def _mixture_layers(section: ConfigSection, layers: int) -> int:
-    """Layers with experts instead of a dense block."""
+    """Return the layers with experts instead of a dense block."""
     if not any(section.says(key) for key in _EXPERT_KEYS):
         return 0
     if section.says("expert_layer_period"):
@@ -405,7 +408,10 @@ def _mixture_layers(section: ConfigSection, layers: int) -> int:
 
 
 def _intermediate(section: ConfigSection, hidden: int, dense_layers: int) -> int | None:
-    """Width of the dense block; GPT-2 and Falcon leave it out where it is four times as wide."""
+    """Return the width of the dense block.
+
+    GPT-2 and Falcon omit it if it is four times as wide.
+    """
     kind = section.kind
     if not dense_layers:
         return section.optional("intermediate_size")
@@ -424,7 +430,7 @@ def _intermediate(section: ConfigSection, hidden: int, dense_layers: int) -> int
 
 
 def _block(section: ConfigSection, hidden: int, width: int, *, bias: bool | None = None) -> int:
-    """Parameters of a feed-forward block."""
+    """Return the parameters of a feed-forward block."""
     matrices = 3 if section.kind.gated else 2
     biased = section.has(section.kind.mlp_bias) if bias is None else bias
     return matrices * hidden * width + ((matrices - 1) * width + hidden if biased else 0)
@@ -433,7 +439,7 @@ def _block(section: ConfigSection, hidden: int, width: int, *, bias: bool | None
 def _attention(
     section: ConfigSection, figures: dict[str, object], layers: int, hidden: int, context: int
 ) -> int:
-    """Parameters of one layer that attends; its heads, and what they keep, join the figures."""
+    """Return the parameters of one attending layer; its heads and cache join the figures."""
     kind = section.kind
     heads = section.count("num_attention_heads", most=_MOST_HEADS)
     if kind.latent:
@@ -508,9 +514,10 @@ def _latent(section: ConfigSection, hidden: int, heads: int) -> tuple[int, int, 
 
 
 def _window(section: ConfigSection, layers: int, context: int) -> tuple[int | None, int]:
-    """Tokens that sliding layers see and how many slide; a window as wide as the context is none.
+    """Return the tokens that sliding layers see, and how many slide.
 
-    Code that slides all layers, such as Mistral's, does so wherever a window is given.
+    A window as wide as the context is none. Code that slides all layers, such as Mistral's, does
+    so whenever a window is given.
     """
     slides = section.kind.slides
     key = "attention_chunk_size" if slides == "chunks" else "sliding_window"
@@ -540,7 +547,7 @@ def _window(section: ConfigSection, layers: int, context: int) -> tuple[int | No
 
 
 def _mixture(section: ConfigSection, figures: dict[str, object], hidden: int) -> tuple[int, int]:
-    """Router, routed and shared experts of a layer: all, and what one token passes of them."""
+    """Return router, routed and shared experts of a layer: all, and what one token uses."""
     experts = section.count(*_EXPERT_KEYS, most=_MOST_EXPERTS)
     per_token = section.count(
         "num_experts_per_tok", "experts_per_token", "num_experts_per_token", most=_MOST_EXPERTS
@@ -590,7 +597,7 @@ def _recurrence(
 
 
 def _mamba(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
-    """Parameters of a Mamba layer, elements of its state and of its convolution's inputs.
+    """Return parameters, state elements and convolution inputs of a Mamba layer.
 
     With norms of step, input and output, as Jamba has them.
     """
@@ -606,7 +613,7 @@ def _mamba(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
 
 
 def _mamba2(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
-    """The same of a Mamba-2 layer."""
+    """Return the same of a Mamba-2 layer."""
     heads = section.count("mamba_heads")
     if section.data.get("mamba_d_head") == "auto":
         times = section.count("mamba_expand", most=_MOST_TIMES)
@@ -623,7 +630,7 @@ def _mamba2(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
 
 
 def _delta(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
-    """The same of a gated delta-rule layer, as Qwen3-Next has it."""
+    """Return the same of a gated delta-rule layer, as Qwen3-Next has it."""
     key_heads = section.count("linear_num_key_heads")
     value_heads = section.count("linear_num_value_heads")
     key_dim = section.count("linear_key_head_dim")
@@ -637,7 +644,7 @@ def _delta(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
 
 
 def _short_convolution(section: ConfigSection, hidden: int) -> tuple[int, int, int]:
-    """The same of a gated short convolution, as LFM2 has it: the last inputs are all its state."""
+    """Return the same of a gated short convolution, as LFM2 has: the last inputs are its state."""
     kernel = section.count("conv_L_cache", most=_LONGEST_KERNEL)
     biases = 5 * hidden if section.truth("conv_bias") else 0
     return hidden * (4 * hidden + kernel) + biases, 0, hidden * (kernel - 1)
@@ -653,9 +660,9 @@ class Tower:
 
 
 def read_tower(whole: ConfigSection, tower: ConfigSection, kind: TowerType, hidden: int) -> Tower:
-    """Count a tower whose pictures become tokens of a decoder of this width.
+    """Read a tower whose pictures become tokens of a decoder of this width.
 
-    Mistakes are noted in the findings that both sections share.
+    Mistakes are recorded in the findings that both sections share.
     """
 
     def figure(name: str) -> int:
@@ -684,7 +691,7 @@ def read_tower(whole: ConfigSection, tower: ConfigSection, kind: TowerType, hidd
 def _joint(
     whole: ConfigSection, tower: ConfigSection, kind: TowerType, width: int, hidden: int, grid: int
 ) -> tuple[int, int]:
-    """Parameters of what joins the tower to the decoder, and the patches that make one token."""
+    """Return the parameters that join the tower to the decoder, and the patches of one token."""
     if kind.joined == "projection":
         return width * hidden + width, max(1, grid // whole.count("mm_tokens_per_image"))
     if kind.joined == "mlp":

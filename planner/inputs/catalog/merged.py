@@ -25,7 +25,7 @@ from planner.inputs.reading.locate import InputFile, Located, open_documents
 from planner.inputs.text import described, did_you_mean, difference, folded
 
 _Origin = dict[tuple[str, str], YamlDocument]
-"""By section and id: the file that has the last word."""
+"""By section and id, the file that has the last word."""
 
 _SECTIONS = ("sources", "gpus", "nodes", "models", "neighbours", "purchase", "rent")
 _EXTENDED = ("gpus", "nodes")
@@ -37,7 +37,7 @@ class _Part(NamedTuple):
     document: YamlDocument
     content: CatalogFile
     configurations: tuple[InputFile, ...]
-    """Files that its models are read from."""
+    """Files from which its models are read."""
 
 
 def merged_catalog(files: Sequence[Located]) -> tuple[Catalog, tuple[InputFile, ...]]:
@@ -87,7 +87,7 @@ def _validated(
 
 
 def _alike(opened: Sequence[tuple[Located, YamlDocument, InputFile]]) -> Iterator[Finding]:
-    """Ids that look like those of an earlier file: they neither replace them nor can be told."""
+    """Find ids that look like those of an earlier file: they do not replace them."""
     met: dict[tuple[str, str], tuple[str, YamlDocument]] = {}
     for _, document, _ in opened:
         for section in ("gpus", "nodes", "models"):
@@ -104,7 +104,10 @@ def _alike(opened: Sequence[tuple[Located, YamlDocument, InputFile]]) -> Iterato
 def _extended(
     document: YamlDocument, earlier: dict[str, dict[str, Any]], findings: list[Finding]
 ) -> YamlDocument:
-    """The document with what its entries take over; its own entries join the earlier ones."""
+    """Return the document with what its entries take over.
+
+    Its own entries join the earlier ones.
+    """
     data = dict(document.data)
     for section in _EXTENDED:
         entries = data.get(section)
@@ -174,7 +177,7 @@ def _merged(parts: Sequence[_Part]) -> tuple[Catalog, _Origin]:
 
 
 def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
-    """Nodes of unknown GPUs or of more than they can feed, odd shapes, prices of unknown nodes."""
+    """Find nodes with unknown GPUs or too little power for them, odd shapes, and stray prices."""
     for key, node in catalog.nodes.items():
         with suppress(NotKnown):
             document, path = origin["nodes", key], ("nodes", key)
@@ -205,7 +208,7 @@ def _loose_ends(catalog: Catalog, origin: _Origin) -> Iterator[Finding]:
 
 
 def _unknown_sources(catalog: Catalog, documents: Sequence[YamlDocument]) -> Iterator[Finding]:
-    """A figure whose source nobody can look up is a bare figure."""
+    """Find figures whose source nobody can look up."""
     for document in documents:
         for path, source in _cited(document.data, ()):
             if source not in catalog.sources and "/" not in source:

@@ -1,7 +1,8 @@
-"""A Hugging Face `config.json` as a model: shape and parameters, without running anything.
+"""Reads a Hugging Face `config.json` as a model: shape and parameters, without running code.
 
-Only decoders whose memory has a formula are read. Everything else is refused by name: an encoder, a
-type that is not listed, or a key that makes a listed type another model than its name says.
+Only decoders whose memory has a formula are read. Everything else is refused by name: an
+encoder, a type that is not listed, or a key that makes a listed type another model than its name
+says.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def _left_out(whole: ConfigSection, section: ConfigSection, tower: Tower | None)
 
 
 def _scaled_context(section: ConfigSection, context: int) -> int | None:
-    """Tokens that a declared rope scaling stretches the context to, as vLLM counts them."""
+    """Return the tokens to which a declared rope scaling stretches the context, as in vLLM."""
     scaling = section.data.get("rope_scaling")
     if not isinstance(scaling, dict):
         return None
@@ -163,9 +164,9 @@ _QUANTIZATION = "quantization_config"
 
 
 def _native_bits(whole: ConfigSection, decoder: ConfigSection) -> int | None:
-    """Width of most weights in bit; None where they are not quantized.
+    """Return the width of most weights in bit; None if they are not quantized.
 
-    A block that tells no width, or two, is noted in the findings.
+    A block that states no width, or two, is recorded in the findings.
     """
     section = whole.within(_QUANTIZATION) or decoder.within(_QUANTIZATION)
     if section is None:

@@ -1,4 +1,4 @@
-"""The rule book: all rules by id, checked against each other, and which of them speak."""
+"""The rule book: all rules by id, checked against each other, and which of them apply."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Mistake(NamedTuple):
     hint: str | None = None
 
     def finding(self, origin: YamlDocument | None) -> Finding:
-        """At its place in a file; without one it names the rule alone."""
+        """Return the finding at its place in a file; without one, it names only the rule."""
         if origin is None:
             return Finding(self.message, path=".".join((self.rule, *self.path)), hint=self.hint)
         steps = (int(step) if step.isdigit() else step for step in self.path)
@@ -162,7 +162,7 @@ class RuleBook(Frozen):
 
     rules: dict[str, Rule]
     own: frozenset[str] = frozenset()
-    """Ids of those that come from files of the user's, and are not shipped."""
+    """Ids of the rules that come from the user's files rather than the shipped ones."""
 
     @classmethod
     def of(
@@ -183,33 +183,33 @@ class RuleBook(Frozen):
 
     @cached_property
     def by_result(self) -> dict[str, tuple[Rule, ...]]:
-        """Rules by the result or setting that they give."""
+        """Return rules by the result or setting that they give."""
         return by_result(self.rules.values())
 
     @cached_property
     def exclusions(self) -> tuple[Rule, ...]:
-        """Rules that keep jobs off GPU types."""
+        """The rules that keep jobs off GPU types."""
         return tuple(rule for rule in self.rules.values() if rule.kind == "exclusion")
 
     @cached_property
     def warnings(self) -> tuple[Rule, ...]:
-        """Rules that say where the planner's own figures are weak."""
+        """The rules that say where the planner's own figures are weak."""
         return tuple(rule for rule in self.rules.values() if rule.kind == "warning")
 
     def setting(self, name: str) -> Rule:
-        """The policy rule that gives a setting: its `value`, `unit` and `id`; KeyError if none."""
+        """Return the policy rule of a setting: its `value`, `unit` and `id`; KeyError if none."""
         for rule in self.by_result.get(name, ()):
             if rule.kind == "policy":
                 return rule
         raise KeyError(name)
 
     def figure(self, name: str) -> Decimal:
-        """What the policy rule of a setting says, in its unit; KeyError if there is none."""
+        """Return the value of a setting's policy rule, in its unit; KeyError if there is none."""
         return cast("Decimal", self.setting(name).value)  # no policy is without one
 
     @cached_property
     def asked(self) -> frozenset[str]:
-        """Names that any rule asks for, or tells in its message."""
+        """The names that any rule asks for, or tells in its message."""
         told = (PLACEHOLDER.findall(rule.message or "") for rule in self.rules.values())
         return frozenset(chain(*(rule.asks for rule in self.rules.values()), *told))
 
@@ -238,11 +238,11 @@ class RuleBook(Frozen):
 _RULE = re.compile(r"rules\.('[^']*'|[\w-]+)")
 
 _UNKNOWN: Final[dict[str, Any]] = {"title": "unknown", "read": "2000-01-01"}
-"""Stands for a source that is told to be wrong elsewhere."""
+"""Stands for a source that is reported as wrong elsewhere."""
 
 
 def _by_their_keys(rules: object) -> object:
-    """Give each rule the key that it stands under for its id."""
+    """Give each rule the key that it stands under as its id."""
     if not isinstance(rules, dict):
         return rules
     return {
@@ -299,7 +299,7 @@ def gathered_rules(files: Sequence[Located]) -> tuple[RuleBook, tuple[InputFile,
 
 
 def _rules(document: YamlDocument) -> dict[str, Rule]:
-    """The rules of one file by id; raises InputError for what is no file of rules."""
+    """Return the rules of one file by id; raises InputError for what is no file of rules."""
     rules = validate(document, RuleFile).rules
     again = "is stated already, by the key above"
     twice = [
@@ -312,9 +312,9 @@ def _rules(document: YamlDocument) -> dict[str, Rule]:
 
 
 def _with_cases(document: YamlDocument, findings: list[Finding]) -> YamlDocument:
-    """The document with a rule for each case: what all have in common, and what it states itself.
+    """Return the document with a rule for each case: the common part, and the case's own.
 
-    Conditions, inputs and results of both count; of anything else that of the case.
+    Conditions, inputs and results of both count; of anything else, that of the case.
     """
     rules = document.data.get("rules")
     if not isinstance(rules, dict):
@@ -352,7 +352,7 @@ def _with_cases(document: YamlDocument, findings: list[Finding]) -> YamlDocument
 def _as_written(
     findings: Iterable[Finding], documents: Sequence[YamlDocument]
 ) -> Iterable[Finding]:
-    """Findings under the keys of their files; what is wrong for all cases of a table, once."""
+    """Return findings under the keys of their files; what is wrong for all cases, once."""
     tables = {
         (document.shown_as, dotted(("rules", case))): (key, case, rule)
         for document in documents
@@ -379,7 +379,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """Both, with mappings of the same name merged; else what is `own` counts."""
+    """Merge both, mappings of the same name recursively; otherwise what is `own` counts."""
     both = {
         name: shared[name] | value
         for name, value in own.items()
@@ -389,7 +389,7 @@ def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merged_places(shared: Branch, own: Branch) -> Branch:
-    """Places of what `_merged` gives."""
+    """Return the places of what `_merged` gives."""
     both = {
         name: entry._replace(branch={**(shared[name].branch or {}), **entry.branch})
         for name, entry in own.items()
@@ -399,7 +399,7 @@ def _merged_places(shared: Branch, own: Branch) -> Branch:
 
 
 def _sources(documents: Sequence[YamlDocument]) -> dict[str, dict[str, Any]]:
-    """What is known of each source by its key; of one that is wrong, as it says itself, nothing."""
+    """Return what is known of each source by its key; nothing of one that is wrong."""
     found: dict[str, dict[str, Any]] = {}
     for document in documents:
         entries = document.data.get("sources")
@@ -414,7 +414,7 @@ def _sources(documents: Sequence[YamlDocument]) -> dict[str, dict[str, Any]]:
 def _with_sources(
     document: YamlDocument, sources: Mapping[str, dict[str, Any]], findings: list[Finding]
 ) -> YamlDocument:
-    """The document with what is known of each source in the place of its key."""
+    """Return the document with each source in place of its key."""
 
     def cited(path: Path, citation: object) -> object:
         if not isinstance(citation, dict) or "source" not in citation:

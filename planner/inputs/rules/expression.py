@@ -33,7 +33,7 @@ Computed = Exact | bool
 
 
 def exact(figure: Decimal | Exact | float) -> Exact:
-    """The same figure, as int where it is whole."""
+    """Return the same figure, as an int if it is whole."""
     return int(figure) if figure == int(figure) else Fraction(figure)
 
 
@@ -58,7 +58,7 @@ def _divide(left: Exact, right: Exact) -> Exact:
 
 
 _DIGITS = Context(prec=15)
-"""How exact roots and logarithms are; decimals round them alike on every machine."""
+"""The precision of roots and logarithms; decimals round them alike on every machine."""
 
 
 def _root(figure: Exact) -> Exact:
@@ -82,7 +82,7 @@ _FUNCTIONS: Final[dict[str, int | None]] = {
     **dict.fromkeys(("min", "max")),
     **dict.fromkeys(("ceil", "floor", "abs", "round", "sqrt", "log"), 1),
 }
-"""How many figures each takes; None is two or more."""
+"""How many arguments each takes; None is two or more."""
 _QUOTIENT = "÷"
 """No name of a formula: what `/` becomes, since Python's own of two whole numbers is inexact."""
 _GLOBALS: Final[dict[str, Any]] = {
@@ -138,10 +138,10 @@ class Expression:
 def estimator(
     formulas: Iterable[tuple[str, Expression]],
 ) -> Callable[[dict[str, Exact | float]], None]:
-    """Compute formulas in floating point, one after the other, each under its name.
+    """Compute formulas in floating point, one after another, each under its name.
 
-    Many times as fast, for searches that compute what they find again, exactly. What it gives adds
-    the results to the figures, and raises ArithmeticError or ValueError where it cannot.
+    Many times as fast, for searches that recompute what they find exactly. The function adds the
+    results to the figures, and raises ArithmeticError or ValueError if it cannot.
     """
     lines = (f"{name} = ({formula.text.strip()})" for name, formula in formulas)
     return partial(exec, _compiled("\n".join(lines)), _IN_FLOATS)
@@ -149,7 +149,7 @@ def estimator(
 
 @lru_cache(maxsize=1024)
 def _compiled(assignments: str) -> CodeType:
-    """Formulas whose texts have passed the allow-list."""
+    """Compile formulas whose texts have passed the allow-list."""
     return compile(assignments, "<formulas>", "exec")
 
 
@@ -165,7 +165,7 @@ def with_figures(formula: str, figures: Mapping[str, Fraction | float]) -> str:
 
 @lru_cache(maxsize=4096)
 def _pieces(formula: str) -> tuple[str, ...]:
-    """The names of a formula at odd places; between them what a reader writes there."""
+    """Split a formula: its names at odd places, and between them what a reader writes there."""
 
     def put(match: re.Match[str]) -> str:
         return f"\0{match[0]}\0" if match["name"] else _SIGNS.get(match[0], match[0])
@@ -180,7 +180,7 @@ def compile_expression(text: str) -> Expression:
 
 
 def figure_text(value: Fraction | Decimal | float) -> str:
-    """Write a figure for a reader: exact where that is short, else six significant digits."""
+    """Format a figure for a reader: exact if that is short, else six significant digits."""
     exact = Fraction(value)
     if exact.denominator == 1:
         return str(exact.numerator).replace("-", "−")
@@ -194,7 +194,7 @@ def figure_text(value: Fraction | Decimal | float) -> str:
 
 
 def _scan(text: str) -> list[str]:
-    """Refuse what no formula holds before the parser sees it; give the names in order."""
+    """Refuse what no formula holds before the parser sees it; return the names in order."""
     if len(text) > MAXIMUM_CHARACTERS:
         raise ExpressionError(f"has {len(text)} characters, at most {MAXIMUM_CHARACTERS} may stand")
     if "**" in text:
@@ -221,7 +221,7 @@ def _parse(text: str) -> ast.expr:
 
 
 class _Checker:
-    """Lets an allowed syntax tree pass, with exact figures; everything else is refused by name."""
+    """Accepts an allowed syntax tree, with exact figures; everything else is refused by name."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -233,7 +233,7 @@ class _Checker:
     def checked(  # noqa: PLR0912 - a case for each kind of node
         self, node: ast.expr
     ) -> tuple[ast.expr, bool]:
-        """Give the tree to compile, and whether it answers true or false instead of a number."""
+        """Return the tree to compile, and whether it gives a boolean instead of a number."""
         self._parts += 1
         self._depth += 1
         if self._parts > MAXIMUM_NODES:

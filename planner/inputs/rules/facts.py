@@ -30,18 +30,18 @@ class Fact:
     origin: Origin
     unit: str
     told: str | AsFact
-    """What it means, or the field that says so."""
+    """Return what it means, or the field that says so."""
     choices: tuple[str, ...] = ()
     """Values that a text fact can take; empty where any text can stand."""
 
     @property
     def kind(self) -> FactKind:
-        """What it is to a formula, by its unit."""
+        """Return what it is to a formula, by its unit."""
         return _KINDS.get(self.unit, "number")
 
     @property
     def meaning(self) -> str:
-        """What it means, in a few words."""
+        """Return what it means, in a few words."""
         return self.told if isinstance(self.told, str) else self.told.meaning
 
 
@@ -64,7 +64,7 @@ _SECTIONS: tuple[type[BaseModel], ...] = (
 
 
 def _stated(model: type[BaseModel], origin: Origin = "job") -> Iterator[Fact]:
-    """What a section of a job states of itself, or the catalog of a model, as fields are marked."""
+    """Return the marked facts of a job's section, or of a model."""
     for name, marker in AsFact.of(model).items():
         types = plain_types(model.model_fields[name].annotation)
         choices = tuple(choice for choice in types if isinstance(choice, str))
@@ -122,7 +122,7 @@ _JOB = {
         "variation of the tokens of requests with their answers, where no context is stated",
     ),
 }
-"""Facts of a job that no field states, with unit and meaning; the same of others below."""
+"""Facts of a job that no field states, with unit and meaning; further tables follow below."""
 _NAMED = {
     "model": ("text", "model id of the catalog"),
     "family": ("text", "family whose shape a bare parameter count takes"),
@@ -212,7 +212,7 @@ _SETTINGS = {
 def _listed(
     origin: Origin, table: Mapping[str, tuple[str, str]], **choices: tuple[str, ...]
 ) -> Iterator[Fact]:
-    """The facts of one table; of some only these words can stand."""
+    """Return the facts of one table; some can only be these words."""
     for name, (unit, meaning) in table.items():
         yield Fact(name, origin, unit, meaning, choices.get(name, ()))
 

@@ -44,7 +44,7 @@ Scalar = Annotated[bool | Decimal | str, BeforeValidator(_decimal)]
 
 
 def value_text(value: Value | Decimal) -> str:
-    """Write a value for a reader: `true`, `lora`, `68.6`."""
+    """Format a value for a reader: `true`, `lora`, `68.6`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else figure_text(value)
@@ -55,7 +55,7 @@ def _value(scalar: bool | Decimal | str) -> Value:
 
 
 def _among(values: tuple[Value, ...], value: Value) -> bool:
-    """Python takes true for 1; a rule does not."""
+    """Return whether a value is in a list; Python takes true for 1, a rule does not."""
     if isinstance(value, str):
         return value in values
     truth = isinstance(value, bool)
@@ -84,7 +84,7 @@ _BOUNDS = (
     ("above", "above", gt),
     ("below", "below", lt),
 )
-"""Bounds of a condition, each in words, with its key and what holds then."""
+"""Bounds of a condition: the words, the key, and the comparison."""
 
 
 class RuleCondition(Frozen):
@@ -101,7 +101,7 @@ class RuleCondition(Frozen):
     """`known: false` holds where nothing is known of the fact."""
 
     def holds(self, value: Value | None) -> bool:
-        """Whether a fact of some value, None where unknown, meets the condition."""
+        """Return whether a fact's value, None if unknown, meets the condition."""
         if value is None or self.known is False:
             return value is None and self.known is False
         one_of, not_in = self._values
@@ -116,12 +116,12 @@ class RuleCondition(Frozen):
 
     @cached_property
     def _values(self) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
-        """What the fact must be one of, and none of."""
+        """Return what the fact must be one of, and none of."""
         return tuple(map(_value, self.one_of or ())), tuple(map(_value, self.not_in))
 
     @cached_property
     def bounds(self) -> tuple[tuple[str, Callable[[Exact, Exact], bool], Exact], ...]:
-        """Its bounds: in words, what compares with them, and the figure."""
+        """Return its bounds: the words, the comparison, and the figure."""
         return tuple(
             (word, compare, exact(figure))
             for word, key, compare in _BOUNDS
@@ -176,7 +176,7 @@ class RuleSource(Publication):
 
     @property
     def text(self) -> str:
-        """`title, locator (url)`."""
+        """Return `title, locator (url)`."""
         title = f"{self.title}, {self.locator}" if self.locator else self.title
         return f"{title} ({self.url})" if self.url else title
 
@@ -282,7 +282,7 @@ class Rule(Frozen):
 
 
 def _shape_faults(rule: Rule) -> Iterable[str]:
-    """What a rule of this kind must have, and what makes no sense in it."""
+    """Yield what a rule of this kind lacks, and what makes no sense in it."""
     if rule.kind == "policy":
         if rule.sets is None or rule.value is None or rule.unit is None:
             yield "a policy needs `sets`, `value` and `unit`"
@@ -310,12 +310,12 @@ def _shape_faults(rule: Rule) -> Iterable[str]:
 
 
 def given_values(given: Mapping[str, bool | Decimal | str]) -> dict[str, Value]:
-    """Figures of an example as the engine takes them."""
+    """Return the figures of an example as the engine takes them."""
     return {name: _value(scalar) for name, scalar in given.items()}
 
 
 def by_result(rules: Iterable[Rule]) -> dict[str, tuple[Rule, ...]]:
-    """Rules by the result or setting that they give."""
+    """Return rules by the result or setting that they give."""
     found: dict[str, list[Rule]] = {}
     for rule in rules:
         if rule.gives is not None:

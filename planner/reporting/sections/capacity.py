@@ -51,7 +51,7 @@ def _for_kept(plan: Plan) -> str:
 
 
 def forecast_section(traced: TracedPlan) -> Iterator[Block]:
-    """Demand against capacity: in words, by quarter, and as a picture."""
+    """Show demand against capacity: in words, by quarter, and as a picture."""
     plan, capacity = traced.plan, traced.capacity
     yield Paragraph(_exhaustion(traced))
     counts: dict[str, Callable[[int], TracedFigure]] = {
@@ -97,7 +97,7 @@ def forecast_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _exhaustion(traced: TracedPlan) -> str:
-    """When what is owned no longer suffices, by number and by GPU type."""
+    """Say when what is owned no longer suffices, by number and by GPU type."""
     plan, capacity = traced.plan, traced.capacity
     exhausted = capacity.exhausted()
     told = f"The GPUs that are owned suffice by their number in every quarter{_for_kept(plan)}."
@@ -123,7 +123,7 @@ def _exhaustion(traced: TracedPlan) -> str:
 
 
 def existing_section(traced: TracedPlan) -> Iterator[Block]:
-    """What is owned, how full the plan makes it, and what only measurements can say."""
+    """Show what is owned, how full the plan makes it, and what only measurements can say."""
     owned = [node for node in traced.plan.nodes if node.origin == "owned"]
     if on := {(node.node_type, node.site) for node in owned if node.in_service}:
         yield pools_table(traced, on)
@@ -140,9 +140,9 @@ def existing_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def pools_table(traced: TracedPlan, among: set[tuple[str, str]] | None = None) -> Table:
-    """Nodes, GPUs, cores and memory by pool and quarter, alike quarters once, with a sum.
+    """Show nodes, GPUs, cores and memory by pool and quarter, alike quarters once, with a sum.
 
-    Pools `among` these node types and sites alone.
+    Only pools `among` these node types and sites.
     """
     pools = traced.plan.pools
     chosen = [
@@ -190,7 +190,7 @@ def pools_table(traced: TracedPlan, among: set[tuple[str, str]] | None = None) -
 
 
 def _alike_once(every: Table) -> Table:
-    """A table of names and quarters with rows that are alike but for their quarter told once."""
+    """Return a table of names and quarters, with rows that differ only in their quarter merged."""
     rows: list[tuple[Cell, ...]] = []
     before: Cell = ""
     for _, group in groupby(every.rows, key=lambda row: (row[0], *map(cell_text, row[2:]))):
@@ -202,7 +202,7 @@ def _alike_once(every: Table) -> Table:
 
 
 def utilization_section(traced: TracedPlan) -> Iterator[Block]:
-    """The pools, then what is kept free, what moves, and storage for tuned assets."""
+    """Show the pools, then what is kept free, what moves, and storage for tuned assets."""
     told = "Nodes and GPUs are those in service; cores and memory are those of the hosts."
     if some_share(traced.plan):
         told += (
@@ -239,7 +239,7 @@ def _asides(plan: Plan) -> Iterator[str]:
 
 
 def alarms_section(traced: TracedPlan) -> Iterator[Block]:
-    """Pools without a free GPU, orders that are due, and the pool that is used the least."""
+    """List pools without a free GPU, orders that are due, and the least used pool."""
     plan, told = traced.plan, []
     each = {facts.node_type: facts.gpus for facts in plan.node_types}
     shares: list[tuple[float, str]] = []
@@ -278,33 +278,33 @@ def alarms_section(traced: TracedPlan) -> Iterator[Block]:
 
 _MOST_RACKS = 400
 _DRAWN = ("Nodes", "kW mean", "Heat, kBTU/h", "Ports")
-"""Titles of what stands in a table of its own, so that both print in the size of all others."""
+"""Titles of what stands in a table of its own, so that both print in a normal size."""
 _UNTOLD = ("–", "not stated")
-"""Cells that leave out a column of which no site tells more."""
+"""Cells of columns that are left out if no site says more."""
 _KBTU_PER_WH = TracedFigure(Fraction(3412, 10**6), "0.003412")
 
 
 def limits_of(plan: Plan) -> tuple[SiteLimit, ...]:
-    """What is told of sites and nodes: the usual limits, and what a site limits besides."""
+    """Return the limits to show: the usual ones, and what a site limits besides."""
     return limits_told({need for site in plan.sites for need in site.allowed})
 
 
 def limit_title(limit: SiteLimit, of: str = "") -> str:
-    """`Power, kW`, `Rack units at frankfurt`."""
+    """Title a limit: `Power, kW`, `Rack units at frankfurt`."""
     return f"{limit.name.capitalize()}{of}{', kW' if limit.unit == 'W' else ''}"
 
 
 def limit_style(limit: SiteLimit) -> Style:
-    """How an amount of it is written in a document whose figures lead to their place."""
+    """Return the style of a limit's amounts."""
     return "kw" if limit.unit == "W" else "count"
 
 
 def sites_section(
     traced: TracedPlan, most_racks: int = _MOST_RACKS, *, full: bool = True
 ) -> Iterator[Block]:
-    """What is taken of each site beside what it allows, alike quarters once; then the racks.
+    """Show what is taken of each site and what it allows, alike quarters once; then the racks.
 
-    `full` with what was taken before by what is owned, and sites that state no limit.
+    With `full`, also what owned nodes took before, and sites without a limit.
     """
     plan = traced.plan
     stated = {use.site: place for place, use in enumerate(plan.sites)}
@@ -372,7 +372,7 @@ def sites_section(
 def _site_cells(
     traced: TracedPlan, site: str, stated: int | None, quarter: int
 ) -> Iterator[tuple[str, Cell]]:
-    """Cells by the titles of their columns."""
+    """Return cells by the titles of their columns."""
     plan, capacity, stem = traced.plan, traced.capacity, f"sites[{stated}]"
 
     def shown(taken: TracedFigure | None, style: Style) -> Cell:
@@ -396,7 +396,7 @@ def _site_cells(
 
 
 def _allowed(traced: TracedPlan, site: int | None, quarter: int, limit: SiteLimit) -> Cell:
-    """Of the height, nodes may take what the site says, or all its racks, the smaller."""
+    """Return the height that nodes may take: the site's limit or all its racks, the smaller."""
     if site is None:
         return "not stated"
     use, stem = traced.plan.sites[site], f"sites[{site}]"
@@ -412,7 +412,7 @@ def _allowed(traced: TracedPlan, site: int | None, quarter: int, limit: SiteLimi
 
 
 def _about(site: SiteUse) -> str:
-    """What a site is and keeps spare, in a sentence; empty where it states nothing."""
+    """Say what a site is and keeps spare, in a sentence; empty if it states nothing."""
     parts = []
     if site.cooling:
         parts.append(f"{listed(site.cooling)} cooling")
@@ -440,7 +440,7 @@ def _spares(name: str, group: SpareGroup) -> str:
 
 
 def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
-    """What each rack holds, nodes that stand there for a time with their quarters, and its peak."""
+    """Show what each rack holds, temporary nodes with their quarters, and its peak."""
     plan = traced.plan
     held: dict[tuple[str, int], dict[tuple[str, ...], list[Node]]] = defaultdict(dict)
     for node in plan.nodes:
@@ -480,7 +480,10 @@ def _racks(traced: TracedPlan, most: int) -> Iterator[Block]:
 
 
 def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
-    """By date and site, nodes that arrive and leave, but for those by the hour, and their needs."""
+    """Show arriving and leaving nodes by date and site, and their needs.
+
+    Without those by the hour.
+    """
     plan, changes = traced.plan, Counter[tuple[int, str, str, str, str]]()
     for node in plan.nodes:
         if not node.in_service or node.hours:
@@ -513,11 +516,11 @@ def _comings_and_goings(traced: TracedPlan) -> Iterator[Block]:
 
 
 def facility_section(traced: TracedPlan) -> Iterator[Block]:
-    """The sites in full, what each node takes, and what facilities must say."""
+    """Show the sites in full, what each node takes, and what facilities must say."""
     plan, limits = traced.plan, limits_of(traced.plan)
 
     def takes(facts: NodeFacts, need: str) -> Cell:
-        """What the catalog says that one node takes."""
+        """Return what the catalog says that one node takes."""
         known = traced.capacity.each(facts.node_type, need)
         style: Style = "kw" if need.endswith("_w") else "count"
         return Blank("the catalog") if known is None else traced.figure(known, style)

@@ -1,4 +1,4 @@
-"""What the plan costs: by kind, quarter and year, against budgets, against renting, by team."""
+"""What the plan costs: by kind, quarter and year, against budgets and renting, and by team."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _THOUSANDS_FROM_CENTS = 100_000_000 * 100
 """Above this a table counts thousands, so that it fits a page."""
 _SPENDS = {"capex": "capital", "opex": "running", "spending": "capital and running"}
 _A_YEAR = TracedFigure(Fraction(4), "4")
-"""Quarters."""
+"""Quarters of a year."""
 _GO_ON = ("support", "energy", "licence", "colocation")
 """Costs of nodes that stay."""
 _NETWORK = "Network fabric and cabling"
@@ -48,7 +48,7 @@ _NOT_IN_THE_INPUTS = (
 
 
 def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
-    """Cost by kind and quarter, what each is, then budgets and break-evens: for a short page."""
+    """Show cost by kind and quarter, then budgets and break-evens: for a short page."""
     yield from cost_by_quarter(traced)
     yield from paid_chart(traced)
     lines = traced.plan.costs
@@ -58,7 +58,7 @@ def plan_cost_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def cost_section(traced: TracedPlan) -> Iterator[Block]:
-    """Cost by kind and quarter, per GPU-hour and token, renting beside buying, and afterwards."""
+    """Show cost by kind and quarter, per GPU-hour and token, against renting, and afterwards."""
     told = (
         "The residual value is what the servers are still worth at the end of the horizon, no "
         "payment."
@@ -104,7 +104,7 @@ def _headlines(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def _afterwards(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """What running the nodes that are bought costs after the horizon; nothing where none is."""
+    """Say what bought nodes cost to run after the horizon; nothing if none is bought."""
     plan, last = traced.plan, traced.quarters[-1]
     running = [
         place for place, line in enumerate(plan.costs) if line.name in _GO_ON and line.cents[last]
@@ -118,7 +118,7 @@ def _afterwards(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """For page 1: what is within the net present cost, and beside it what is not."""
+    """Return the money for page 1: what is in the net present cost, and what is not."""
     yield from list(spare_rows(traced))[:1]
     yield from optimism_rows(traced)
     brought = traced.read.sum("releases[*].total_cents")
@@ -129,7 +129,7 @@ def money_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def optimism_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """The cost if purchases turn out dearer, where the scenario says by how much they tend to."""
+    """Return the cost if purchases turn out dearer, by the share that the scenario states."""
     adjusted, bias = traced.accounts.adjusted, traced.plan.optimism_bias
     if adjusted is not None and bias is not None:
         title = f"Net present cost with purchases {percent(bias)} dearer (optimism bias), USD"
@@ -137,7 +137,7 @@ def optimism_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
-    """What all spare nodes cost together, in money and as a share."""
+    """Return what all spare nodes cost together, in money and as a share."""
     known = traced.plan.spare_cost
     if known is None:
         return
@@ -153,7 +153,7 @@ def spare_rows(traced: TracedPlan) -> Iterator[tuple[str, Cell]]:
 
 
 def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
-    """None where nothing is paid."""
+    """Chart what is paid; None if nothing is."""
     plan = traced.plan
     series = tuple(
         Series(
@@ -169,7 +169,7 @@ def paid_chart(traced: TracedPlan) -> Iterator[Chart]:
 
 
 def cost_by_quarter(traced: TracedPlan) -> Iterator[Block]:
-    """What each kind of cost is in each quarter, in sum, and in present value."""
+    """Show each kind of cost by quarter, in total, and in present value."""
     plan, accounts = traced.plan, traced.accounts
     amounts = [abs(cents) for line in plan.costs for cents in (*line.cents, line.total_cents)]
     large = max(amounts, default=0) >= _THOUSANDS_FROM_CENTS
@@ -224,11 +224,11 @@ def _budgets(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _break_evens(traced: TracedPlan) -> Iterator[Block]:
-    """Purchases that an offer to rent stands beside."""
+    """Show purchases for which there is an offer to rent."""
     compared = traced.plan.break_evens
 
     def from_use(row: int, style: Style) -> Cell:
-        """Where renting becomes dearer: in hours, or as a share of all."""
+        """Return the use from which renting is dearer: in hours, or as a share of all."""
         if compared[row].hours > compared[row].quarter_hours:
             return "renting is cheaper at any use" if style == "count" else _NONE
         hours = traced.read.at(f"break_evens[{row}].hours")
@@ -256,7 +256,7 @@ def _break_evens(traced: TracedPlan) -> Iterator[Block]:
 
 
 def affordability_section(traced: TracedPlan) -> Iterator[Block]:
-    """The budgets with what is left of each, and who is charged."""
+    """Show the budgets with what is left of each, and who is charged."""
     yield from _budgets(traced)
     budget = ("Budget against which this is held", Blank(code("budget:")))
     codes = ("Budget code, start of the fiscal year, funding approved so far", Blank())
@@ -271,12 +271,12 @@ class _Charge(NamedTuple):
     gpus: str
     hours: TracedFigure
     delivered: TracedFigure | None
-    """None where the time of some run is not known."""
+    """None if the time of some run is not known."""
     cents: TracedFigure
 
 
 def teams_section(traced: TracedPlan) -> Iterator[Block]:
-    """What each team holds, delivers and is charged, what is idle, and how far quotas are used."""
+    """Show what each team holds, delivers and is charged, what is idle, and quota use."""
     charged, read = traced.plan.chargeback, traced.read
     if charged is None:
         return
@@ -344,12 +344,12 @@ def teams_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _rate(traced: TracedPlan, cents: TracedFigure, hours: TracedFigure | None) -> Cell:
-    """USD an hour."""
+    """Format USD an hour."""
     return traced.figure(cents / hours, "rate") if hours and hours.value else _NONE
 
 
 def _quota_line(quarters: Iterable[str], quota: QuotaUse) -> str:
-    """`6 of 8 (2027Q1), 16 of 16 (2027Q2–Q4), on h100-80gb-sxm`."""
+    """Format `6 of 8 (2027Q1), 16 of 16 (2027Q2–Q4), on h100-80gb-sxm`."""
     told = []
     entries = zip(quarters, quota.gpus, quota.limit_gpus, strict=True)
     for (gpus, limit), group in groupby(entries, key=lambda entry: entry[1:]):

@@ -60,7 +60,7 @@ _DECIDING = {
     "floor_gpus_of_80gb",
     "replicas_for_load",
 }
-"""Results on which the count of GPUs rests, in the words of the rules."""
+"""Results of rules on which the count of GPUs rests."""
 VERDICTS = {
     "confirmed": "confirmed",
     "undecided": "undecided, its time ended before it could say",
@@ -70,21 +70,21 @@ VERDICTS = {
 
 
 def some_share(plan: Plan) -> bool:
-    """Whether jobs share GPUs, so that a GPU in use is not one that is held all the time."""
+    """Return whether jobs share GPUs, so that a GPU in use need not be held all the time."""
     held = (one for uses in plan.placements for use in uses for one in use.occupants)
     return any(one.hours or one.part for one in held)
 
 
 def kept_candidates(plan: Plan, job: PlannedJob) -> list[Candidate]:
-    """The execution modes that units of a job have in the plan."""
+    """Return the execution modes that units of a job have in the plan."""
     kept = dict(job.ways)
     return [one for one in plan.sizings[job.sizing].candidates if one.way in kept]
 
 
 def deciding_steps(candidate: Candidate) -> list[DerivationStep]:
-    """The sums on which its count of GPUs rests; of several floors the highest.
+    """Return the steps on which its count of GPUs rests; of several floors the highest.
 
-    Where measured runs confirm the peak, it stands in place of what a formula gives.
+    If measured runs confirm the peak, it replaces what a formula gives.
     """
     found: dict[str, DerivationStep] = {}
     for step in candidate.trace:
@@ -129,7 +129,7 @@ def jobs_section(
         return lambda row: cell(row[0]) if row == first[row[0]] else ""
 
     def gpu_memory(row: _Row, name: str) -> Cell:
-        """Need, offer, or the first as a share of the second."""
+        """The need, the offer, or the first as a share of the second."""
         one, job = candidate(row), jobs[row[0]]
         if one is None or not (one.gpu_capacity_mb and (one.gpu_memory_mb or name == "capacity")):
             return "" if one is None else "–"
@@ -207,9 +207,9 @@ def _rows(plan: Plan, most: int) -> Iterator[_Row]:
 
 
 def rejections_section(plan: Plan) -> tuple[Block, ...]:
-    """GPU types that jobs may not or cannot use, grouped by the rule that says so.
+    """Show GPU types that jobs may not or cannot use, grouped by rule.
 
-    What the scenario itself restricts is no finding: one line tells how many jobs it concerns.
+    The scenario's own restrictions are no findings: one line says how many jobs they concern.
     """
     by_rule: dict[str, dict[str, list[Rejection]]] = defaultdict(lambda: defaultdict(list))
     concerned: Counter[str] = Counter()
@@ -239,7 +239,7 @@ def rejections_section(plan: Plan) -> tuple[Block, ...]:
 
 
 def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
-    """Why not the other GPU types: what a unit would add on each, and which rules stand against."""
+    """Show why not the other GPU types: what a unit would add, and the rules against them."""
     plan = traced.plan
     runs = Counter(gpu_type for job in plan.jobs for gpu_type, _ in job.gpu_types)
     extra: dict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -275,7 +275,7 @@ def gpu_types_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def demand_table(traced: TracedPlan) -> Table:
-    """Units of each job by quarter."""
+    """Show units of each job by quarter."""
     plan = traced.plan
     caption = "Units asked for, by quarter: replicas of a model, or tuning jobs with all their runs"
     if len(plan.jobs) > _JOBS_SHOWN:
@@ -292,7 +292,7 @@ def demand_table(traced: TracedPlan) -> Table:
 
 
 def held_table(traced: TracedPlan) -> Table:
-    """GPUs that each job holds, by quarter."""
+    """Show the GPUs that each job holds, by quarter."""
     jobs, held = traced.plan.jobs, traced.capacity.held
     return table(
         range(len(jobs))[:_JOBS_SHOWN],
@@ -304,7 +304,7 @@ def held_table(traced: TracedPlan) -> Table:
 
 
 def stated_table(traced: TracedPlan) -> Iterator[Table]:
-    """What the scenario says of jobs for readers: who answers for each, and why it is there."""
+    """Show what the scenario says of jobs for readers: owners and reasons."""
     told = [job for job in traced.plan.jobs if job.owner or job.benefit or job.if_not_met]
     columns = {"Owner": "owner", "Benefit": "benefit", "If it does not run": "if_not_met"}
     if told:
@@ -321,9 +321,9 @@ def stated_table(traced: TracedPlan) -> Iterator[Table]:
 
 
 def decisions_section(traced: TracedPlan) -> Iterator[Block]:
-    """Each job with the sums that decided its GPUs, and what it would add on others.
+    """Show each job with the steps that decided its GPUs, and its cost on others.
 
-    Jobs that are specified alike share the sums.
+    Jobs that are specified alike share the steps.
     """
     told: dict[tuple[str, str], str] = {}
     jobs = traced.plan.jobs
@@ -386,7 +386,7 @@ _OF_UNITS = ("Short", "Units short × quarters")
 
 @whole
 def shortage_section(plan: Plan) -> Iterator[Block]:
-    """By priority, then job by job; nothing where every job is kept as asked."""
+    """Show who gives way, by priority and job; nothing if every job is kept as asked."""
     shortage = plan.shortage
     if shortage is None:
         return
@@ -450,15 +450,15 @@ def shortage_section(plan: Plan) -> Iterator[Block]:
 # Serving jobs
 
 _SMALL = 100
-"""Times the traffic from which nobody asks where the API begins to be dearer."""
+"""Beyond this multiple of the traffic, nobody asks where the API becomes dearer."""
 _QUARTER_DAYS = 91
 _FAR_DAYS = 3650
-"""Beyond which nobody asks when traffic will have grown."""
+"""Beyond this many days, nobody asks when traffic will have grown."""
 _MANY_ROWS = 200
 
 
 def apis_section(traced: TracedPlan) -> Iterator[Block]:
-    """Jobs on APIs with what they pay, and those on GPUs beside APIs that serve their model."""
+    """Show jobs on APIs with what they pay, and jobs on GPUs whose model an API serves."""
     plan, compared = traced.plan, traced.plan.api_comparisons
 
     def quarters(at: int) -> str:
@@ -502,7 +502,7 @@ def apis_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _turns(one: ApiComparison) -> str:
-    """`below 12 % of this traffic`, `up to 3.2 times this traffic`."""
+    """Format `below 12 % of this traffic`, `up to 3.2 times this traffic`."""
     gpus_cents, api_cents = one.gpus_cents, one.api_cents
     if not api_cents or gpus_cents >= _SMALL * api_cents:
         return "at any traffic"
@@ -514,7 +514,7 @@ def _turns(one: ApiComparison) -> str:
 
 
 def on_apis_text(job: PlannedJob) -> str:
-    """`2 on hosted-70b`: units of a job on APIs, the most of a quarter; empty where none is."""
+    """Format `2 on hosted-70b`: the most units of a job on APIs in a quarter; empty without any."""
     return ", ".join(f"{max(units)} on {api}" for api, units in job.on_apis)
 
 
@@ -525,17 +525,17 @@ class _Serves(NamedTuple):
     candidate: Candidate
     serving: ServingFigures
     place: str
-    """Of the candidate in plan.json."""
+    """The place of the candidate in plan.json."""
     quarters: tuple[int, ...]
     replicas: int
     counted: str
-    """Place of their number in plan.json."""
+    """The place of their number in plan.json."""
     beside: float
-    """What replicas on other GPU types take of the same traffic, requests per second."""
+    """What replicas on other GPU types take of the same traffic, in requests per second."""
 
 
 def traffic_section(traced: TracedPlan) -> Iterator[Block]:
-    """One row per endpoint and quarters alike: what arrives, what takes it, what users wait."""
+    """Show one row per endpoint and like quarters: traffic, replicas, and what users wait."""
     plan = traced.plan
     rows = list(_serving_rows(plan))
     if not rows:
@@ -619,7 +619,7 @@ def traffic_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _serving_rows(plan: Plan) -> Iterator[_Serves]:
-    """A job's rows by execution mode; by quarter where its units change theirs."""
+    """Yield a job's rows by execution mode, and by quarter if its units change theirs."""
     changing = plan.quarters_by_way()
     for at, job in enumerate(plan.jobs):
         rows = list(_rows_of_job(plan, at, job, changing.get(job.name, {})))
@@ -629,9 +629,9 @@ def _serving_rows(plan: Plan) -> Iterator[_Serves]:
 def _rows_of_job(
     plan: Plan, at: int, job: PlannedJob, labels: Mapping[str, Sequence[str]]
 ) -> Iterator[_Serves]:
-    """Rows of the execution modes in which a job serves, for quarters that are alike.
+    """Yield rows of the execution modes in which a job serves, for quarters that are alike.
 
-    `labels` are the quarters in which units run so, of a job whose units change their mode.
+    `labels` are the quarters in which units run so, for a job whose units change their mode.
     """
     candidates = plan.sizings[job.sizing].candidates
     places = {one.way: place for place, one in enumerate(candidates)}
@@ -663,9 +663,9 @@ def _rows_of_job(
 
 
 def _full(plan: Plan, row: _Serves) -> str:
-    """The quarter in which more is planned for, or the month by which growth takes the rest.
+    """Return the quarter in which more is planned for, or the month by which growth takes the rest.
 
-    What is planned for the last quarter holds until its end; it grows on from there.
+    What is planned for the last quarter holds until its end; growth goes on from there.
     """
     peaks, last = row.serving.peaks, len(plan.quarters) - 1
     takes = row.replicas * row.serving.planned_requests_per_second + row.beside

@@ -39,14 +39,14 @@ from planner.reporting.format import (
 )
 from planner.reporting.sections.variants import acquired_short, traced_chance
 from planner.reporting.traced import TracedFile, TracedPlan
-from planner.whatif.alternatives import AlternativePlan, Alternatives
+from planner.whatif.alternatives import AlternativePlan, Alternatives, Best
 from planner.whatif.results import PlanSummary, summary_of
 
 _TRACE = "how-options"
 _CHEAPEST = "the cheapest"
 _NONE = "–"
 _MOST_NAMED = 10
-"""Jobs that a line names where a table below has them all."""
+"""The most jobs that a line names if a table below has them all."""
 _EXPECTED = ("do nothing", "reclaim first", "rent only")
 _COUNTED = {"node types": "node type", "quarters waited": "quarter", "moves": "unit"}
 _UNITS_SHORT = (
@@ -80,18 +80,21 @@ def command_for(name: str, plan: Plan, out: str = "DIR") -> str:
 
 
 def are_equal(one: PlanSummary, other: PlanSummary) -> bool:
-    """Whether two plans cost the same to the cent and keep the same jobs."""
+    """Return whether two plans cost the same to the cent and keep the same jobs."""
     ends = [(figures.cost_cents, figures.giving_way, figures.dropped) for figures in (one, other)]
     return one.cost_cents is not None and ends[0] == ends[1]
 
 
 def same_nodes(one: PlanSummary, other: PlanSummary) -> bool:
-    """Whether they acquire the same as well."""
+    """Return whether they acquire the same as well."""
     return are_equal(one, other) and one.acquired == other.acquired
 
 
 def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
-    """Whether a plan keeps as many jobs for less, or more for no more, the important ones first."""
+    """Return whether a plan keeps as many jobs for less, or more for no more.
+
+    The important jobs come first.
+    """
     if one is None or one.cost_cents is None or plan.cost_cents is None:
         return False
     # Dropped ones, with units that are short, come before delayed ones, higher priorities first.
@@ -108,15 +111,16 @@ def is_cheaper(one: PlanSummary | None, plan: PlanSummary) -> bool:
 
 
 def cheaper_ones(found: Alternatives) -> list[AlternativePlan]:
-    """Those that keep as many jobs as the cheapest for less, or more for no more.
+    """Return plans that keep as many jobs as the cheapest for less, or more for no more.
 
-    They may do what the scenario does not allow; or, without settings, the cheapest is not proved.
+    They may do what the scenario does not allow; or, without settings, the cheapest is not
+    proved.
     """
     return [one for one in found.others if is_cheaper(one.figures, found.cheapest)]
 
 
 def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
-    """By how much, and what the scenario would have to allow."""
+    """Say by how much it is cheaper, and what the scenario would have to allow."""
     costs = (one.figures.cost_cents or 0) if one.figures else 0
     told = _better(one.name, (plan.cost_cents or 0) - costs)
     if not one.settings:
@@ -130,14 +134,17 @@ def cheaper_text(one: AlternativePlan, plan: PlanSummary) -> str:
 
 
 def _better(name: str, cents: int) -> str:
-    """What an option is that keeps as many jobs for so much less, or more for as much."""
+    """Say what an option is that keeps as many jobs for so much less, or more for as much."""
     if not cents:
         return f"There is a way to keep more for as much: {name}"
     return f"There is a cheaper way to keep as many jobs: {name}, for {money_short(cents)} less"
 
 
 def short_text(figures: PlanSummary) -> str:
-    """`dropped: a, b; short: c by 6 units × quarters; delayed: d`: who gives way; or empty."""
+    """Say who gives way; empty if nobody does.
+
+    `dropped: a, b; short: c by 6 units × quarters; delayed: d`.
+    """
     units = {
         one.job: f"{one.job} by {sum(one.short):,} units × quarters" for one in figures.units_short
     }
@@ -159,7 +166,7 @@ def _told_of(
 
 
 def _said(one: AlternativePlan, found: Alternatives, named: str) -> str:
-    """What an alternative is best in, what is proved of it, who gives way; or why it is none."""
+    """Say what an alternative is best in, what is proved, who gives way; or why there is none."""
     figures = one.figures
     if figures is None:
         return f"{one.name}: left out, {one.left_out}."
@@ -227,7 +234,7 @@ _SELDOM = {
     "Delayed",
     "Falls short",
 }
-"""Left out where no option has a figure there."""
+"""Columns that are left out if no option has a figure there."""
 
 
 def _options_table(options: Sequence[_Option], page: str) -> Table:
@@ -260,7 +267,7 @@ def _options_table(options: Sequence[_Option], page: str) -> Table:
 
 
 def _planned(name: str, traced: TracedPlan) -> _Option:
-    """A plan of which everything is known."""
+    """Return an option for a plan of which everything is known."""
     plan, accounts, capacity = traced.plan, traced.accounts, traced.capacity
     last = traced.quarters[-1]
     rented = total(accounts.acquired(kind) for kind in ("rent", "reserve", "hourly"))
@@ -313,7 +320,7 @@ _KEPT: dict[str, tuple[str, Style, str]] = {
 
 
 def _is_told(one: PlanSummary, name: str) -> bool:
-    """Nothing that is due after the horizon is no figure."""
+    """Return whether there is a figure: nothing due after the horizon is none."""
     value = getattr(one, name)
     return bool(value) if name == "committed_cents" else value is not None
 
@@ -321,7 +328,7 @@ def _is_told(one: PlanSummary, name: str) -> bool:
 def _found(
     known: TracedFile, name: str, stem: str, one: PlanSummary, cheapest: PlanSummary
 ) -> _Option:
-    """A plan of which its figures alone are kept, at a place of alternatives.json."""
+    """Return an option for a plan of which alternatives.json keeps only figures, at this place."""
     if one.cost_cents is None:
         return name, {"Status": one.result}
 
@@ -363,7 +370,7 @@ def _file(found: Alternatives) -> TracedFile:
 
 
 def alternatives_document(found: Alternatives) -> Document:
-    """Side by side, then what each is best in, who is short, and what is left out and why."""
+    """Show plans side by side, what each is best in, who is short, and what is left out."""
     cheapest, known = found.cheapest, _file(found)
     options = [_found(known, "cheapest", "cheapest", cheapest, cheapest)]
     options += [
@@ -389,7 +396,7 @@ def alternatives_document(found: Alternatives) -> Document:
 
 
 def _options(traced: TracedPlan) -> list[_Option]:
-    """The recommended plan, those that were handed in, and those that were planned beside it."""
+    """Return the recommended plan, those that were handed in, and those planned beside it."""
     found = traced.beside.alternatives
     options = [_planned("Recommended", traced)]
     if traced.beside.risk is not None and traced.beside.risk.chances:
@@ -412,7 +419,7 @@ def _options(traced: TracedPlan) -> list[_Option]:
 
 
 def options_brief(traced: TracedPlan) -> Iterator[Block]:
-    """For page 1: what each option costs more, how much is free, and which jobs give way."""
+    """Show, for page 1, each option's extra cost, free share, and jobs that give way."""
     options = _of_page_1(traced, _options(traced))
     yield _options_table(options, "1")
     found = traced.beside.alternatives
@@ -427,7 +434,7 @@ def options_brief(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _of_page_1(traced: TracedPlan, options: Sequence[_Option]) -> list[_Option]:
-    """Of the alternatives those that everybody asks for, and those that cost less."""
+    """Return the alternatives that everybody asks for, and those that cost less."""
     found = traced.beside.alternatives
     asked = {"Recommended", *traced.beside.plans, *_EXPECTED}
     asked |= {one.name for one in cheaper_ones(found)} if found else set()
@@ -435,9 +442,9 @@ def _of_page_1(traced: TracedPlan, options: Sequence[_Option]) -> list[_Option]:
 
 
 def options_section(traced: TracedPlan) -> Iterator[Block]:
-    """What each plan takes; an option that nobody planned stays open.
+    """Show what each plan takes; an option that nobody planned stays open.
 
-    What they come to stands on page 1, and here where that has not all of them.
+    Costs are on page 1, and here if page 1 does not have all of them.
     """
     found, named = traced.beside.alternatives, "the recommended plan"
     options = _options(traced)
@@ -459,7 +466,7 @@ def options_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def why_recommended(traced: TracedPlan) -> str:
-    """Why this plan and no other."""
+    """Say why this plan and no other."""
     plan = traced.plan
     kept = "keeps every job as asked" if plan.shortage is None else "lets the fewest jobs give way"
     told = f"Recommended because it {kept}, and no plan that the scenario allows does so for less"
@@ -479,7 +486,7 @@ def _where() -> Paragraph:
 def _units_short(
     found: Alternatives, columns: Sequence[int], quarters: Sequence[str]
 ) -> tuple[Block, ...]:
-    """What doing nothing leaves without room, unit by unit; nothing where that is not known."""
+    """Say what doing nothing leaves without room, unit by unit; nothing if that is not known."""
     every = enumerate(found.others)
     known = next(((at, one.units_short) for at, one in every if one.units_short is not None), None)
     if known is None:
@@ -507,7 +514,7 @@ def _units_short(
 
 
 def cheaper_warnings(traced: TracedPlan) -> Iterator[Paragraph]:
-    """Each option that keeps as many jobs for less, and what it would take."""
+    """Warn of each option that keeps as many jobs for less, and what it would take."""
     found = traced.beside.alternatives
     for one in cheaper_ones(found) if found else ():
         yield Paragraph(cheaper_text(one, found.cheapest), "warning")  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Who holds which GPUs: the map of the fleet, runs and when, parts of GPUs, and what moves."""
+"""Who holds which GPUs: the node map, the schedule of runs, parts of GPUs, and moves."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from planner.reporting.traced import TracedPlan
 _LINES, _ROWS = 400, 120
 _OF_POOLS = ("nodes_used", "nodes")
 _DAY_HOURS, _MOST_DAYS = 24, 28
-"""Days are drawn where all runs of a quarter end within so many."""
+"""Days are drawn if all runs of a quarter end within so many hours."""
 
 
 def placement_parts(traced: TracedPlan) -> Iterator[tuple[str, Iterable[Block]]]:
-    """What the map of the fleet cannot show, as parts of a section with their titles."""
+    """Yield what the node map cannot show, as titled parts of a section."""
     for title, blocks in (
         ("Schedule of runs", schedule_section(traced.plan, _LINES)),
         ("Shared GPUs", shared_section(traced.plan, _LINES)),
@@ -57,19 +57,19 @@ def placement_parts(traced: TracedPlan) -> Iterator[tuple[str, Iterable[Block]]]
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """Runs of a job on the same GPUs, one right after the other, all of the same length."""
+    """Runs of a job on the same GPUs, one right after another, all of the same length."""
 
     node: str
     gpus: tuple[int, ...]
     job: str
     name: str
     start: int
-    """Hour of the quarter in which the first begins; likewise `end`."""
+    """The hour of the quarter in which the first begins; `end` likewise."""
     end: int
     runs: int
 
     def bar(self, number: int, label: str, hours: int) -> Bar:
-        """Over cells of so many hours from 1, with when it runs and how long each of several."""
+        """Return a bar over cells of so many hours from 1, with its times and each run's length."""
         each = f", {duration((self.end - self.start) // self.runs)} each" if self.runs > 1 else ""
         return Bar(
             numbers(self.gpus),
@@ -82,7 +82,7 @@ class _Turn:
 
 
 def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
-    """Which run holds which GPUs from when to when, by week or by day, alike quarters once."""
+    """Show which run holds which GPUs when, by week or day, alike quarters once."""
     numbers_of = {job.name: place for place, job in enumerate(plan.jobs, 1)}
     drawn = False
     for turns, alike in groupby(plan.quarters, key=lambda label: _turns(plan, label)):
@@ -122,7 +122,7 @@ def schedule_section(plan: Plan, most_lines: int) -> Iterator[Block]:
 
 
 def _turns(plan: Plan, label: str) -> list[_Turn]:
-    """Who takes turns on which GPUs of a node, by node, GPUs and time."""
+    """Return who takes turns on which GPUs of a node, by node, GPUs and time."""
     several = {job.name for job in plan.jobs if max(job.units, default=0) > 1}
     found: list[_Turn] = []
     for use in plan.placements[plan.quarters.index(label)]:
@@ -143,11 +143,11 @@ def _turns(plan: Plan, label: str) -> list[_Turn]:
 
 
 def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
-    """GPUs that jobs have parts of, by node; alike nodes and quarters once; nothing without any."""
+    """Show GPUs that are shared in parts, by node, alike nodes and quarters once."""
     nodes = {node.id: node for node in plan.nodes}
 
     def rows_of(uses: Sequence[NodeUse]) -> list[tuple[str, str, str, str]]:
-        """Nodes, GPU numbers, who holds what, what is free."""
+        """Yield nodes, GPU numbers, who holds what, and what is free."""
         alike: dict[tuple[str, str, tuple[tuple[str, str, str], ...]], list[str]] = {}
         for use in uses:
             if shown := tuple(_parts_of(use)):
@@ -196,7 +196,7 @@ def shared_section(plan: Plan, most_lines: int) -> Iterator[Block]:
 
 
 def _parts_of(use: NodeUse) -> Iterator[tuple[str, str, str]]:
-    """GPU numbers, who holds what of each, as `small: 1g.10gb at 0, 1`, and what is free."""
+    """Return GPU numbers, who holds what of each, as `small: 1g.10gb at 0, 1`, and what is free."""
     held: dict[int, list[tuple[str, GpuPart]]] = defaultdict(list)
     for one in use.occupants:
         if one.part:
@@ -221,7 +221,7 @@ def _parts_of(use: NodeUse) -> Iterator[tuple[str, str, str]]:
 
 
 def moves_section(plan: Plan, most: int) -> Iterator[Block]:
-    """What becomes of what runs today: a sentence, then one row for units that move alike."""
+    """Say what becomes of what runs today, with one row for units that move alike."""
     current = plan.current
     if current is None:
         return
@@ -274,7 +274,7 @@ def _sentence(current: CurrentPlacement) -> str:
 
 
 def range_of_ids(ids: Sequence[str]) -> str:
-    """`type/site/01`, `type/site/01–38 (×38)` for nodes in a row, `01… (×5)` for others."""
+    """Format ids: `type/site/01–38 (×38)` for successive nodes, `01… (×5)` for others."""
     if len(ids) == 1:
         return ids[0]
     stem, _, first = ids[0].rpartition("/")
@@ -286,7 +286,7 @@ def range_of_ids(ids: Sequence[str]) -> str:
 
 
 def _alike(plan: Plan) -> list[tuple[tuple[HeldGpus | str, ...], list[str]]]:
-    """Who holds each GPU of a node by quarter, with the nodes that look so, as the fleet stands."""
+    """Group nodes by who holds each of their GPUs in each quarter, in fleet order."""
     gpus = {node.id: node.gpus for node in plan.nodes}
     held: list[dict[str, HeldGpus]] = []
     for place, uses in enumerate(plan.placements):
@@ -300,7 +300,7 @@ def _alike(plan: Plan) -> list[tuple[tuple[HeldGpus | str, ...], list[str]]]:
         held.append(cells | {name: ((SPARE,),) * gpus[name] for name in _spares(plan, place)})
 
     def cell(node: Node, quarter: int) -> HeldGpus | str:
-        """What stands where a node is switched off, and where it leaves, is one of `NODE_WORDS`."""
+        """A node that is switched off, or that leaves, shows one of `NODE_WORDS`."""
         label = plan.quarters[quarter]
         if label in node.in_service:
             return held[quarter].get(node.id, ((),) * node.gpus)
@@ -314,7 +314,7 @@ def _alike(plan: Plan) -> list[tuple[tuple[HeldGpus | str, ...], list[str]]]:
 
 
 def _spares(plan: Plan, quarter: int) -> Iterator[str]:
-    """Nodes that are kept empty; where a pool has more empty ones, the last of them by name."""
+    """Return the nodes that are kept empty; if a pool has more empty ones, the last by name."""
     used = {use.node for use in plan.placements[quarter]}
     for pool in plan.pools:
         if kept := pool.nodes_spare[quarter]:
@@ -330,7 +330,7 @@ def _spares(plan: Plan, quarter: int) -> Iterator[str]:
 
 
 def node_map(traced: TracedPlan, most: int = _ROWS) -> Iterator[Block]:
-    """Nodes and quarters that look alike once; nothing without a node."""
+    """Return the node map, with nodes and quarters that look alike once; None without nodes."""
     plan, alike = traced.plan, _alike(traced.plan)
     if not alike:
         return

@@ -1,4 +1,4 @@
-"""What a plan rests on, and why it can be trusted: notes, risks, bound, checks, rules, sign-off."""
+"""What a plan rests on: notes, risks, bound, checks, rules, sign-off."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from planner.reporting.traced import TracedPlan
 
 
 def near_miss_section(plan: Plan) -> Iterator[Block]:
-    """The changes, what saves most first; nothing where none was found."""
+    """Show small changes that save much, most first; nothing if none was found."""
     lines = []
     for one in sorted(plan.near_misses, key=lambda one: -one.saved_cents):
         targets = listed([f"{key} {ms:,.0f}" for key, ms in one.latency_ms])
@@ -60,12 +60,12 @@ def near_miss_section(plan: Plan) -> Iterator[Block]:
 _LONGEST = 60
 _FIGURE = re.compile(r"[0-9][0-9.,]*")
 _BY_RULE = re.compile(r" \([a-z/0-9-]+\)$")
-"""The rule that a note of a job ends with."""
+"""The rule with which a note of a job ends."""
 _LEFT_OPEN = " (the job leaves it open)"
 
 
 def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
-    """What overrides and `--set` changed in a scenario before it was planned, in order."""
+    """Show what overrides and `--set` changed before planning, in order."""
     if changes:
         yield table(
             changes,
@@ -77,7 +77,7 @@ def changes_section(changes: Sequence[AppliedChange]) -> Iterator[Block]:
 
 
 def notes_section(notes: Sequence[Note], most: int, tone: Tone, *, whole: bool) -> Iterator[Block]:
-    """At most so many notes, or with `whole` false one line for those that differ in figures."""
+    """Show at most so many notes; with `whole` false, one line for those that differ in figures."""
     lines = [_line(*note) for note in merged_notes(notes, whole=whole)]
     if lines:
         yield Bullets(tuple(lines[:most]), tone)
@@ -89,9 +89,9 @@ def _line(text: str, origin: str) -> str:
 
 
 def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple[str, str]]:
-    """Text and origin of each note; what is left open, by whom it is, and what is estimated, once.
+    """Return the text and origin of each note, merging those that say the same of several.
 
-    With `whole` false those that differ in figures alone share a line, too.
+    With `whole` false, those that differ only in figures share a line, too.
     """
     shared: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
     for note in notes:
@@ -124,7 +124,7 @@ def merged_notes(notes: Iterable[Note], *, whole: bool = True) -> Iterator[tuple
 
 
 def assumptions_section(traced: TracedPlan) -> tuple[Block, ...]:
-    """Every parameter, then all that the inputs leave open and a rule filled in, as a register."""
+    """List every parameter, and all that the inputs leave open and a rule filled in."""
 
     def value(one: SettingUse) -> Cell:
         style: Style = "share" if one.unit == "share" else "number"
@@ -159,9 +159,9 @@ _FROM_FUTURES = ("Likelihood", "Impact, GPUs missing", "Impact, USD")
 
 
 def risks_section(traced: TracedPlan) -> Iterator[Block]:
-    """What is known to be at risk: likelihood as drawn futures show it, impact as the plan does.
+    """Show known risks: likelihood from drawn futures, impact from the plan.
 
-    That prices are those of a book and no quotes stands on page 1.
+    That prices are illustrative stands on page 1.
     """
     found = traced.beside.risk
     rows = list(risk_rows(found)) if found else []
@@ -206,15 +206,15 @@ def risks_section(traced: TracedPlan) -> Iterator[Block]:
 _FEW_FILES = 8
 _KIND_OF_FILE = {"rules": "rule"}
 _QUESTION = ("scenario", "base")
-"""Roles of the files that ask; what others hold is answered with."""
+"""Roles of the files that state the question; other files help answer it."""
 _APPROVERS = ("Requester", "Technical review", "Facilities", "Finance", "Procurement", "Approver")
 
 
 def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
-    """Status, bound with its terms, the independent check, and what the plan was made from.
+    """Show status, bound with its terms, the independent check, and the plan's inputs.
 
-    `files` are listed, or their number where there are many of a role; else a sentence tells of
-    them.
+    `files` are listed, or their number if there are many of a role; otherwise a sentence
+    mentions them.
     """
     plan, proof, made_by = traced.plan, traced.plan.proof, traced.plan.provenance
     yield Paragraph(
@@ -271,10 +271,10 @@ def proof_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
 
 
 def rules_section(traced: TracedPlan, *, listed_too: bool = True) -> Iterator[Block]:
-    """Rules that decided something with where each was read, if `listed_too`; then errata.
+    """Show rules that decided something, with sources if `listed_too`; then errata.
 
-    Those are the rules that the page names: they decided a count of GPUs, set a parameter,
-    rejected a GPU type or derived a job.
+    Those are the rules that decided a count of GPUs, set a parameter, rejected a GPU type or
+    derived a job.
     """
     plan = traced.plan
     if not plan.rules:
@@ -322,7 +322,7 @@ def _by_page(rules: Iterable[RuleUse]) -> Iterator[tuple[str, list[str]]]:
 
 
 def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Block]:
-    """What was proved and checked, from which files and changes, by which versions."""
+    """Show what was proved and checked, from which files and changes, by which versions."""
     plan = traced.plan
     yield from proof_section(traced, files=files)
     if changed := traced.beside.changed:
@@ -339,7 +339,7 @@ def provenance_section(traced: TracedPlan, *, files: bool = True) -> Iterator[Bl
 
 
 def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
-    """The same, and who signs."""
+    """Show the provenance, and who signs."""
     yield from provenance_section(traced)
     names = {"Requester": traced.plan.owner} if traced.plan.owner else {}
     yield table(
@@ -352,7 +352,7 @@ def sign_off_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def how_section(traced: TracedPlan) -> Iterator[Block]:
-    """What stands behind each kind of figure that the sections before this one show."""
+    """Explain each kind of figure that the sections before this one show."""
     plan = traced.plan
     yield Paragraph(
         "Every figure is a sum over plan.json, or over the file that its sum begins with. The page "

@@ -1,4 +1,4 @@
-"""What is bought, rented, reserved and let go: the ask, the bill, milestones, the buyer's file."""
+"""What is bought, rented, reserved and released: the ask, the bill, milestones, orders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _IN_FULL = ("Line", "Offer", "Price of", "Quote or price source", _LEAD)
 
 
 def action_of(kind: str, term_quarters: int | None = None, step_hours: int | None = None) -> str:
-    """`buy`, `rent`, `reserve for 3 years`, `rent by the hour`, `rent for 2 weeks`."""
+    """Say `buy`, `rent`, `reserve for 3 years`, `rent by the hour`, `rent for 2 weeks`."""
     if kind == "hourly":
         return "rent by the hour"
     if step_hours is not None:
@@ -67,7 +67,7 @@ def _action(line: Acquisition) -> str:
 
 
 def _origin(line: Acquisition, *, whole: bool = False) -> str:
-    """`price book shipped`, `quote 4711`: what a price is from, if `whole` with its pages."""
+    """Say where a price is from: `price book shipped`, `quote 4711`; with `whole`, its pages."""
     origin = line.price_origin if whole else line.price_origin.partition(": ")[0]
     return f"{origin}{', illustrative' * (line.illustrative and 'illustrative' not in origin)}"
 
@@ -75,7 +75,7 @@ def _origin(line: Acquisition, *, whole: bool = False) -> str:
 def bill_section(
     traced: TracedPlan, *, full: bool = True, sources: bool = False
 ) -> Iterator[Block]:
-    """Every line to buy, rent or reserve; `full` with offers, dates and what nodes take.
+    """Show every line to buy, rent or reserve; `full` with offers, dates and what nodes take.
 
     What a short page leaves out of the table stands in the lines below it, with the pages that
     prices are from if `sources`.
@@ -164,7 +164,7 @@ def _price_line(line: Acquisition, *, sources: bool) -> str:
 
 
 def orders_for_several_sites(lines: Iterable[Acquisition]) -> tuple[str, ...]:
-    """What must be ordered together to have its price, though it is delivered to several sites."""
+    """Say what must be ordered together for its price, though it goes to several sites."""
     orders: dict[tuple[str, str], list[Acquisition]] = defaultdict(list)
     for line in lines:
         if line.kind == "buy":
@@ -178,7 +178,7 @@ def orders_for_several_sites(lines: Iterable[Acquisition]) -> tuple[str, ...]:
 
 
 def _hourly_line(plan: Plan, one: HourlyUse) -> str:
-    """Which runs are on nodes by the hour, and at which price that turns."""
+    """Say which runs are on nodes by the hour, and at which price that changes."""
     line = next(line for line in plan.acquisitions if line.offer == one.offer)
     each = line.unit_price_cents / (line.gpus_per_node * (line.step_hours or 1)) / 100
     told = {
@@ -205,7 +205,7 @@ def _hourly_line(plan: Plan, one: HourlyUse) -> str:
 
 
 def orders_table(traced: TracedPlan, most: int | None = None) -> Table:
-    """Orders, the most urgent first, with the days left; of more than so many the first ones."""
+    """Show orders, the most urgent first, with the days left; at most so many."""
     lines, orders = traced.plan.acquisitions, traced.orders[:most]
     left = len(traced.orders) - len(orders)
     more = f"; {count_of(left, 'later order')} in {traced.section('bill')}" if left else ""
@@ -251,7 +251,7 @@ def milestones_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def procurement_section(traced: TracedPlan) -> Iterator[Block]:
-    """What the plan knows for the buyer's file; what is a legal conclusion stays open."""
+    """Show what the plan knows for the buyer's file; legal conclusions stay open."""
     bill = [line for _, line in traced.bill]
     total = traced.read.sum("acquisitions[*].total_cents")
     if traced.committed:
@@ -280,7 +280,7 @@ def procurement_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def ask_sentence(plan: Plan) -> str:
-    """The whole ask, for a person who reads nothing else."""
+    """Return the whole ask, for a person who reads nothing else."""
     on_apis = gives_way = ""
     if plan.apis:
         paid = money_short(sum(sum(use.cents) for use in plan.apis))
@@ -308,7 +308,7 @@ def ask_sentence(plan: Plan) -> str:
 
 
 def illustrative(plan: Plan) -> list[str]:
-    """Offers, APIs, and fleet entries that are sold from, at prices that no quote stands behind."""
+    """Return offers, APIs, and fleet entries for sale, whose prices no quote supports."""
     bill = sorted(plan.acquisitions, key=lambda line: (line.quarter, line.kind, line.offer))
     names = [line.offer for line in bill if line.illustrative]
     names += [use.api for use in plan.apis if use.illustrative]
@@ -355,7 +355,7 @@ def _what(plan: Plan) -> str:
 
 
 def _by_machine(lines: Sequence[Line]) -> list[list[Line]]:
-    """Lines of the same nodes for the same term together."""
+    """Group lines of the same nodes for the same term."""
 
     def machine(line: Line) -> tuple[str, str, int, int]:
         term = 0
@@ -372,9 +372,9 @@ def _model(line: Acquisition | NodeRelease) -> str:
 
 
 def _acquired(plan: Plan, lines: Sequence[Acquisition]) -> str:
-    """Nodes of one kind: how many, from when on or in which quarters, and when to order.
+    """Say how many nodes of a kind, from when on or in which quarters, and when to order.
 
-    Of rented ones as many as are there at any one time, or all that is had for hours or weeks.
+    Rented nodes: as many as exist at any one time. For hours or weeks: all that is had.
     """
     first, last = lines[0], lines[-1]
     in_quarter: Counter[str] = Counter()
@@ -401,7 +401,7 @@ def _acquired(plan: Plan, lines: Sequence[Acquisition]) -> str:
 
 
 def _at_a_time(plan: Plan, in_quarter: Counter[str], model: str) -> str:
-    """`up to 3 × PowerEdge XE9680 (8× h100-80gb-sxm) in 2027Q1–Q3`."""
+    """Say `up to 3 × PowerEdge XE9680 (8× h100-80gb-sxm) in 2027Q1–Q3`."""
     most = max(in_quarter.values())
     upto = "up to " if min(in_quarter.values()) < most else ""
     return f"{upto}{most:,} × {model} in {quarter_runs(plan.quarters, in_quarter)}"
@@ -411,7 +411,7 @@ def _at_a_time(plan: Plan, in_quarter: Counter[str], model: str) -> str:
 
 
 def releases_section(traced: TracedPlan) -> Iterator[Block]:
-    """Owned nodes that are sold or switched off, with what each line brings and saves."""
+    """Show owned nodes that are sold or switched off, with what each line brings and saves."""
     lines = traced.plan.releases
     if not lines:
         return
@@ -444,7 +444,7 @@ def releases_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def _released(plan: Plan, line: NodeRelease) -> str:
-    """Which servers, and where what they bring is from."""
+    """Say which servers, and where the price is from."""
     off = line.action == "switch off"
     names = ", ".join(
         node.id
@@ -464,7 +464,7 @@ def _released(plan: Plan, line: NodeRelease) -> str:
 
 
 def _let_go(plan: Plan) -> list[str]:
-    """`sell 2 × PowerEdge XE8545 (4× a100-80gb-sxm) in 2027Q2`, `switch off 1 × … in 2027Q1`."""
+    """Say `sell 2 × PowerEdge XE8545 (4× a100-80gb-sxm) in 2027Q2`, `switch off 1 × …`."""
     parts = []
     for action in ("sell", "switch off"):
         lines = [line for line in plan.releases if line.action == action]

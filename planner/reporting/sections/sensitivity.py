@@ -1,4 +1,4 @@
-"""How far figures may move before a plan meets a limit, and what the cost answers to each."""
+"""How far figures may move before a plan meets a limit, and how the cost responds to each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FILE, _TRACE = "sensitivity.json", "how-sensitivity"
 
 
 def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
-    """What ends the plan first; then every figure, planned anew, and where the plan turns."""
+    """Show what ends the plan first, then every figure, and where the plan changes."""
     found = traced.beside.sensitivity
     fields = list(optimism_rows(traced)) or [("Uplift of purchases for optimism bias", _BIAS)]
     yield from titled((("What ends this plan first", _margins(traced)),), 3)
@@ -64,7 +64,7 @@ def sensitivity_section(traced: TracedPlan) -> Iterator[Block]:
 
 
 def sensitivity_document(found: Sensitivity) -> Document:
-    """The whole of it: what moves the cost most, then what is bought on either side of a turn."""
+    """Show all: what moves the cost most, then what is bought beyond each turning point."""
     return (Heading(f"Sensitivity of {found.scenario}", 1), *_planned_anew(found))
 
 
@@ -108,7 +108,7 @@ def _planned_anew(found: Sensitivity) -> tuple[Block, ...]:
 
 
 def _swings(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
-    """What each figure moves, and in a sentence those that move nothing."""
+    """Show what each figure moves, and in a sentence those that move nothing."""
     moving = [
         (place, one)
         for place, one in enumerate(found.swings)
@@ -173,7 +173,7 @@ def _turns(found: Sensitivity, known: TracedFile) -> Iterator[Block]:
 
 
 def headline(found: Sensitivity) -> str:
-    """The cost, what leaves no plan, and then what moves the cost most."""
+    """State the cost, what leaves no plan, and then what moves the cost most."""
     cost = found.base.cost_cents
     if cost is None:
         known = found.base.result == "infeasible"
@@ -211,7 +211,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _stated(one: Swing, moved: Moved) -> str:
-    """What a figure then is: `$323,531.25`, or empty where several are moved together."""
+    """Return the value a figure then has: `$323,531.25`; empty if several move together."""
     if one.unit != "share" or len(moved.settings) != 1:
         return ""
     (override,) = moved.settings
@@ -223,7 +223,7 @@ def _stated(one: Swing, moved: Moved) -> str:
 
 
 def then_acquired(figures: PlanSummary) -> str:
-    """What is acquired after a turn, or why nothing can be."""
+    """Say what is acquired beyond a turning point, or why nothing can be."""
     if figures.cost_cents is not None:
         return acquired_text(figures.acquired)
     reason = figures.reason
@@ -231,9 +231,9 @@ def then_acquired(figures: PlanSummary) -> str:
 
 
 def tornado(found: Sensitivity) -> Tornado | None:
-    """What leaves no plan stands at the top, then what moves the cost most.
+    """Picture what leaves no plan at the top, then what moves the cost most.
 
-    None where the scenario as it stands has no plan to measure from.
+    None if the scenario as it stands has no plan to measure from.
     """
     base = found.base.cost_cents
     if base is None:
@@ -266,7 +266,7 @@ _SPENDS = {
     "spending": "capital and running cost together",
 }
 _FLIPS, _FAR = 3, 1.0
-"""Values that page 1 has at the most, and the share by which none of them is further away."""
+"""The most values on page 1, and the share beyond which none is shown."""
 _ROOMS: dict[str, tuple[str, Style]] = {
     **{one.need: (limit_title(one, " at {0}"), limit_style(one)) for one in SITE_LIMITS},
     "rack power": ("Power of the fullest rack at {0}, rack {1}, kW", "kw"),
@@ -277,7 +277,7 @@ _ROOMS: dict[str, tuple[str, Style]] = {
 
 
 class _Flip(NamedTuple):
-    """How far a figure may move, and what then stands against the plan."""
+    """How far a figure may move, and what then opposes the plan."""
 
     by: float
     name: str
@@ -287,9 +287,9 @@ class _Flip(NamedTuple):
 
 
 def flips_table(traced: TracedPlan) -> Iterator[Table]:
-    """For page 1: the three nearest switching values, and the tightest limit.
+    """Show, for page 1, the three nearest switching values, and the tightest limit.
 
-    Nothing where no price or limit stands against the plan.
+    Nothing if no price or limit opposes the plan.
     """
     found = traced.beside.sensitivity
     near = sorted((*_prices(traced), *_levers(found)), key=lambda flip: abs(flip.by))
@@ -318,7 +318,7 @@ def flips_table(traced: TracedPlan) -> Iterator[Table]:
 
 
 def _margins(traced: TracedPlan) -> Iterator[Block]:
-    """Prices until a budget is exhausted; then what is left under limits."""
+    """Show prices until a budget is exhausted; then what is left under limits."""
     flips = sorted(_prices(traced), key=lambda flip: (flip.by < 0, abs(flip.by)))
     if flips:
         yield Paragraph(
@@ -363,7 +363,7 @@ def _title(room: LimitMargin) -> str:
 
 
 def _levers(found: Sensitivity | None) -> Iterator[_Flip]:
-    """Where the plan turns with what is no price of its own, such as growth."""
+    """Yield where the plan changes with what is no price of its own, such as growth."""
     for place, swing in enumerate(found.swings if found else ()):
         if found and swing.unit == "share" and not swing.name.startswith("price of "):
             for number in range(len(swing.turns)):
@@ -371,7 +371,7 @@ def _levers(found: Sensitivity | None) -> Iterator[_Flip]:
 
 
 def _turned(found: Sensitivity, place: int, number: int, name: str) -> _Flip:
-    """A turn that planning anew has found, and what is acquired beyond it."""
+    """Return a turning point that planning anew has found, and what is acquired beyond it."""
     after = found.swings[place].turns[number].after
     known = TracedFile(found, _FILE, _TRACE)
     at = known.at(f"swings[{place}].turns[{number}].after.by", "margin")
@@ -382,7 +382,7 @@ def _turned(found: Sensitivity, place: int, number: int, name: str) -> _Flip:
 
 
 def _prices(traced: TracedPlan) -> Iterator[_Flip]:
-    """What each price meets first either way: a limit, or a turn that planning anew has found."""
+    """Yield what each price meets first in either direction: a limit, or a turning point."""
     accounts, found = traced.accounts, traced.beside.sensitivity
     for price in accounts.prices():
         offers = sorted({traced.plan.acquisitions[place].offer for place in price.lines})
@@ -413,7 +413,7 @@ def _prices(traced: TracedPlan) -> Iterator[_Flip]:
 
 
 def _then(traced: TracedPlan, meets: Meets) -> str:
-    """Such as `exceeds the budget for capital in 2027Q3`."""
+    """Say such as `exceeds the budget for capital in 2027Q3`."""
     if meets.budget is None:
         return "renting a node that is used in all hours is cheaper than buying it"
     budget = traced.plan.budgets[meets.budget]

@@ -66,7 +66,7 @@ _RESTS: Final = {
 
 
 def _evidence_of_job(candidates: Sequence[Candidate]) -> Iterator[Block]:
-    """One job: each figure with what it rests on, and on which GPU types."""
+    """Show for one job what each figure rests on, and on which GPU types."""
     found: dict[Evidence, list[str]] = defaultdict(list)
     for candidate in candidates:
         for told in candidate.evidence:
@@ -88,7 +88,7 @@ def _evidence_of_job(candidates: Sequence[Candidate]) -> Iterator[Block]:
 
 
 def evidence_section(plan: Plan) -> Iterator[Block]:
-    """All jobs: how many GPUs of their units rest on what, with the errors of the runs near."""
+    """Show for all jobs how many GPUs rest on what, with the errors of the runs near."""
     found: dict[tuple[str, str], list[tuple[Evidence, int, str]]] = defaultdict(list)
     for job in plan.jobs:
         by_way = {one.way: one for one in plan.sizings[job.sizing].candidates}
@@ -121,7 +121,7 @@ def _order(told: Evidence) -> tuple[int, int]:
 
 
 def _error(told: Sequence[Evidence]) -> str:
-    """The least and the largest, as the runs near each figure have it, rounded up to 0.1 %."""
+    """Format the least and the largest error of the runs near, rounded up to 0.1 %."""
     errors = [max(one.error, 0.001) for one in told if one.error is not None]
     if not errors:
         return _NONE
@@ -132,17 +132,17 @@ def _error(told: Sequence[Evidence]) -> str:
 # Every GPU type side by side
 
 _ASKED = "job.gpu_types"
-"""Which GPU types a job names is no finding."""
+"""That a job names its GPU types is no finding."""
 
 
 class RentedCandidate(NamedTuple):
-    """A way to run a job, and what it costs at the least rent in the price book."""
+    """A way to run a job, and its cost at the lowest rent in the price book."""
 
     way: Candidate
     usd_per_hour: Decimal | None
-    """Of all replicas."""
+    """For all replicas."""
     usd_per_run: Decimal | None
-    """None of serving jobs, and of runs of unknown length."""
+    """None for serving jobs, and for runs of unknown length."""
 
 
 @whole
@@ -154,7 +154,7 @@ def sizing_document(
     sums: bool,
     calibration: Calibration | None = None,
 ) -> Iterator[Block]:
-    """The comparison, the cheapest first; with `sums` host, peaks and every sum as well."""
+    """Compare the ways to run a job, cheapest first; with `sums`, all derivations as well."""
     yield Heading(sizing.summary, 1)
     if ranked:
         yield Heading("GPU types that can run it")
@@ -195,7 +195,7 @@ def _notes(sizing: Sizing) -> Iterator[Block]:
 def _reading_aids(
     sizing: Sizing, ranked: Sequence[RentedCandidate], book: PriceBookHeader
 ) -> Iterator[Block]:
-    """What the columns of the comparison mean, as far as that is not plain."""
+    """Explain the columns of the comparison that are not obvious."""
     runs = any(one.usd_per_run is not None for one in ranked)
     told = f"The cheapest {'run' if runs else 'hour'} first, at the least rent of a GPU in the "
     told += f"price book {book.id}{', which is illustrative' * book.illustrative}"
@@ -215,7 +215,7 @@ def _reading_aids(
 
 
 def at_full_rate(candidates: Iterable[Candidate]) -> str:
-    """Why expected latency lies below a target: a sentence, empty where no load is planned for."""
+    """Say why expected latency lies below a target; empty if no load is planned for."""
     steps = (step for one in candidates for step in one.trace)
     shares = {step.result.value for step in steps if step.result.name == "planned_load_share"}
     if not shares:
@@ -286,7 +286,7 @@ def _candidates(ranked: Sequence[RentedCandidate], *, full: bool) -> Table:
 
 
 def _rejected(rejections: Sequence[Rejection]) -> Table:
-    """Each rule and reason once, with the GPU types, or the parts of them, that it holds for."""
+    """Return each rule and reason once, with the GPU types, or parts, to which it applies."""
     said: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for one in rejections:
         parts = said[one.rule, one.message.replace(one.gpu_type, "\0")][one.gpu_type]
@@ -308,10 +308,10 @@ def _rejected(rejections: Sequence[Rejection]) -> Table:
 
 
 def peak_blocks(candidates: Sequence[Candidate], level: int = 2) -> Iterator[Block]:
-    """The table by GPU count and what its columns mean; nothing where a formula decided."""
+    """Show peaks by GPU count, and explain the columns; nothing if a formula decided."""
 
     def paged_mb(memory: Memory) -> int:
-        """Optimizer states beside any phase, as much as the GPU has room for."""
+        """Optimizer states beside any phase, as many as the GPU has room for."""
         return sum(part.mb for part in memory.parts) if memory.phases else 0
 
     sized = {(one.gpus, paged_mb(one.memory)): one for one in candidates if one.memory}
@@ -363,7 +363,7 @@ def _gib(mb: int | None) -> str:
 
 
 def _calibration(calibration: Calibration) -> Iterator[Block]:
-    """What measured runs say about the predictions, and by how much they move them."""
+    """Say what measured runs tell about the predictions, and how far they correct them."""
     yield Heading("Your measured runs")
     for factors in calibration.factors:
         yield table(
@@ -395,13 +395,13 @@ def _calibration(calibration: Calibration) -> Iterator[Block]:
 
 
 class Sums:
-    """Draws steps and numbers their sources, so that each is written out once."""
+    """Draws derivation steps and numbers their sources, so that each is written out once."""
 
     def __init__(self) -> None:
         self._number_of: dict[str, int] = {}
 
     def of(self, steps: Iterable[DerivationStep]) -> Iterator[Block]:
-        """Every step in its order, with the numbers of its sources."""
+        """Draw every step in order, with the numbers of its sources."""
         for step in steps:
             for source in step.sources:
                 self._number_of.setdefault(source, len(self._number_of) + 1)
@@ -420,18 +420,18 @@ class Sums:
                 yield Paragraph(f"with {'; '.join(given)}", tone="faint")
 
     def sources(self) -> tuple[Block, ...]:
-        """The sources of all steps drawn so far."""
+        """List the sources of all steps drawn so far."""
         lines = tuple(f"[{number}] {source}" for source, number in self._number_of.items())
         return (Heading("Sources"), Bullets(lines)) if lines else ()
 
 
 def result_text(step: DerivationStep) -> str:
-    """`memory_gb = 30.375 GB`."""
+    """Format a result: `memory_gb = 30.375 GB`."""
     return f"{step.result.name} = {_amount(step.result)}"
 
 
 def worked_text(step: DerivationStep) -> str:
-    """The formula with its figures; empty where that is a bare figure."""
+    """Return the formula with its figures; empty if that is a bare figure."""
     return "" if _is_figure(step.worked) else step.worked
 
 
@@ -460,7 +460,7 @@ _DECIDED_BY = {
 
 
 def taken(candidate: Candidate) -> str:
-    """What one of its GPUs is: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 14 h`."""
+    """Say what a unit takes: `h100-80gb-sxm`, `h100-80gb-sxm 1g.10gb`, `… for 14 h`."""
     widths = candidate.widths and f"at {candidate.widths}"
     passes = candidate.gradient_accumulation
     summed = f"in {passes} passes" if passes else ""
@@ -469,13 +469,13 @@ def taken(candidate: Candidate) -> str:
 
 
 def share_of(units: int, all_quarters: Sequence[str], quarters: Sequence[str] | None) -> str:
-    """`3 units`, and of units that change their GPU type `3 units, 2027Q1–Q3`."""
+    """Say `3 units`, and for units that change their GPU type `3 units, 2027Q1–Q3`."""
     when = f", {quarter_runs(all_quarters, quarters)}" if quarters else ""
     return f"{count_of(units, 'unit')}{when}"
 
 
 def parts_held(parts: Sequence[tuple[int, GpuPart]]) -> str:
-    """`0 (1g.10gb at 0, 1), 3 (9.8 GB)`: GPU numbers, and what is held of each."""
+    """Format GPU numbers and what is held of each: `0 (1g.10gb at 0, 1), 3 (9.8 GB)`."""
     held: dict[int, dict[str, list[GpuPart]]] = defaultdict(lambda: defaultdict(list))
     for gpu, part in sorted(parts, key=lambda one: (one[0], one[1].profile or "", one[1].first)):
         held[gpu][part.profile or ""].append(part)
@@ -486,16 +486,16 @@ def parts_held(parts: Sequence[tuple[int, GpuPart]]) -> str:
 
 
 def part_text(profile: str | None, parts: Sequence[GpuPart]) -> str:
-    """`1g.10gb at 0, 1`, or of GPUs without partitions the memory that is taken."""
+    """Format a part: `1g.10gb at 0, 1`, or the memory that is taken."""
     if profile:
         return f"{profile} at {', '.join(str(part.first) for part in parts)}"
     return memory(sum(part.taken for part in parts))
 
 
 def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
-    """What stands in the way of a job that gives way, and what would keep it as asked.
+    """Say why a job gives way, and what would keep it as asked.
 
-    `ahead` are the jobs to which room that is made for it goes first.
+    `ahead` are the jobs that would get new room first.
     """
     yield Paragraph(f"As asked, beside all that is kept: {job.cause}.")
     if job.remedies:
@@ -509,7 +509,7 @@ def why_short(job: ShortJob, ahead: Sequence[str]) -> Iterator[Block]:
 
 @whole
 def explanation_document(told: Explanation) -> Iterator[Block]:
-    """The answer first, then where, why not elsewhere, and the sums behind each number."""
+    """Give the answer first, then where, why not elsewhere, and the derivations."""
     job, short = told.job, told.shortage
     origin = (
         f" Derived from {job.derived_from} by rule {job.derived_by}." if job.derived_from else ""
@@ -570,7 +570,7 @@ def _answer(told: Explanation) -> str:
 
 
 def _where(told: Explanation) -> Table:
-    """One row per GPU type and run of quarters in which the same units sit on the same nodes."""
+    """Show one row per GPU type and quarters in which the same units keep their nodes."""
 
     def seat(place: PlacedUnits) -> tuple[str, str, str]:
         """Nodes; units, as `2`, or `2/1` for the first replica of unit 2; GPUs and when."""
@@ -605,7 +605,7 @@ def _where(told: Explanation) -> Table:
 
 
 def _verdicts(verdicts: Sequence[ModeVerdict]) -> Iterator[Block]:
-    """Why this GPU type, and why not the others; where each rule that rejects one was read."""
+    """Say why this GPU type and not the others, with the source of each rule that rejects one."""
     if not verdicts:
         return
 

@@ -64,9 +64,9 @@ NO_PLAN = "no plan"
 
 
 def acquired_text(acquired: Iterable[Acquired]) -> str:
-    """`buy-h200 3 in 2027Q2; rent-l40s 2 in 2027Q1, 1 in 2027Q2`, or `nothing`.
+    """Format `buy-h200 3 in 2027Q2; rent-l40s 2 in 2027Q1, 1 in 2027Q2`, or `nothing`.
 
-    With the site, as `3 in 2027Q2 @ berlin`, where the offer is for several.
+    With the site, as `3 in 2027Q2 @ berlin`, if the offer is for several.
     """
     by_offer: dict[str, list[str]] = defaultdict(list)
     for one in acquired:
@@ -78,7 +78,7 @@ def acquired_text(acquired: Iterable[Acquired]) -> str:
 
 
 def acquired_short(acquired: Iterable[Acquired]) -> str:
-    """`3 buy-h200, 3 rent-l40s`: nodes that enter service over all quarters, or `nothing`."""
+    """Format all nodes that enter service: `3 buy-h200, 3 rent-l40s`, or `nothing`."""
     nodes: Counter[tuple[str, int | None]] = Counter()
     for one in acquired:
         nodes[one.offer, one.step_hours] += one.count
@@ -88,7 +88,7 @@ def acquired_short(acquired: Iterable[Acquired]) -> str:
 
 
 def moved_text(unit: str, by: float) -> str:
-    """`+20.0 %`, `4 weeks later`, or `as it is`."""
+    """Format a change: `+20.0 %`, `4 weeks later`, or `as it is`."""
     if not by:
         return "as it is"
     if unit == "weeks":
@@ -97,7 +97,7 @@ def moved_text(unit: str, by: float) -> str:
 
 
 def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
-    """All rows of a sweep, with the cheapest and the dearest named."""
+    """Show all rows of a sweep, with the cheapest and the dearest named."""
     every = [(*row.variant.apply, *map(str, row.variant.settings)) for row in rows]
     shared = [one for one in every[0] if all(one in row for row in every)] if len(rows) > 1 else []
     costs = [row.figures.cost_cents for row in rows if row.figures.cost_cents is not None]
@@ -109,7 +109,7 @@ def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
         told += f"; {len(rows) - len(costs)} without a plan"
 
     def planned(cell: Callable[[PlanSummary], str | None]) -> Callable[[int], str]:
-        """A dash where there is no plan, or no such figure."""
+        """A dash if there is no plan, or no such figure."""
         return lambda at: _NONE if figures[at].cost_cents is None else cell(figures[at]) or _NONE
 
     def status(at: int) -> str:
@@ -156,7 +156,7 @@ def sweep_document(title: str, rows: Sequence[SweepRow]) -> Document:
 
 
 def sweep_csv(rows: Sequence[SweepRow]) -> str:
-    """All rows for a spreadsheet: a column for each value that is set, and for each offer."""
+    """Return all rows as CSV: a column for each value that is set, and for each offer."""
     records = sweep_rows(rows)
 
     def cell(column: str, value: object) -> object:
@@ -167,7 +167,7 @@ def sweep_csv(rows: Sequence[SweepRow]) -> str:
 
 
 def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
-    """The same as records: a value that is set stays as it was written, dollars are floats."""
+    """Return the rows as records: set values as they were written, dollars as floats."""
     titles = titles_of(rows)
     offers = sorted({one.offer for row in rows for one in row.figures.acquired})
     records: list[dict[str, object]] = []
@@ -192,7 +192,7 @@ def sweep_rows(rows: Sequence[SweepRow]) -> list[dict[str, object]]:
 
 
 def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
-    """The columns of what is set: each path, as it is written where it is set first."""
+    """Return the columns of what is set: each path as it is written where it is set first."""
     titles: dict[tuple[str, ...], str] = {}
     for row in rows:
         for one in row.variant.settings:
@@ -201,16 +201,16 @@ def titles_of(rows: Sequence[SweepRow]) -> dict[tuple[str, ...], str]:
 
 
 PLAN_COLUMNS = "cost_usd bound_usd capex_usd nodes node_types gpus_idle power_w drawn_w moves"
-"""Of a record of one plan; None where there is no plan."""
+"""Columns of a record of one plan; None if there is no plan."""
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names as a list in a scenario has them, without its brackets: unusual ones in quotes."""
+    """Format names as a scenario's list without its brackets: unusual ones in quotes."""
     return flow(tuple(names))[1:-1]
 
 
 def risk_document(found: Risk) -> Document:
-    """Cost by percentile, the chance of each quarter, and what the futures acquire."""
+    """Show cost by percentile, the chance of each quarter, and what the futures acquire."""
     base = found.base.cost_cents or 0
     return (
         Heading(f"Risk of {found.scenario}", 1),
@@ -248,7 +248,7 @@ def risk_document(found: Risk) -> Document:
 
 
 def _choices(found: Risk, choices: PurchasePlans) -> Iterator[Block]:
-    """Purchase plans side by side, and which of them is best in the bad cases."""
+    """Show purchase plans side by side, and which of them is best in the bad cases."""
     best, first = choices.plans[choices.best], choices.plans[0]
     words = (
         "What is bought and reserved is chosen once, what is rented and what runs where adapts to "
@@ -295,7 +295,7 @@ def _choices(found: Risk, choices: PurchasePlans) -> Iterator[Block]:
 
 
 def _bounded(found: Risk, choices: PurchasePlans) -> str:
-    """What is known of purchases that were not tried."""
+    """Say what is known of purchases that were not tried."""
     all_futures = "all futures that have a plan" if found.without_plan else "all futures"
     if choices.none_holds_all:
         return f"It is proved that no purchases hold {all_futures}."
@@ -324,7 +324,7 @@ def _risk_summary(found: Risk) -> str:
 
 
 def traced_chance(found: Risk) -> Figure:
-    """How often the nodes of the plan fall short, in the quarter in which they do the most."""
+    """Return how often the plan's nodes fall short, in the quarter in which they do most."""
     known = TracedFile(found, "risk.json", "how-risk")
     place = max(range(len(found.chances)), key=lambda at: found.chances[at].short)
     stem = f"chances[{place}]"
@@ -332,7 +332,7 @@ def traced_chance(found: Risk) -> Figure:
 
 
 def risk_rows(found: Risk) -> Iterator[tuple[str, str, Cell, Cell, Cell]]:
-    """Each risk that the futures show: what, known from, how likely, GPUs missing and USD more."""
+    """Yield each risk that the futures show: what, evidence, likelihood, GPUs missing, USD more."""
     known = TracedFile(found, "risk.json", "how-risk")
     source = f"{count_of(found.futures, 'future')} of {code('planner risk')}"
     most = len(found.cost_cents) - 1
@@ -369,7 +369,7 @@ def _caveats(found: Risk) -> Iterator[str]:
 
 
 def cost_bands(found: Risk) -> Bands:
-    """The share of futures that cost at most so much."""
+    """Picture the share of futures that cost at most so much."""
     curves = [("each future known", found.costs_cents)]
     if found.choices:
         own, best = found.choices.plans[0], found.choices.plans[found.choices.best]
@@ -396,12 +396,12 @@ OPEN = ("Purchases, rents and releases", "Cost", "Jobs that give way")
 """Titles of the sections that a reader of a pull request sees at once."""
 
 _SINCE = "how-since"
-"""Where it is said in which file the figures stand."""
+"""The anchor that says in which file the figures stand."""
 _IN_FILE = ", all of them in compare.json"
 _LONGEST = 48
 _ROWS = 500
 _DIGITS = 12
-"""Of a sha256, enough to tell two files apart."""
+"""Digits of a sha256 that tell two files apart."""
 _STYLES: dict[str, tuple[Style, Style]] = {
     "cents": ("usd", "more_usd"),
     "GPUs": ("count", "more_count"),
@@ -412,7 +412,7 @@ _STYLES: dict[str, tuple[Style, Style]] = {
 
 
 def comparison_document(compared: Comparison, most: int) -> Document:
-    """The whole comparison; of inputs, jobs and warnings at most so many rows each."""
+    """Show the whole comparison; inputs, jobs and warnings up to so many rows each."""
     known = TracedFile(compared, "compare.json", _SINCE)
     quarters = sorted({*compared.before.quarters, *compared.after.quarters})
     before_and_after = columns_for(
@@ -471,7 +471,7 @@ def comparison_document(compared: Comparison, most: int) -> Document:
 
 
 def changes_since(compared: Comparison) -> Iterator[Block]:
-    """What changed since an earlier plan, as a part of a document, with the cost by cause drawn."""
+    """Show what changed since an earlier plan, with a picture of the cost by cause."""
     _, *blocks = comparison_document(compared, _ROWS)
     yield from beneath(tuple(blocks))
     known = TracedFile(compared, "compare.json", _SINCE)
@@ -513,14 +513,14 @@ def _or_none(value: str | None) -> str:
 
 
 def _mark(before: object, after: object) -> str:
-    """Whether it is there only after, only before, or has changed."""
+    """Say whether it is there only after, only before, or has changed."""
     return "+" if before in (None, "", 0) else "-" if after in (None, "", 0) else "~"
 
 
 def _changes(
     rows: Sequence[Any], most: int, *columns: tuple[str, ColumnKind, Getter[Any]]
 ) -> Iterator[Block]:
-    """At most so many rows, each with its mark first, and how many more there are."""
+    """Show at most so many rows, each with its mark first, and how many more there are."""
     if rows:
         yield table(rows[:most], ("", "name", lambda one: _mark(one.before, one.after)), *columns)
     yield from rest(len(rows) - most, "row", _IN_FILE)
@@ -585,7 +585,7 @@ def _waterfall(known: TracedFile, compared: Comparison) -> Iterator[Block]:
 
 
 def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
-    """From the cost before, cause by cause, to the cost after; None where no causes are told.
+    """Chart the cost from before to after, cause by cause; None without causes.
 
     `trace` is the anchor of the paragraph that says where the figures stand.
     """
@@ -611,7 +611,7 @@ def waterfall_chart(compared: Comparison, trace: str = "") -> Chart | None:
 
 
 def _amounts(known: TracedFile, title: str, key: str, amounts: Sequence[Amount]) -> Iterator[Block]:
-    """Before, after, and what is added; of money a side that does not have it counts as nothing."""
+    """Show before, after and the difference; money that a side lacks counts as nothing."""
     costs = key == "costs"
 
     def side(at: int, name: str) -> TracedFigure:
@@ -644,7 +644,7 @@ def _amounts(known: TracedFile, title: str, key: str, amounts: Sequence[Amount])
 
 
 def _outcomes(known: TracedFile, title: str, key: str, compared: Comparison) -> Iterator[Block]:
-    """The plan before beside what came of it, quarter by quarter."""
+    """Show the plan before beside the actual figures, quarter by quarter."""
     outcomes: Sequence[PlannedAndActual] = getattr(compared, key)
     unit = "Nodes" if key == "deliveries" else "Units"
 
@@ -678,7 +678,7 @@ def _warnings(compared: Comparison, most: int) -> Iterator[Block]:
 
 
 def replay_document(replayed: Replay, most: int) -> Document:
-    """Identical, or each origin and figure that differs; at most so many rows of a long table."""
+    """Say that it is identical, or list each origin and figure that differs."""
     said = f"Not identical: these parts of the plan differ: {listed(list(replayed.parts))}."
     if replayed.identical:
         said = (
