@@ -137,7 +137,7 @@ def _count(amount: float) -> str:
 
 
 def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """The jobs that go without, so that the fewest GPUs do: a line each, by quarter if it grows.
+    """The jobs that go without, so that the fewest GPUs do: a line each, with the most at once.
 
     Units of a job that may change their GPU type are stated one by one, units that begin in
     different quarters apart.
@@ -152,23 +152,15 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
             for quarter in demand.quarters:
                 lacking[quarter] += short.get(number, 0)
                 asked[quarter] += demand.count
-        spans: list[tuple[str, list[str]]] = []
-        last = -1
-        for quarter in sorted(quarter for quarter, units in lacking.items() if units):
-            told = f"{_count(lacking[quarter])} of {asked[quarter]}"
-            if not spans or spans[-1][0] != told or quarter > last + 1:
-                spans.append((told, []))
-            spans[-1][1].append(translation.quarters[quarter])
-            last = quarter
-        if len(spans) == 1:
-            ((told, quarters),) = spans
-            units = "unit" if told.endswith(" of 1") else "units"
-            without = f"{told} {units} without room ({_span(quarters)})"
-        elif spans:
-            parts = ", ".join(f"{told} ({_span(quarters)})" for told, quarters in spans)
-            without = f"units without room: {parts}"
-        else:
+        quarters = sorted(quarter for quarter, units in lacking.items() if units)
+        if not quarters:
             continue
+        counts = {_count(lacking[quarter]) for quarter in quarters}
+        worst = max(quarters, key=lambda quarter: (lacking[quarter], -quarter))
+        units = "unit" if asked[worst] == 1 else "units"
+        when = _span([translation.quarters[quarter] for quarter in quarters])
+        without = f"{_count(lacking[worst])} of {asked[worst]} {units} without room ({when})"
+        without = f"up to {without}" if len(counts) > 1 else without
         each = _each(translation.problem, translation.problem.demands[numbers[0]])
         yield f"{_names(list(names))}: {without}{f'; each takes {each}' if each else ''}"
 
