@@ -1,4 +1,4 @@
-"""Explains why no plan exists: which jobs lack room, on which limit, and what would mend it."""
+"""Why there is no plan: which jobs lack room, on which limit, and what would mend it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from planner.packing.translation import Translation
 from planner.packing.work import spent
 
 _TIME_S = 10.0
-"""Seconds of work for one question, and for all of jobs that would start later."""
+"""For one question, and for all of jobs that would start later."""
 _JOBS = 4
-"""The most jobs that are asked about starting later."""
+"""At most so many jobs are asked about starting later."""
 _TYPES = 4
-"""The most GPU types that are named of one job."""
+"""At most so many GPU types are named of one job."""
 _UNMENDED = "time did not suffice to tell what would mend it"
 _UNTOLD = "what is asked for cannot all be kept; time did not suffice to tell what is in the way"
 
 
 def explain_infeasible(translation: Translation, master: MasterProgram) -> InfeasibleError:
-    """Say which demands conflict, which jobs then lack room, and what would mend it.
+    """What is asked for and cannot all be kept, who lacks room then, and what would mend it.
 
     `master` is the program that was proved to have no solution, with its cuts.
     """
@@ -64,7 +64,7 @@ def explain_infeasible(translation: Translation, master: MasterProgram) -> Infea
 
 
 def _broken(conflict: Conflict) -> str:
-    """Say which conditions cannot be kept, with what is needed if that is one figure."""
+    """The conditions that cannot be kept, with what is needed where it is one figure."""
     first = conflict.members[0]
     if len(conflict.members) == 1 and conflict.needed and first.needed:
         needed = first.needed(conflict.needed)
@@ -81,7 +81,7 @@ def _mended(raises: tuple[tuple[Condition, int], ...]) -> str:
 
 
 def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
-    """Return the units by demand that lack room so that the fewest GPUs do; empty if none do."""
+    """Units by demand that go without room, so that the fewest GPUs do; empty where none need."""
     program = Program(list(master.program.variables), list(master.program.rows))
     for at in master.traffic_cuts:  # which count whole units, of those that run
         program.rows[at] = replace(program.rows[at], right=0.0)
@@ -106,7 +106,7 @@ def _short(master: MasterProgram, relaxed: frozenset[int]) -> dict[int, float]:
 
 
 def _gpus(demand: Demand, quarter: int) -> int:
-    """Return the fewest GPUs that a unit can do with in a quarter."""
+    """The fewest GPUs that a unit can do with in a quarter."""
     ways = (choice.shape.gpus * choice.copies_in(quarter) for choice in demand.choices)
     return min(ways, default=1)
 
@@ -137,10 +137,10 @@ def _count(amount: float) -> str:
 
 
 def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Name the jobs that lack room: a line each, by quarter if the lack grows.
+    """The jobs that go without, so that the fewest GPUs do: a line each, with the most at once.
 
-    They are chosen so that the fewest GPUs do. Units of a job that may change their GPU type are
-    stated one by one, and units that begin in different quarters apart.
+    Units of a job that may change their GPU type are stated one by one, units that begin in
+    different quarters apart.
     """
     alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number in range(len(translation.problem.demands)):
@@ -152,31 +152,23 @@ def _lacking(translation: Translation, short: dict[int, float]) -> Iterator[str]
             for quarter in demand.quarters:
                 lacking[quarter] += short.get(number, 0)
                 asked[quarter] += demand.count
-        spans: list[tuple[str, list[str]]] = []
-        last = -1
-        for quarter in sorted(quarter for quarter, units in lacking.items() if units):
-            told = f"{_count(lacking[quarter])} of {asked[quarter]}"
-            if not spans or spans[-1][0] != told or quarter > last + 1:
-                spans.append((told, []))
-            spans[-1][1].append(translation.quarters[quarter])
-            last = quarter
-        if len(spans) == 1:
-            ((told, quarters),) = spans
-            units = "unit" if told.endswith(" of 1") else "units"
-            without = f"{told} {units} without room ({_span(quarters)})"
-        elif spans:
-            parts = ", ".join(f"{told} ({_span(quarters)})" for told, quarters in spans)
-            without = f"units without room: {parts}"
-        else:
+        quarters = sorted(quarter for quarter, units in lacking.items() if units)
+        if not quarters:
             continue
+        counts = {_count(lacking[quarter]) for quarter in quarters}
+        worst = max(quarters, key=lambda quarter: (lacking[quarter], -quarter))
+        units = "unit" if asked[worst] == 1 else "units"
+        when = _span([translation.quarters[quarter] for quarter in quarters])
+        without = f"{_count(lacking[worst])} of {asked[worst]} {units} without room ({when})"
+        without = f"up to {without}" if len(counts) > 1 else without
         each = _each(translation.problem, translation.problem.demands[numbers[0]])
         yield f"{_names(list(names))}: {without}{f'; each takes {each}' if each else ''}"
 
 
 def _each(problem: Problem, demand: Demand) -> str:
-    """Return a unit's GPUs on each GPU type, in the quarter that takes most; empty if one suffices.
+    """GPUs of a unit in the quarter that takes the most, on each GPU type; empty where one does.
 
-    Only GPU types on whose nodes it may be: those by the hour are for runs alone.
+    Of GPU types whose nodes it may be on, which those by the hour are for runs alone.
     """
     may_be_on = {problem.pools[number].gpu_type for number in _pools(problem, demand)}
     most: dict[str, int] = {}
@@ -216,7 +208,7 @@ def _pools(problem: Problem, demand: Demand) -> list[int]:
 
 
 def _limits(translation: Translation, number: int, quarter: int, last: int) -> str:
-    """Say what a pool can have: owned nodes, and each offer's maximum and first quarter."""
+    """What a pool can have in service: owned nodes, and each offer's maximum and first quarter."""
     pool = translation.problem.pools[number]
     parts = [f"{pool.owned_in(quarter)} owned"]
     if pool.owned_in(quarter) < pool.owned:
@@ -239,7 +231,7 @@ def _limits(translation: Translation, number: int, quarter: int, last: int) -> s
 
 
 def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterator[str]:
-    """Say why an offer gives no node, or no more, in a quarter."""
+    """Why an offer gives no node, or no more, in a quarter."""
     supply = translation.problem.supplies[number]
     name = f"offer {supply.name}"
     open_in = [entry for entry, cents in enumerate(supply.unit_cost_cents) if cents is not None]
@@ -261,7 +253,7 @@ def _offer_limits(translation: Translation, number: int, quarter: int) -> Iterat
 
 
 def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str]:
-    """Say for each pool how many more nodes suffice, alone, if they are there from the start."""
+    """For each pool: how many nodes more suffice, alone, if they are there from the start."""
     problem = translation.problem
     concerned = {pool for number in short for pool in _pools(problem, problem.demands[number])}
     lenders = {number: problem.pools[number].lender for number in concerned}
@@ -275,7 +267,7 @@ def _remedies(translation: Translation, short: dict[int, float]) -> Iterator[str
 
 
 def _nodes_more(problem: Problem, pool: int) -> int | None:
-    """Return how many more nodes of a pool let the units be laid out; None if no number does."""
+    """Nodes of a pool with which the units can be laid out; None where no number of them does."""
     free = Supply("more", "buy", pool, None, (100_000,) + (None,) * (problem.quarters - 1))
     others = without_costs(problem)
     unpaid = (0,) * problem.quarters
@@ -289,10 +281,10 @@ def _nodes_more(problem: Problem, pool: int) -> int | None:
 
 
 def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator[str]:
-    """Say by how many quarters each of these jobs alone would have to start later.
+    """For the jobs of these demands: by how many quarters each alone would have to start later.
 
-    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps
-    every limit and every budget.
+    Every quarter of the job moves, and none beyond the horizon. Proved by a plan that keeps every
+    limit and every budget.
     """
     deadline = spent() + _TIME_S
     names = sorted({job for number in lacking for job, _ in translation.members[number]})
@@ -313,7 +305,7 @@ def later_remedies(translation: Translation, lacking: Iterable[int]) -> Iterator
 
 
 def _delayed(translation: Translation, name: str, delay: int) -> Problem:
-    """Return the problem in which one job starts later."""
+    """The problem in which one job starts later."""
     demands = []
     for members, demand in zip(translation.members, translation.problem.demands, strict=True):
         moved = sum(job == name for job, _ in members)

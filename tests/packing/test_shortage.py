@@ -52,7 +52,7 @@ def test_an_offer_that_ends_at_its_maximum_is_named_with_it(build, told):
     assert error.reasons[0].startswith("big: 3 of 5 units without room (2027Q1)")
     assert any("offer buy-0 ends at 2 nodes" in reason for reason in error.reasons)
     assert error.remedies[0].startswith("have 3 nodes more of node-h100@main")
-    assert error.remedies[1] == "raise the maximum of offer buy-0 by 3, to 5 nodes"
+    assert error.remedies[1] == "raise the maximum of offer buy-0 by 3 nodes, to 5 nodes"
 
 
 def test_units_of_a_job_that_are_stated_apart_are_told_together(build, told):

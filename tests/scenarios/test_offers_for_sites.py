@@ -72,7 +72,7 @@ def test_sites_share_the_maximum_of_a_rent_in_each_quarter_and_not_in_sum():
     assert [site for _, site, *_ in taken(planned({"rent": offer}, jobs=jobs))] == BOTH[::-1]
     with pytest.raises(InfeasibleError) as caught:
         planned({"rent": offer})
-    assert "raise the maximum of offer rent by 1, to 2 nodes" in caught.value.remedies
+    assert "raise the maximum of offer rent by 1 node, to 2 nodes" in caught.value.remedies
     assert any("at all of its sites together" in reason for reason in caught.value.reasons)
 
 

@@ -187,12 +187,24 @@ def conditions(translation: Translation) -> Iterator[Condition]:
                 procures=True,
             )
         if offer.maximum is not None:
-            yield _maximum_of(offer.name, supplies, offer.maximum)
+            yield rising(
+                f"the maximum of offer {offer.name}",
+                _nodes(offer.maximum),
+                offer.maximum,
+                _nodes,
+                resupplying(supplies, _giving),
+                procures=True,
+            )
         if None in offer.unit_cost_cents:
             yield _dates_of(offer, supplies, translation.quarters)
 
 
 _nodes = partial(count_of, singular="node")
+
+
+def _giving(supply: Supply, more: int | None) -> Supply:
+    most = None if None in (more, supply.maximum) else (supply.maximum or 0) + (more or 0)
+    return replace(supply, maximum=most)
 
 
 def _delivering(span: range, supply: Supply, more: int | None) -> Supply:
@@ -202,21 +214,6 @@ def _delivering(span: range, supply: Supply, more: int | None) -> Supply:
     most = LARGEST_COUNT_PER_QUARTER if more is None else more
     found = tuple(nodes + most * (quarter in span) for quarter, nodes in enumerate(stated))
     return replace(supply, deliveries=found)
-
-
-def _maximum_of(offer: str, supplies: Sequence[int], stated: int) -> Condition:
-    name = f"the maximum of offer {offer}"
-
-    def wider(supply: Supply, more: int | None) -> Supply:
-        return replace(supply, maximum=None if more is None else stated + more)
-
-    return Condition(
-        name,
-        _nodes(stated),
-        resupplying(supplies, wider),
-        lambda more: f"raise {name} by {more:,}, to {_nodes(stated + more)}",
-        procures=True,
-    )
 
 
 def _dates_of(offer: Supply, supplies: Sequence[int], labels: Sequence[str]) -> Condition:
